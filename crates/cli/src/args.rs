@@ -1,0 +1,82 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use codex_config::Overrides;
+
+/// A coding agent that other programs drive.
+#[derive(Debug, Parser)]
+#[command(name = "codex", version, display_name = "codex-cli", propagate_version = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve one thread over stdin and stdout, in JSON lines of submissions and events
+    ///
+    /// Each line in is a submission with an id and an op, each line out an event with an id and a message. The first
+    /// line out is `session_configured`. The op `shutdown`, or the end of the input, ends the program.
+    Proto,
+    /// Show a turn of the agent, with no key and no network
+    ///
+    /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.
+    Demo(DemoArgs),
+}
+
+/// Options that all commands take.
+#[derive(Debug, Default, ClapArgs)]
+pub(crate) struct Shared {
+    /// Override a value of config.toml; repeat for more
+    ///
+    /// The key is a dotted path. The value is TOML, or a string if it is not: -c model=o3 -c 'features.x=true'
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", global = true)]
+    pub(crate) overrides: Vec<String>,
+    /// Use a profile of config.toml
+    #[arg(short, long, value_name = "NAME", global = true)]
+    pub(crate) profile: Option<String>,
+    /// Work in this folder instead of the current one
+    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true)]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+impl Shared {
+    /// The layer of the configuration that the command line gives.
+    pub(crate) fn overrides(&self) -> Overrides {
+        Overrides { profile: self.profile.clone(), values: self.overrides.clone(), ..Overrides::default() }
+    }
+}
+
+/// Options of the demo.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DemoArgs {
+    /// Show everything at once instead of at the speed of a model
+    #[arg(long)]
+    pub(crate) fast: bool,
+    /// Keep the temporary folder and say where it is
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_version_is_the_one_clients_look_for() {
+        let version = Args::command().render_version();
+        assert_eq!(version, format!("codex-cli {}\n", env!("CARGO_PKG_VERSION")));
+    }
+}

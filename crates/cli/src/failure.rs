@@ -1,0 +1,32 @@
+//! Errors as people see them: one line of what and where, and a hint on a line of its own.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use codex_config::{AuthError, ConfigError, HomeError};
+use codex_engine::ConnectError;
+
+/// Says what went wrong on stderr and gives the exit status.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    let mut stderr = std::io::stderr().lock();
+    // When stderr is gone there is nobody left to tell.
+    let _: std::io::Result<()> = writeln!(stderr, "error: {error:#}");
+    if let Some(hint) = hint(error) {
+        let _: std::io::Result<()> = writeln!(stderr, "hint: {hint}");
+    }
+    ExitCode::FAILURE
+}
+
+fn hint(error: &anyhow::Error) -> Option<String> {
+    error.chain().find_map(|cause| {
+        if let Some(error) = cause.downcast_ref::<ConfigError>() {
+            error.hint()
+        } else if let Some(error) = cause.downcast_ref::<HomeError>() {
+            error.hint()
+        } else if let Some(error) = cause.downcast_ref::<AuthError>() {
+            error.hint()
+        } else {
+            cause.downcast_ref::<ConnectError>()?.hint().map(str::to_owned)
+        }
+    })
+}

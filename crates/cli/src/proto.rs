@@ -1,0 +1,60 @@
+//! `codex proto`: one thread over stdin and stdout.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use codex_config::{Config, Env, Home};
+use codex_engine::eq::Vocabulary;
+use codex_engine::{Setup, Thread, connect};
+use codex_server::proto;
+use codex_wire::rollout::SessionSource;
+
+use crate::args::Shared;
+use crate::stdout;
+
+/// The name the program gives itself; clients of older releases look for it.
+const ORIGINATOR: &str = "codex_cli_rs";
+
+/// Runs until the client is done.
+pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
+    let output = stdout::take()?;
+    let env = Env::process();
+    let setup = setup(shared, &env)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let served = runtime.block_on(async {
+        let vocabulary = Vocabulary { raw_reasoning: setup.config.reasoning.raw, ..Vocabulary::default() };
+        let (thread, feed) = Thread::start(setup).await?;
+        let output = tokio::fs::File::from_std(output);
+        proto::serve(thread, feed, vocabulary, tokio::io::stdin(), output).await.context("the connection failed")
+    });
+    // A read of standard input cannot be cancelled, so its thread is left behind.
+    runtime.shutdown_background();
+    served
+}
+
+fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
+    let home = Home::find(env)?;
+    let config = Config::load(&home, env, &shared.overrides())?;
+    home.ensure()?;
+    let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
+    let model = connect(&config, &home, env, &originator)?;
+    Ok(Setup {
+        config: Arc::new(config),
+        home,
+        cwd: working_directory(shared)?,
+        model,
+        originator,
+        source: SessionSource::Cli,
+        shell: env.text("SHELL"),
+    })
+}
+
+/// Where to work, as an absolute path.
+fn working_directory(shared: &Shared) -> anyhow::Result<PathBuf> {
+    let here = std::env::current_dir().context("the current directory is gone")?;
+    Ok(match &shared.cwd {
+        Some(folder) => here.join(folder),
+        None => here,
+    })
+}

@@ -1,0 +1,197 @@
+//! The settings of the engine, read from the layers once and checked.
+//!
+//! Each key is one row, here or in a group of `settings.rs`. What is not read yet stays reachable through
+//! [`Config::tree`].
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+use codex_wire::policy::{AskForApproval, SandboxPolicy};
+
+use crate::{
+    Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, ModelConfig, Origin, Overrides, ProviderConfig,
+    Reader, ReasoningDisplay, SandboxConfig, Tree, TrustLevel, ValueError, WireApi, layers, provider::read_providers,
+};
+
+/// The provider when none is set.
+pub const DEFAULT_PROVIDER: &str = "openai";
+
+/// Why the configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is there but cannot be read.
+    #[error("could not read {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A layer is not well-formed.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// A value is not what its key asks for.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// `profile` names none of `[profiles]`.
+    #[error("{}: no profile named {name:?}; {}", .origin.of("profile"), list("profiles", .known))]
+    UnknownProfile {
+        /// Where the profile was asked for.
+        origin: Origin,
+        /// What was asked for.
+        name: String,
+        /// The profiles there are.
+        known: Vec<String>,
+        /// Where profiles are defined.
+        file: PathBuf,
+    },
+    /// `model_provider` names neither a built-in provider nor one of `[model_providers]`.
+    #[error("{}: no provider named {id:?}; {}", .origin.of("model_provider"), list("providers", .known))]
+    UnknownProvider {
+        /// Where the provider was asked for.
+        origin: Origin,
+        /// What was asked for.
+        id: String,
+        /// The providers there are.
+        known: Vec<String>,
+    },
+    /// The selected provider has no address.
+    #[error("{}: base_url is missing", .origin.of(&table("model_providers", .id)))]
+    NoBaseUrl {
+        /// Where the provider is defined.
+        origin: Origin,
+        /// The provider.
+        id: String,
+    },
+}
+
+/// The names that would have been right, in words.
+fn list(what: &str, known: &[String]) -> String {
+    if known.is_empty() { format!("there are no {what}") } else { format!("known {what}: {}", known.join(", ")) }
+}
+
+/// The header of a table that users name themselves.
+fn table(group: &str, name: &str) -> String {
+    KeyPath::default().join(group).join(name).to_string()
+}
+
+impl ConfigError {
+    /// A next step for the person, shown on a line of its own.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Layer(error) => error.hint(),
+            Self::Value(error) => error.hint(),
+            Self::UnknownProfile { name, file, .. } => {
+                Some(format!("choose another, or add a table [{}] to {}", table("profiles", name), file.display()))
+            }
+            Self::UnknownProvider { id, .. } => {
+                Some(format!("choose another, or add a table [{}] with a base_url", table("model_providers", id)))
+            }
+            Self::NoBaseUrl { id, .. } => {
+                Some(format!("add base_url = \"https://…\" to the table [{}]", table("model_providers", id)))
+            }
+            Self::Read { .. } => None,
+        }
+    }
+}
+
+/// The whole configuration of one run or thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Which model to ask, and how.
+    pub model: ModelConfig,
+    /// The selected provider.
+    pub provider: ProviderConfig,
+    /// Every provider by id: the built-in ones and those of `[model_providers]`.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// `approval_policy`, if it is set.
+    pub approval_policy: Option<AskForApproval>,
+    /// Where commands may write.
+    pub sandbox: SandboxConfig,
+    /// `tool_output_token_limit`: how much of a tool's output the model sees.
+    pub tool_output_token_limit: Option<u64>,
+    /// What the model is told before anything else.
+    pub instructions: InstructionsConfig,
+    /// Which parts of the model's reasoning are shown.
+    pub reasoning: ReasoningDisplay,
+    /// The record of prompts.
+    pub history: HistoryConfig,
+    /// `[features]`: switches by name.
+    pub features: BTreeMap<String, bool>,
+    /// `[projects.<path>].trust_level`: what the user has said about folders.
+    pub projects: BTreeMap<PathBuf, TrustLevel>,
+    /// The selected profile.
+    pub profile: Option<String>,
+    /// All layers merged, with the origin of every value.
+    pub tree: Tree,
+}
+
+impl Config {
+    /// Reads `config.toml`, the selected profile and the overrides, each over the one before it.
+    pub fn load(home: &Home, env: &Env, overrides: &Overrides) -> Result<Self, ConfigError> {
+        let (tree, profile) = layers::read(home, overrides)?;
+        Self::from_tree(tree, profile, home.user_dir(), env)
+    }
+
+    fn from_tree(tree: Tree, profile: Option<String>, user_dir: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
+        let root = Reader::new(&tree, user_dir);
+        let providers = read_providers(&root, env)?;
+        Ok(Self {
+            model: ModelConfig::read(&root)?,
+            provider: select_provider(&root, &providers)?,
+            providers,
+            approval_policy: root.word("approval_policy")?,
+            sandbox: SandboxConfig::read(&root)?,
+            tool_output_token_limit: root.integer("tool_output_token_limit", 0..)?,
+            instructions: InstructionsConfig::read(&root)?,
+            reasoning: ReasoningDisplay::read(&root)?,
+            history: HistoryConfig::read(&root)?,
+            features: root.map("features", Reader::bool)?,
+            projects: read_projects(&root)?,
+            profile,
+            tree,
+        })
+    }
+
+    /// When to ask; on request of the model unless it was set otherwise.
+    #[must_use]
+    pub fn approval_policy(&self) -> AskForApproval {
+        self.approval_policy.unwrap_or(AskForApproval::OnRequest)
+    }
+
+    /// Where commands may write.
+    #[must_use]
+    pub fn sandbox_policy(&self) -> SandboxPolicy {
+        self.sandbox.policy()
+    }
+}
+
+/// The provider under `model_provider`, which must exist and be reachable.
+fn select_provider(
+    root: &Reader<'_>,
+    providers: &BTreeMap<String, ProviderConfig>,
+) -> Result<ProviderConfig, ConfigError> {
+    let id = root.str("model_provider")?.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
+    let asked = root.node("model_provider").map_or(Origin::Default, |node| node.origin.clone());
+    let Some(provider) = providers.get(&id) else {
+        return Err(ConfigError::UnknownProvider { origin: asked, id, known: providers.keys().cloned().collect() });
+    };
+    if provider.base_url.is_none() && provider.wire_api != WireApi::Scripted {
+        let entry = root.section("model_providers")?;
+        let origin = entry.node(&id).map_or(asked, |node| node.origin.clone());
+        return Err(ConfigError::NoBaseUrl { origin, id });
+    }
+    Ok(provider.clone())
+}
+
+fn read_projects(root: &Reader<'_>) -> Result<BTreeMap<PathBuf, TrustLevel>, ValueError> {
+    let projects = root.map("projects", |projects, path| projects.section(path)?.word("trust_level"))?;
+    Ok(projects.into_iter().map(|(path, level)| (PathBuf::from(path), level)).collect())
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,81 @@
+//! The environment of a run, passed in so that tests and embedding programs decide what is seen.
+//!
+//! Invariant: this is the only place in the crate that reads the process's variables.
+
+use std::{collections::BTreeMap, ffi::OsString, fmt};
+
+/// The variables that configuration may look at: the process's own, or a fixed set.
+#[derive(Clone)]
+pub struct Env {
+    fixed: Option<BTreeMap<String, OsString>>,
+}
+
+impl Env {
+    /// The variables of this process, looked up when asked for.
+    #[must_use]
+    pub fn process() -> Self {
+        Self { fixed: None }
+    }
+
+    /// The value of a variable; an empty one counts as unset.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<OsString> {
+        let value = match &self.fixed {
+            Some(variables) => variables.get(name).cloned(),
+            None => std::env::var_os(name),
+        };
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// The value of a variable without the white space around it; one that is blank or not UTF-8 counts as unset.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<String> {
+        let value = self.get(name)?.into_string().ok()?;
+        let value = value.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+}
+
+impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for Env {
+    /// A fixed set of variables; the process's own are not seen.
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(variables: I) -> Self {
+        let fixed = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { fixed: Some(fixed) }
+    }
+}
+
+impl fmt::Debug for Env {
+    /// Shows names only: values may be keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.fixed {
+            Some(variables) => f.debug_set().entries(variables.keys()).finish(),
+            None => f.write_str("Env(process)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_and_blank_variables_count_as_unset() {
+        let env = Env::from_iter([("A", ""), ("B", " \n"), ("C", " x \n")]);
+        assert_eq!(env.get("A"), None);
+        assert_eq!(env.text("B"), None);
+        assert_eq!(env.text("C"), Some("x".to_owned()));
+        assert_eq!(env.text("D"), None);
+    }
+
+    #[test]
+    fn debug_output_hides_values() {
+        assert_eq!(format!("{:?}", Env::from_iter([("KEY", "sk-1")])), r#"{"KEY"}"#);
+        assert_eq!(format!("{:?}", Env::process()), "Env(process)");
+    }
+
+    #[test]
+    fn the_process_environment_is_not_seen_through_a_fixed_set() {
+        assert!(Env::process().get("PATH").is_some());
+        assert_eq!(Env::from_iter::<[(&str, &str); 0]>([]).get("PATH"), None);
+    }
+}

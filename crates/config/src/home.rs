@@ -1,0 +1,306 @@
+//! `CODEX_HOME`: the folder of everything that belongs to one user, and the names of what lies in it.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::Env;
+
+/// The folder that holds configuration, login and threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    root: PathBuf,
+    user: Option<PathBuf>,
+}
+
+/// Why there is no home folder to work with.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// The variable names something that is not there.
+    #[error("CODEX_HOME points to {}, which does not exist", .path.display())]
+    Missing {
+        /// The value of the variable.
+        path: PathBuf,
+    },
+    /// The variable names a file.
+    #[error("CODEX_HOME points to {}, which is not a directory", .path.display())]
+    NotADirectory {
+        /// The value of the variable.
+        path: PathBuf,
+    },
+    /// The variable names something that cannot be looked at.
+    #[error("CODEX_HOME points to {}, which could not be opened", .path.display())]
+    Open {
+        /// The value of the variable.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no variable to go by.
+    #[error("neither CODEX_HOME nor HOME is set")]
+    Unset,
+    /// A relative `HOME` would put the login into whatever folder the program is started in.
+    #[error("HOME is {}, which is not an absolute path", .path.display())]
+    RelativeUserDir {
+        /// The value of the variable.
+        path: PathBuf,
+    },
+    /// The folder could not be made.
+    #[error("could not create {}", .path.display())]
+    Create {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl HomeError {
+    /// A next step for the person, shown on a line of its own.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing { path } => {
+                Some(format!("create it with `mkdir -p {}`, or unset CODEX_HOME", path.display()))
+            }
+            Self::NotADirectory { .. } => Some("set CODEX_HOME to a directory, or unset it to use ~/.codex".to_owned()),
+            Self::Unset => Some("set CODEX_HOME to an existing directory".to_owned()),
+            Self::RelativeUserDir { .. } => Some("set HOME to an absolute path, or set CODEX_HOME".to_owned()),
+            Self::Open { .. } | Self::Create { .. } => None,
+        }
+    }
+}
+
+impl Home {
+    /// Finds the home folder: `CODEX_HOME`, which must exist, else `~/.codex`, which need not.
+    pub fn find(env: &Env) -> Result<Self, HomeError> {
+        let user = env.get("HOME").map(PathBuf::from);
+        if let Some(path) = env.get("CODEX_HOME").map(PathBuf::from) {
+            let root = resolve(path)?;
+            return Ok(Self { root, user: user.filter(|user| user.is_absolute()) });
+        }
+        let user = user.ok_or(HomeError::Unset)?;
+        if user.is_relative() {
+            return Err(HomeError::RelativeUserDir { path: user });
+        }
+        Ok(Self { root: user.join(".codex"), user: Some(user) })
+    }
+
+    /// Takes a folder as it is, without looking at the environment.
+    #[must_use]
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), user: None }
+    }
+
+    /// Creates the folder if it is missing, for this user's eyes only.
+    pub fn ensure(&self) -> Result<(), HomeError> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.root).map_err(|source| HomeError::Create { path: self.root.clone(), source })
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// The user's own folder, for paths that begin with `~`.
+    #[must_use]
+    pub fn user_dir(&self) -> Option<&Path> {
+        self.user.as_deref()
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    /// The login.
+    #[must_use]
+    pub fn auth_file(&self) -> PathBuf {
+        self.root.join("auth.json")
+    }
+
+    /// The folder of rollouts.
+    #[must_use]
+    pub fn sessions(&self) -> PathBuf {
+        self.root.join("sessions")
+    }
+
+    /// The folder of rollouts put away.
+    #[must_use]
+    pub fn archived_sessions(&self) -> PathBuf {
+        self.root.join("archived_sessions")
+    }
+
+    /// The prompts typed so far, one a line.
+    #[must_use]
+    pub fn history_file(&self) -> PathBuf {
+        self.root.join("history.jsonl")
+    }
+
+    /// The folder of custom prompts.
+    #[must_use]
+    pub fn prompts(&self) -> PathBuf {
+        self.root.join("prompts")
+    }
+
+    /// The folder of rules about commands.
+    #[must_use]
+    pub fn rules(&self) -> PathBuf {
+        self.root.join("rules")
+    }
+
+    /// The folder of skills.
+    #[must_use]
+    pub fn skills(&self) -> PathBuf {
+        self.root.join("skills")
+    }
+
+    /// The user's instructions for every project; the first one that exists counts.
+    #[must_use]
+    pub fn agents_files(&self) -> [PathBuf; 2] {
+        ["AGENTS.override.md", "AGENTS.md"].map(|name| self.root.join(name))
+    }
+}
+
+/// Checks what `CODEX_HOME` names and gives its absolute path.
+fn resolve(path: PathBuf) -> Result<PathBuf, HomeError> {
+    match path.canonicalize() {
+        Ok(root) if root.is_dir() => Ok(root),
+        Ok(_) => Err(HomeError::NotADirectory { path }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(HomeError::Missing { path }),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(HomeError::NotADirectory { path }),
+        Err(source) => Err(HomeError::Open { path, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// Finds the home under the variables given, in a folder that holds `dir/` and `file`; `@` is that folder.
+    #[track_caller]
+    fn check(variables: &[(&str, &str)], expected: Expect) {
+        let temp = TempDir::new().unwrap();
+        fs::create_dir(temp.path().join("dir")).unwrap();
+        fs::write(temp.path().join("file"), "").unwrap();
+        let at = temp.path().canonicalize().unwrap().display().to_string();
+        let env: Env = variables.iter().map(|(name, value)| (*name, value.replace('@', &at))).collect();
+        let shown = match Home::find(&env) {
+            Ok(home) => format!("{} user {:?}", home.path().display(), home.user_dir()),
+            Err(error) => format!("{error}\nhint: {}", error.hint().unwrap_or_default()),
+        };
+        expected.assert_eq(&shown.replace(&at, "@"));
+    }
+
+    #[test]
+    fn the_variable_comes_before_the_default() {
+        check(&[("CODEX_HOME", "@/dir"), ("HOME", "@")], expect![[r#"@/dir user Some("@")"#]]);
+    }
+
+    #[test]
+    fn the_default_need_not_exist() {
+        check(&[("HOME", "@")], expect![[r#"@/.codex user Some("@")"#]]);
+    }
+
+    #[test]
+    fn an_empty_variable_counts_as_unset() {
+        check(&[("CODEX_HOME", ""), ("HOME", "@")], expect![[r#"@/.codex user Some("@")"#]]);
+    }
+
+    #[test]
+    fn the_variable_must_name_something() {
+        check(
+            &[("CODEX_HOME", "@/nowhere"), ("HOME", "@")],
+            expect![[r#"
+                CODEX_HOME points to @/nowhere, which does not exist
+                hint: create it with `mkdir -p @/nowhere`, or unset CODEX_HOME"#]],
+        );
+    }
+
+    #[test]
+    fn the_variable_must_name_a_directory() {
+        check(
+            &[("CODEX_HOME", "@/file")],
+            expect![[r#"
+                CODEX_HOME points to @/file, which is not a directory
+                hint: set CODEX_HOME to a directory, or unset it to use ~/.codex"#]],
+        );
+        check(
+            &[("CODEX_HOME", "@/file/below")],
+            expect![[r#"
+                CODEX_HOME points to @/file/below, which is not a directory
+                hint: set CODEX_HOME to a directory, or unset it to use ~/.codex"#]],
+        );
+    }
+
+    #[test]
+    fn without_variables_there_is_no_home() {
+        check(
+            &[],
+            expect![[r#"
+                neither CODEX_HOME nor HOME is set
+                hint: set CODEX_HOME to an existing directory"#]],
+        );
+    }
+
+    #[test]
+    fn a_relative_user_folder_is_refused() {
+        check(
+            &[("HOME", "here")],
+            expect![[r#"
+                HOME is here, which is not an absolute path
+                hint: set HOME to an absolute path, or set CODEX_HOME"#]],
+        );
+        check(&[("HOME", "here"), ("CODEX_HOME", "@/dir")], expect!["@/dir user None"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn ensure_creates_a_private_folder_once() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let temp = TempDir::new().unwrap();
+        let home = Home::at(temp.path().join(".codex"));
+        home.ensure().unwrap();
+        home.ensure().unwrap();
+        assert_eq!(fs::metadata(home.path()).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn ensure_names_the_folder_it_could_not_create() {
+        let temp = TempDir::new().unwrap();
+        fs::write(temp.path().join("file"), "").unwrap();
+        let error = Home::at(temp.path().join("file/below")).ensure().unwrap_err();
+        assert_eq!(error.to_string(), format!("could not create {}/file/below", temp.path().display()));
+    }
+
+    #[test]
+    fn everything_lies_below_the_folder() {
+        let home = Home::at("/h");
+        let [first, second] = home.agents_files();
+        let all = [
+            home.config_file(),
+            home.auth_file(),
+            home.sessions(),
+            home.archived_sessions(),
+            home.history_file(),
+            home.prompts(),
+            home.rules(),
+            home.skills(),
+            first,
+            second,
+        ];
+        let shown: Vec<_> = all.iter().map(|path| path.display().to_string()).collect();
+        expect!["/h/config.toml /h/auth.json /h/sessions /h/archived_sessions /h/history.jsonl /h/prompts /h/rules /h/skills /h/AGENTS.override.md /h/AGENTS.md"].assert_eq(&shown.join(" "));
+    }
+}

@@ -1,0 +1,43 @@
+//! What the user has set: `CODEX_HOME`, `config.toml` with profiles and overrides, providers, and `auth.json`.
+//!
+//! Values come from layers, each over the one before it: the file, the selected profile, `-c key=value`
+//! overrides, and the `config` object of a client's request. Every value remembers where it came from, so a
+//! bad one is reported with file, line and key.
+//!
+//! Invariants: only files below `CODEX_HOME` are read, and variables only through [`Env`]. A `.env` file is
+//! never loaded, and nothing in a project folder can set an endpoint, a header or a key. A secret is never
+//! part of an error or of debug output.
+
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them"))]
+
+mod auth;
+mod config;
+mod env;
+mod home;
+mod key;
+mod layers;
+mod position;
+mod provider;
+mod reader;
+mod secret;
+mod settings;
+mod source;
+mod tree;
+mod words;
+
+pub use auth::{Auth, AuthError, Bearer, TokenSource, Tokens};
+pub use config::{Config, ConfigError, DEFAULT_PROVIDER};
+pub use env::Env;
+pub use home::{Home, HomeError};
+pub use key::{KeyError, KeyPath};
+pub use layers::Overrides;
+pub use provider::{ProviderConfig, WireApi};
+pub use reader::{Reader, ValueError};
+pub use secret::Secret;
+pub use settings::{
+    DEFAULT_MODEL, HistoryConfig, HistoryPersistence, InstructionsConfig, ModelConfig, ReasoningDisplay, SandboxConfig,
+    TrustLevel,
+};
+pub use source::LayerError;
+pub use tree::{Node, Origin, Table, Tree, Value};
+pub use words::UnknownWord;

@@ -1,0 +1,172 @@
+//! The groups of settings that make up the configuration, one row per key.
+
+use std::path::PathBuf;
+
+use codex_wire::{
+    policy::{SandboxMode, SandboxPolicy, WorkspaceWrite},
+    reasoning::{ReasoningEffort, ReasoningSummary, Verbosity},
+};
+
+use crate::{Reader, ValueError, words::words};
+
+/// The model when none is set.
+pub const DEFAULT_MODEL: &str = "gpt-5.1-codex";
+
+const PROJECT_DOC_MAX_BYTES: u64 = 32 * 1024;
+
+words! {
+    /// Whether prompts are written to `history.jsonl`.
+    pub enum HistoryPersistence {
+        /// All of them.
+        "save-all" => SaveAll,
+        /// None of them.
+        "none" => None,
+    }
+}
+
+words! {
+    /// What the user has said about a project folder.
+    pub enum TrustLevel {
+        /// Its own configuration and instructions may be followed.
+        "trusted" => Trusted,
+        /// Nothing in it is followed.
+        "untrusted" => Untrusted,
+    }
+}
+
+/// Which model to ask, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelConfig {
+    /// `model`.
+    pub name: String,
+    /// `review_model`: the model for reviews, if it is another.
+    pub review: Option<String>,
+    /// `model_context_window`: tokens the model can take in.
+    pub context_window: Option<u64>,
+    /// `model_auto_compact_token_limit`: tokens at which history is compacted.
+    pub auto_compact_token_limit: Option<u64>,
+    /// `model_reasoning_effort`.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// `model_reasoning_summary`.
+    pub reasoning_summary: ReasoningSummary,
+    /// `model_verbosity`.
+    pub verbosity: Option<Verbosity>,
+}
+
+impl ModelConfig {
+    pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
+        Ok(Self {
+            name: root.str("model")?.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
+            review: root.str("review_model")?,
+            context_window: root.integer("model_context_window", 1..)?,
+            auto_compact_token_limit: root.integer("model_auto_compact_token_limit", 1..)?,
+            reasoning_effort: root.word("model_reasoning_effort")?,
+            reasoning_summary: root.word("model_reasoning_summary")?.unwrap_or(ReasoningSummary::Auto),
+            verbosity: root.word("model_verbosity")?,
+        })
+    }
+}
+
+/// Where commands may write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SandboxConfig {
+    /// `sandbox_mode`, if it is set.
+    pub mode: Option<SandboxMode>,
+    /// `[sandbox_workspace_write]`, which counts in that mode only.
+    pub workspace_write: WorkspaceWrite,
+}
+
+impl SandboxConfig {
+    pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
+        let limits = root.section("sandbox_workspace_write")?;
+        Ok(Self {
+            mode: root.word("sandbox_mode")?,
+            workspace_write: WorkspaceWrite {
+                writable_roots: limits.paths("writable_roots")?.unwrap_or_default(),
+                network_access: limits.bool("network_access")?.unwrap_or(false),
+                exclude_tmpdir_env_var: limits.bool("exclude_tmpdir_env_var")?.unwrap_or(false),
+                exclude_slash_tmp: limits.bool("exclude_slash_tmp")?.unwrap_or(false),
+            },
+        })
+    }
+
+    /// The policy of a mode under these limits.
+    #[must_use]
+    pub fn policy_of(&self, mode: SandboxMode) -> SandboxPolicy {
+        match mode {
+            SandboxMode::WorkspaceWrite => SandboxPolicy::WorkspaceWrite(self.workspace_write.clone()),
+            SandboxMode::ReadOnly => SandboxPolicy::ReadOnly,
+            SandboxMode::DangerFullAccess => SandboxPolicy::DangerFullAccess,
+        }
+    }
+
+    /// The policy that was set; without one, nothing may be written.
+    #[must_use]
+    pub fn policy(&self) -> SandboxPolicy {
+        self.policy_of(self.mode.unwrap_or(SandboxMode::ReadOnly))
+    }
+}
+
+/// What the model is told before anything else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstructionsConfig {
+    /// `instructions`.
+    pub user: Option<String>,
+    /// `developer_instructions`.
+    pub developer: Option<String>,
+    /// `experimental_instructions_file`: replaces the base instructions.
+    pub base_file: Option<PathBuf>,
+    /// `project_doc_max_bytes`: how much of the project's `AGENTS.md` files is read.
+    pub project_doc_max_bytes: u64,
+    /// `project_doc_fallback_filenames`: names to try where there is no `AGENTS.md`.
+    pub project_doc_fallback_filenames: Vec<String>,
+}
+
+impl InstructionsConfig {
+    pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
+        Ok(Self {
+            user: root.str("instructions")?,
+            developer: root.str("developer_instructions")?,
+            base_file: root.path("experimental_instructions_file")?,
+            project_doc_max_bytes: root.integer("project_doc_max_bytes", 0..)?.unwrap_or(PROJECT_DOC_MAX_BYTES),
+            project_doc_fallback_filenames: root.strings("project_doc_fallback_filenames")?.unwrap_or_default(),
+        })
+    }
+}
+
+/// Which parts of the model's reasoning are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReasoningDisplay {
+    /// `hide_agent_reasoning`: show none of it.
+    pub hide: bool,
+    /// `show_raw_agent_reasoning`: show more than the summary.
+    pub raw: bool,
+}
+
+impl ReasoningDisplay {
+    pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
+        Ok(Self {
+            hide: root.bool("hide_agent_reasoning")?.unwrap_or(false),
+            raw: root.bool("show_raw_agent_reasoning")?.unwrap_or(false),
+        })
+    }
+}
+
+/// `[history]`: the record of prompts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistoryConfig {
+    /// Whether prompts are recorded.
+    pub persistence: HistoryPersistence,
+    /// How large the file may grow.
+    pub max_bytes: Option<u64>,
+}
+
+impl HistoryConfig {
+    pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
+        let history = root.section("history")?;
+        Ok(Self {
+            persistence: history.word("persistence")?.unwrap_or(HistoryPersistence::SaveAll),
+            max_bytes: history.integer("max_bytes", 0..)?,
+        })
+    }
+}

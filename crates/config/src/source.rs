@@ -1,0 +1,218 @@
+//! Layers from what people and clients write: a TOML file, a `-c` override, the `config` object of a request.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::{Map, Value as Json};
+use toml_edit::{Document, Item, TableLike, TomlError, Value as Toml};
+
+use crate::{KeyError, KeyPath, Node, Origin, Table, Tree, Value, key::MAX_DEPTH, position::Lines};
+
+/// Why a layer could not be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerError {
+    /// The file is not TOML.
+    #[error("{}:{line}:{column}: {message}", .path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// The column in characters, counted from 1.
+        column: usize,
+        /// What the parser said.
+        message: String,
+    },
+    /// An override without a value.
+    #[error("-c {text}: expected KEY=VALUE, found no `=`")]
+    NoEquals {
+        /// The override.
+        text: String,
+    },
+    /// An override whose key cannot be read.
+    #[error("-c {key}=…: bad key")]
+    OverrideKey {
+        /// What stands before the `=`.
+        key: String,
+        /// What is wrong with it.
+        source: KeyError,
+    },
+    /// A member of a request whose name cannot be read as a key.
+    #[error("config in the request: bad key {key:?}")]
+    RequestKey {
+        /// The name of the member.
+        key: String,
+        /// What is wrong with it.
+        source: KeyError,
+    },
+    /// Tables in tables without end.
+    #[error("{origin}: nested more than {MAX_DEPTH} levels deep")]
+    TooDeep {
+        /// Where the limit was passed.
+        origin: Origin,
+    },
+}
+
+impl LayerError {
+    /// A next step for the person, shown on a line of its own.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoEquals { .. } => Some("write the key, `=` and the value, as in -c model=gpt-5".to_owned()),
+            Self::OverrideKey { .. } | Self::RequestKey { .. } => Some(
+                "separate segments with dots, and quote one that holds a dot: projects.\"/a.b\".trust_level".into(),
+            ),
+            Self::Syntax { .. } | Self::TooDeep { .. } => None,
+        }
+    }
+}
+
+impl Tree {
+    /// Reads the text of a TOML file; `path` is where it came from.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, LayerError> {
+        let lines = Lines::new(text);
+        let document = Document::parse(text).map_err(|error| syntax_error(path, &lines, &error))?;
+        let place = Place::File { path: path.into(), lines };
+        Ok(Self::from(place.table(document.as_table(), 0)?))
+    }
+
+    /// Reads an override `a.b.c=VALUE`. The value is TOML; what is not TOML is taken as a string.
+    pub fn from_override(text: &str) -> Result<Self, LayerError> {
+        let equals = find_equals(text).ok_or_else(|| LayerError::NoEquals { text: text.to_owned() })?;
+        let (key, value) = (&text[..equals], text[equals + 1..].trim());
+        let path =
+            KeyPath::parse(key).map_err(|source| LayerError::OverrideKey { key: key.trim().to_owned(), source })?;
+        let origin = Origin::Override(path.to_string().into());
+        let value = match value.parse::<Toml>() {
+            Ok(value) => Place::Elsewhere(origin.clone()).value(&value, path.segments().len())?,
+            Err(_) => Value::String(value.to_owned()),
+        };
+        Ok(Self::leaf(&path, Node { value, origin }))
+    }
+
+    /// Reads the `config` object of a request. Its own members may have dotted names; `null` says nothing.
+    pub fn from_request(config: &Map<String, Json>) -> Result<Self, LayerError> {
+        let mut tree = Self::new();
+        for (key, json) in config {
+            let path = KeyPath::parse(key).map_err(|source| LayerError::RequestKey { key: key.clone(), source })?;
+            if let Some(value) = json_value(json, path.segments().len())? {
+                tree.merge(Self::leaf(&path, Node { value, origin: Origin::Request }));
+            }
+        }
+        Ok(tree)
+    }
+}
+
+/// The parser's message without its excerpt: the line may hold a secret.
+fn syntax_error(path: &Path, lines: &Lines<'_>, error: &TomlError) -> LayerError {
+    let (line, column) = lines.line_column(error.span().map_or(0, |span| span.start));
+    LayerError::Syntax { path: path.to_owned(), line, column, message: error.message().to_owned() }
+}
+
+/// Finds the `=` that ends the key: the first one outside quotes, else the first.
+fn find_equals(text: &str) -> Option<usize> {
+    let mut open = None;
+    let mut escaped = false;
+    for (at, found) in text.char_indices() {
+        match (open, found) {
+            _ if escaped => escaped = false,
+            (None, '=') => return Some(at),
+            (None, '"' | '\'') => open = Some(found),
+            (Some('"'), '\\') => escaped = true,
+            (Some(quote), _) if quote == found => open = None,
+            _ => {}
+        }
+    }
+    text.find('=')
+}
+
+/// Where the TOML at hand was written, to give each of its values an origin.
+enum Place<'a> {
+    File { path: Arc<Path>, lines: Lines<'a> },
+    Elsewhere(Origin),
+}
+
+impl Place<'_> {
+    fn origin(&self, span: Option<Range<usize>>) -> Origin {
+        match self {
+            Self::File { path, lines } => {
+                Origin::File { path: path.clone(), line: lines.line(span.map_or(0, |span| span.start)) }
+            }
+            Self::Elsewhere(origin) => origin.clone(),
+        }
+    }
+
+    fn table(&self, table: &dyn TableLike, depth: usize) -> Result<Table, LayerError> {
+        let mut members = Table::new();
+        for (name, item) in table.iter() {
+            let key = table.key(name).and_then(toml_edit::Key::span);
+            let origin = self.origin(key.or_else(|| item.span()));
+            if depth >= MAX_DEPTH {
+                return Err(LayerError::TooDeep { origin });
+            }
+            let value = match item {
+                Item::None => continue,
+                Item::Value(value) => self.value(value, depth + 1)?,
+                Item::Table(inner) => Value::Table(self.table(inner, depth + 1)?),
+                Item::ArrayOfTables(tables) => {
+                    let node = |table: &toml_edit::Table| {
+                        let value = Value::Table(self.table(table, depth + 2)?);
+                        Ok(Node { value, origin: self.origin(table.span()) })
+                    };
+                    Value::Array(tables.iter().map(node).collect::<Result<_, LayerError>>()?)
+                }
+            };
+            members.insert(name.to_owned(), Node { value, origin });
+        }
+        Ok(members)
+    }
+
+    fn value(&self, value: &Toml, depth: usize) -> Result<Value, LayerError> {
+        Ok(match value {
+            Toml::String(text) => Value::String(text.value().clone()),
+            Toml::Integer(number) => Value::Integer(*number.value()),
+            Toml::Float(number) => Value::Float(*number.value()),
+            Toml::Boolean(flag) => Value::Boolean(*flag.value()),
+            Toml::Datetime(time) => Value::Datetime(time.value().to_string()),
+            Toml::InlineTable(table) => Value::Table(self.table(table, depth)?),
+            Toml::Array(values) => {
+                let node = |value: &Toml| {
+                    let origin = self.origin(value.span());
+                    Ok(Node { value: self.value(value, depth + 1)?, origin })
+                };
+                Value::Array(values.iter().map(node).collect::<Result<_, LayerError>>()?)
+            }
+        })
+    }
+}
+
+/// A JSON value as TOML; nothing for `null`. Integers beyond 64 bits become floats.
+fn json_value(json: &Json, depth: usize) -> Result<Option<Value>, LayerError> {
+    if depth > MAX_DEPTH {
+        return Err(LayerError::TooDeep { origin: Origin::Request });
+    }
+    let node = |json: &Json| Ok(json_value(json, depth + 1)?.map(|value| Node { value, origin: Origin::Request }));
+    Ok(Some(match json {
+        Json::Null => return Ok(None),
+        Json::Bool(flag) => Value::Boolean(*flag),
+        Json::Number(number) => match number.as_i64() {
+            Some(integer) => Value::Integer(integer),
+            None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Json::String(text) => Value::String(text.clone()),
+        Json::Array(items) => {
+            Value::Array(items.iter().filter_map(|item| node(item).transpose()).collect::<Result<_, LayerError>>()?)
+        }
+        Json::Object(members) => {
+            let member =
+                |(name, json): (&String, &Json)| Some(node(json).transpose()?.map(|node| (name.clone(), node)));
+            Value::Table(members.iter().filter_map(member).collect::<Result<_, LayerError>>()?)
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests;

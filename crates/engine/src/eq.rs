@@ -1,0 +1,225 @@
+//! The event queue as a projection of the log: what `codex proto` prints, `codex/event/*` carries and rollouts keep.
+//!
+//! A pure function: the same event always gives the same messages.
+
+use codex_wire::event::{
+    AgentMessageContentDeltaEvent, AgentMessageDeltaEvent, AgentMessageEvent, AgentReasoningDeltaEvent,
+    AgentReasoningEvent, AgentReasoningRawContentDeltaEvent, AgentReasoningRawContentEvent,
+    AgentReasoningSectionBreakEvent, ErrorEvent, EventMsg, ItemCompletedEvent, ItemStartedEvent, RawResponseItemEvent,
+    ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent,
+    TaskCompleteEvent, TaskStartedEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent, TurnItem,
+    UserMessageEvent, WarningEvent,
+};
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+
+use crate::log::{Abort, Body, Delta, Event, Item, ItemId, Outcome, ThreadStarted};
+
+/// Which of the messages that releases have added over time a reader wants.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Vocabulary {
+    /// `item_started`, `item_completed` and the deltas that name their item, beside the older messages.
+    pub items: bool,
+    /// The model's thoughts themselves, not only their summary.
+    pub raw_reasoning: bool,
+    /// Every item of the conversation with the model.
+    pub raw_items: bool,
+}
+
+/// Appends the messages that an event gives.
+pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
+    let view = View { event, vocabulary };
+    match &event.body {
+        Body::ThreadStarted(started) => out.push(session_configured(event.thread, started)),
+        Body::TurnStarted { context_window } => {
+            out.push(EventMsg::TaskStarted(TaskStartedEvent { model_context_window: *context_window }));
+        }
+        Body::ModelAsked(_) => {}
+        Body::Recorded(record) if vocabulary.raw_items => {
+            out.push(EventMsg::RawResponseItem(RawResponseItemEvent { item: (*record.item).clone() }));
+        }
+        Body::Recorded(_) => {}
+        Body::ItemStarted(item) => view.item_started(item, out),
+        Body::ItemDelta { item, delta } => view.item_delta(item, delta, out),
+        Body::ItemCompleted(item) => view.item_completed(item, out),
+        Body::PlanUpdated(plan) => out.push(EventMsg::PlanUpdate(plan.clone())),
+        Body::TokensCounted { info, rate_limits } => out
+            .push(EventMsg::TokenCount(TokenCountEvent { info: info.clone(), rate_limits: Some(rate_limits.clone()) })),
+        Body::AnswerRetried { failure, attempt, limit, delay } => {
+            let message = format!("{}; retrying {attempt}/{limit} in {}ms", failure.message, delay.as_millis());
+            let codex_error_info = Some(failure.info.clone());
+            out.push(EventMsg::StreamError(StreamErrorEvent { message, codex_error_info }));
+        }
+        Body::Warning { message } => out.push(EventMsg::Warning(WarningEvent { message: message.clone() })),
+        Body::TurnEnded(outcome) => turn_ended(outcome, out),
+    }
+}
+
+/// The message that tells how a thread is set up.
+#[must_use]
+pub fn session_configured(thread: ThreadId, started: &ThreadStarted) -> EventMsg {
+    let settings = &started.settings;
+    EventMsg::SessionConfigured(SessionConfiguredEvent {
+        session_id: thread,
+        model: settings.model.clone(),
+        model_provider_id: Some(started.provider.clone()),
+        approval_policy: Some(settings.approval_policy),
+        sandbox_policy: Some(settings.sandbox_policy.clone()),
+        cwd: Some(settings.cwd.clone()),
+        reasoning_effort: settings.effort.clone(),
+        history_log_id: started.history_log,
+        history_entry_count: started.history_entries,
+        initial_messages: None,
+        rollout_path: started.rollout.clone(),
+    })
+}
+
+fn turn_ended(outcome: &Outcome, out: &mut Vec<EventMsg>) {
+    let last_agent_message = match outcome {
+        Outcome::Completed { last_message } => last_message.clone(),
+        Outcome::Aborted(abort) => {
+            let reason = match abort {
+                Abort::Interrupted => TurnAbortReason::Interrupted,
+                Abort::Replaced => TurnAbortReason::Replaced,
+                Abort::ReviewEnded => TurnAbortReason::ReviewEnded,
+            };
+            return out.push(EventMsg::TurnAborted(TurnAbortedEvent { reason }));
+        }
+        Outcome::Failed(failure) => {
+            let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+            let (message, codex_error_info) = (format!("{}{hint}", failure.message), Some(failure.info.clone()));
+            out.push(EventMsg::Error(ErrorEvent { message, codex_error_info }));
+            None
+        }
+    };
+    out.push(EventMsg::TaskComplete(TaskCompleteEvent { last_agent_message, response_id: None }));
+}
+
+/// An event with what its reader wants of it.
+struct View<'a> {
+    event: &'a Event,
+    vocabulary: Vocabulary,
+}
+
+impl View<'_> {
+    fn turn_id(&self) -> String {
+        self.event.turn.as_ref().map(|turn| turn.as_str().to_owned()).unwrap_or_default()
+    }
+
+    fn item_started(&self, item: &Item, out: &mut Vec<EventMsg>) {
+        if self.vocabulary.items {
+            let (thread_id, turn_id, item) = (self.event.thread, self.turn_id(), turn_item(item));
+            out.push(EventMsg::ItemStarted(ItemStartedEvent { thread_id, turn_id, item }));
+        }
+    }
+
+    fn item_completed(&self, item: &Item, out: &mut Vec<EventMsg>) {
+        if self.vocabulary.items {
+            let (thread_id, turn_id, item) = (self.event.thread, self.turn_id(), turn_item(item));
+            out.push(EventMsg::ItemCompleted(ItemCompletedEvent { thread_id, turn_id, item }));
+        }
+        match item {
+            Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(user_message(content))),
+            Item::AgentMessage { text, .. } => {
+                out.push(EventMsg::AgentMessage(AgentMessageEvent { message: text.clone() }));
+            }
+            Item::Reasoning { summary, raw, .. } => {
+                out.extend(
+                    summary.iter().map(|text| EventMsg::AgentReasoning(AgentReasoningEvent { text: text.clone() })),
+                );
+                if self.vocabulary.raw_reasoning {
+                    out.extend(raw.iter().map(|text| {
+                        EventMsg::AgentReasoningRawContent(AgentReasoningRawContentEvent { text: text.clone() })
+                    }));
+                }
+            }
+        }
+    }
+
+    fn item_delta(&self, item: &ItemId, delta: &Delta, out: &mut Vec<EventMsg>) {
+        let items = self.vocabulary.items;
+        let (thread_id, item_id) = (self.event.thread, || item.as_str().to_owned());
+        match delta {
+            Delta::Text(text) => {
+                if items {
+                    out.push(EventMsg::AgentMessageContentDelta(AgentMessageContentDeltaEvent {
+                        thread_id,
+                        turn_id: self.turn_id(),
+                        item_id: item_id(),
+                        delta: text.clone(),
+                    }));
+                }
+                out.push(EventMsg::AgentMessageDelta(AgentMessageDeltaEvent { delta: text.clone() }));
+            }
+            Delta::SummaryPart { index } => {
+                out.push(EventMsg::AgentReasoningSectionBreak(AgentReasoningSectionBreakEvent {
+                    item_id: item_id(),
+                    summary_index: *index,
+                }));
+            }
+            Delta::Summary { index, text } => {
+                if items {
+                    out.push(EventMsg::ReasoningContentDelta(ReasoningContentDeltaEvent {
+                        thread_id,
+                        turn_id: self.turn_id(),
+                        item_id: item_id(),
+                        delta: text.clone(),
+                        summary_index: *index,
+                    }));
+                }
+                out.push(EventMsg::AgentReasoningDelta(AgentReasoningDeltaEvent { delta: text.clone() }));
+            }
+            Delta::Raw { .. } if !self.vocabulary.raw_reasoning => {}
+            Delta::Raw { index, text } => {
+                if items {
+                    out.push(EventMsg::ReasoningRawContentDelta(ReasoningRawContentDeltaEvent {
+                        thread_id,
+                        turn_id: self.turn_id(),
+                        item_id: item_id(),
+                        delta: text.clone(),
+                        content_index: *index,
+                    }));
+                }
+                out.push(EventMsg::AgentReasoningRawContentDelta(AgentReasoningRawContentDeltaEvent {
+                    delta: text.clone(),
+                }));
+            }
+        }
+    }
+}
+
+/// The text of a message and the pictures in it.
+fn user_message(content: &[UserInput]) -> UserMessageEvent {
+    let mut message = String::new();
+    let mut images = Vec::new();
+    for item in content {
+        match item {
+            UserInput::Text { text } => message.push_str(text),
+            UserInput::Image { image_url } => images.push(image_url.clone()),
+            UserInput::LocalImage { .. } | UserInput::Skill { .. } | UserInput::Mention { .. } => {}
+        }
+    }
+    UserMessageEvent { message, images: Some(images) }
+}
+
+fn turn_item(item: &Item) -> TurnItem {
+    use codex_wire::event::{AgentMessageContent, AgentMessageItem, AgentMessageText, ReasoningItem, UserMessageItem};
+    match item {
+        Item::UserMessage { id, content } => {
+            TurnItem::UserMessage(UserMessageItem { id: id.as_str().to_owned(), content: content.clone() })
+        }
+        Item::AgentMessage { id, text } => TurnItem::AgentMessage(AgentMessageItem {
+            id: id.as_str().to_owned(),
+            content: if text.is_empty() {
+                Vec::new()
+            } else {
+                vec![AgentMessageContent::Text(AgentMessageText { text: text.clone() })]
+            },
+        }),
+        Item::Reasoning { id, summary, raw } => TurnItem::Reasoning(ReasoningItem {
+            id: id.as_str().to_owned(),
+            summary_text: summary.clone(),
+            raw_content: raw.clone(),
+        }),
+    }
+}

@@ -1,0 +1,195 @@
+//! A subscriber's queue of events.
+//!
+//! The engine never waits for a client: pushing always succeeds. A client that does not read costs memory in
+//! proportion to what the thread itself holds, because deltas of one item that wait at the end of a long queue are
+//! merged into one, and nothing else is ever merged or dropped.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::log::{Body, Delta, Event};
+
+/// How many events may wait before deltas are merged.
+const MERGE_ABOVE: usize = 256;
+
+/// The reading end, held by a client's connection.
+#[derive(Debug)]
+pub struct Feed {
+    shared: Arc<Shared>,
+}
+
+/// The writing end, held by the session.
+#[derive(Debug)]
+pub(crate) struct FeedWriter {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    events: VecDeque<Arc<Event>>,
+    closed: bool,
+}
+
+/// Makes both ends of a queue.
+pub(crate) fn feed() -> (FeedWriter, Feed) {
+    let shared = Arc::new(Shared::default());
+    (FeedWriter { shared: Arc::clone(&shared) }, Feed { shared })
+}
+
+impl Feed {
+    /// Waits for the next event; none when the thread has ended and everything was read.
+    ///
+    /// Cancelling it loses nothing.
+    pub async fn next(&mut self) -> Option<Arc<Event>> {
+        loop {
+            // `notify_one` leaves a permit when nobody waits, so an event between the look and the wait is not missed.
+            let closed = {
+                let mut queue = self.shared.lock();
+                if let Some(event) = queue.events.pop_front() {
+                    return Some(event);
+                }
+                queue.closed
+            };
+            if closed {
+                return None;
+            }
+            self.shared.arrived.notified().await;
+        }
+    }
+
+    /// Takes the next event if one waits.
+    pub fn try_next(&mut self) -> Option<Arc<Event>> {
+        self.shared.lock().events.pop_front()
+    }
+}
+
+impl FeedWriter {
+    /// Queues an event. Returns false when nobody will read it any more.
+    pub(crate) fn push(&self, event: &Arc<Event>) -> bool {
+        if Arc::strong_count(&self.shared) == 1 {
+            return false;
+        }
+        let mut queue = self.shared.lock();
+        if queue.events.len() < MERGE_ABOVE || !merge(&mut queue.events, event) {
+            queue.events.push_back(Arc::clone(event));
+        }
+        drop(queue);
+        self.shared.arrived.notify_one();
+        true
+    }
+}
+
+impl Drop for FeedWriter {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.arrived.notify_one();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+        // A panic while the queue was locked cannot have left it half changed: each change is one push or pop.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Adds a delta to the last waiting event if that is a delta of the same kind, part and item.
+fn merge(events: &mut VecDeque<Arc<Event>>, event: &Arc<Event>) -> bool {
+    let Body::ItemDelta { item, delta } = &event.body else { return false };
+    let Some(last) = events.back_mut() else { return false };
+    match &last.body {
+        Body::ItemDelta { item: last_item, delta: last_delta } if last_item == item && last_delta.continues(delta) => {}
+        _ => return false,
+    }
+    let last = Arc::make_mut(last);
+    last.seq = event.seq;
+    if let Body::ItemDelta { delta: last_delta, .. } = &mut last.body {
+        last_delta.append(delta);
+    }
+    true
+}
+
+impl Delta {
+    fn continues(&self, next: &Self) -> bool {
+        match (self, next) {
+            (Self::Text(_), Self::Text(_)) => true,
+            (Self::Summary { index: a, .. }, Self::Summary { index: b, .. })
+            | (Self::Raw { index: a, .. }, Self::Raw { index: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+
+    fn append(&mut self, next: &Self) {
+        match (self, next) {
+            (Self::Text(text), Self::Text(more))
+            | (Self::Summary { text, .. }, Self::Summary { text: more, .. })
+            | (Self::Raw { text, .. }, Self::Raw { text: more, .. }) => text.push_str(more),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::ids::ThreadId;
+
+    use super::*;
+    use crate::log::ItemId;
+
+    fn event(seq: u64, body: Body) -> Arc<Event> {
+        Arc::new(Event { thread: ThreadId::fresh(), seq, turn: None, body })
+    }
+
+    fn delta(seq: u64, item: &str, text: &str) -> Arc<Event> {
+        event(seq, Body::ItemDelta { item: ItemId::new(item), delta: Delta::Text(text.into()) })
+    }
+
+    fn drain(feed: &mut Feed) -> Vec<Arc<Event>> {
+        std::iter::from_fn(|| feed.try_next()).collect()
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_gets_merged_deltas_and_every_other_event() {
+        let (writer, mut feed) = feed();
+        for seq in 0..10_000 {
+            assert!(writer.push(&delta(seq, "a", "x")));
+        }
+        writer.push(&event(10_000, Body::Warning { message: "w".into() }));
+        writer.push(&delta(10_001, "b", "y"));
+        let events = drain(&mut feed);
+        assert_eq!(events.len(), MERGE_ABOVE + 2);
+        let text: usize = events
+            .iter()
+            .map(|event| match &event.body {
+                Body::ItemDelta { delta: Delta::Text(text), .. } => text.len(),
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(text, 10_001);
+        assert_eq!(events.last().map(|event| event.seq), Some(10_001));
+    }
+
+    #[test]
+    fn a_dropped_reader_is_noticed() {
+        let (writer, feed) = feed();
+        drop(feed);
+        assert!(!writer.push(&delta(0, "a", "x")));
+    }
+
+    #[tokio::test]
+    async fn the_end_comes_after_everything_was_read() {
+        let (writer, mut feed) = feed();
+        writer.push(&delta(0, "a", "x"));
+        drop(writer);
+        assert!(feed.next().await.is_some());
+        assert!(feed.next().await.is_none());
+    }
+}

@@ -1,0 +1,107 @@
+//! From a user's input to the message a model gets: pictures on disk become data URLs.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use codex_wire::input::UserInput;
+use codex_wire::response::{ContentItem, Message};
+
+/// The largest picture that is sent. Providers refuse larger ones.
+const MAX_IMAGE_BYTES: u64 = 20 * 1024 * 1024;
+
+/// Makes the message. What cannot be sent is replaced by a note, so that one bad file never ends a thread.
+///
+/// It reads files; run it off the async threads.
+pub(crate) fn message(content: &[UserInput], cwd: &Path) -> Message {
+    let parts = content.iter().map(|item| match item {
+        UserInput::Text { text } => ContentItem::InputText { text: text.clone() },
+        UserInput::Image { image_url } => ContentItem::InputImage { image_url: image_url.clone() },
+        UserInput::LocalImage { path } => local_image(&cwd.join(path)),
+        UserInput::Skill { name, path } => note(format!("The person named the skill `{name}`; see {}", path.display())),
+        UserInput::Mention { name, path } => note(format!("The person mentioned `{name}`; see {path}")),
+    });
+    Message { id: None, role: "user".to_owned(), content: parts.collect() }
+}
+
+fn local_image(path: &Path) -> ContentItem {
+    match read_image(path) {
+        Ok((kind, bytes)) => {
+            ContentItem::InputImage { image_url: format!("data:{kind};base64,{}", STANDARD.encode(bytes)) }
+        }
+        Err(why) => note(format!("The picture {} could not be attached: {why}", path.display())),
+    }
+}
+
+fn note(text: String) -> ContentItem {
+    ContentItem::InputText { text }
+}
+
+fn read_image(path: &Path) -> Result<(&'static str, Vec<u8>), String> {
+    // A pipe would block the open itself, so the kind of file is looked at before.
+    let metadata = path.metadata().map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(MAX_IMAGE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MAX_IMAGE_BYTES {
+        return Err(format!("it is larger than {} MiB", MAX_IMAGE_BYTES / 1024 / 1024));
+    }
+    let kind = image_kind(&bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
+    Ok((kind, bytes))
+}
+
+/// Tells a picture by its first bytes; a file's name is anybody's claim.
+fn image_kind(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attach(name: &str, bytes: &[u8]) -> ContentItem {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+        message(&[UserInput::LocalImage { path: name.into() }], folder.path()).content.remove(0)
+    }
+
+    fn note_of(item: ContentItem) -> String {
+        match item {
+            ContentItem::InputText { text } => text,
+            other => panic!("expected a note, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_picture_becomes_a_data_url_whatever_its_name() {
+        let item = attach("photo.txt", b"\x89PNG\r\n\x1a\nrest");
+        assert_eq!(item, ContentItem::InputImage { image_url: "data:image/png;base64,iVBORw0KGgpyZXN0".to_owned() });
+    }
+
+    #[test]
+    fn what_is_no_picture_becomes_a_note() {
+        let note = note_of(attach("secret.png", b"-----BEGIN KEY-----"));
+        assert!(note.ends_with("it is no PNG, JPEG, GIF or WebP"), "{note}");
+    }
+
+    #[test]
+    fn a_missing_file_and_a_folder_become_notes() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["missing.png", "."] {
+            let input = [UserInput::LocalImage { path: path.into() }];
+            let note = note_of(message(&input, folder.path()).content.remove(0));
+            assert!(note.contains("could not be attached"), "{note}");
+        }
+    }
+}

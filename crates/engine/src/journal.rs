@@ -1,0 +1,98 @@
+//! The thread's log on its way out: first to disk, then to whoever reads along.
+//!
+//! Invariant: an event is published only after its rollout write has returned, or after the loss was announced.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_store::{RolloutError, RolloutFile};
+use codex_wire::ids::ThreadId;
+
+use crate::feed::{Feed, FeedWriter, feed};
+use crate::log::{Body, Event, TurnId};
+use crate::rollout;
+
+/// Numbers, saves and publishes the events of one thread.
+pub(crate) struct Journal {
+    thread: ThreadId,
+    next: u64,
+    file: Option<RolloutFile>,
+    /// Whether the last attempt to save failed. It is announced once, not at every event.
+    unsaved: bool,
+    /// Events that wait for the write of their lines.
+    waiting: Vec<Arc<Event>>,
+    feeds: Vec<FeedWriter>,
+}
+
+impl Journal {
+    /// Opens the log of a new thread. When its file cannot be made, the thread lives in memory and says so.
+    pub(crate) fn create(thread: ThreadId, path: PathBuf) -> Self {
+        let mut journal = Self { thread, next: 0, file: None, unsaved: false, waiting: Vec::new(), feeds: Vec::new() };
+        match RolloutFile::create(path) {
+            Ok(file) => journal.file = Some(file),
+            Err(error) => journal.lost(&error),
+        }
+        journal
+    }
+
+    /// Lets someone read along from here on.
+    pub(crate) fn subscribe(&mut self) -> Feed {
+        let (writer, reader) = feed();
+        self.feeds.push(writer);
+        reader
+    }
+
+    /// Adds an event. It is neither saved nor published before [`Journal::publish`].
+    pub(crate) fn append(&mut self, turn: Option<TurnId>, body: Body) {
+        let event = self.number(turn, body);
+        let saved = self.file.as_mut().map_or(Ok(()), |file| rollout::append(&event, file));
+        self.waiting.push(event);
+        if let Err(error) = saved {
+            self.lost(&error);
+        }
+    }
+
+    /// Writes what was appended, then lets the readers have it.
+    pub(crate) fn publish(&mut self) {
+        if let Some(file) = &mut self.file {
+            match file.flush() {
+                Ok(()) => self.unsaved = false,
+                Err(error) => self.lost(&error),
+            }
+        }
+        for event in self.waiting.drain(..) {
+            self.feeds.retain(|feed| feed.push(&event));
+        }
+    }
+
+    /// Like [`Journal::publish`], but what is published then survives a crash of the machine too.
+    pub(crate) async fn publish_durably(&mut self) {
+        if let Some(file) = &mut self.file {
+            let flushed = file.flush();
+            let sync = file.sync();
+            let synced = match flushed {
+                Ok(()) => tokio::task::spawn_blocking(sync).await.unwrap_or(Ok(())),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = synced {
+                self.lost(&error);
+            }
+        }
+        self.publish();
+    }
+
+    fn lost(&mut self, error: &RolloutError) {
+        if !std::mem::replace(&mut self.unsaved, true) {
+            let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+            let message = format!("this thread is not being saved: {error}{cause}");
+            let event = self.number(None, Body::Warning { message });
+            self.waiting.push(event);
+        }
+    }
+
+    fn number(&mut self, turn: Option<TurnId>, body: Body) -> Arc<Event> {
+        let event = Arc::new(Event { thread: self.thread, seq: self.next, turn, body });
+        self.next += 1;
+        event
+    }
+}

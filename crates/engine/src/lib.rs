@@ -1,0 +1,29 @@
+//! The agent: sessions, turns, tools, and the log that everything else is a projection of.
+//!
+//! Invariant: no JSON-RPC, no terminal. One task owns one thread's state; others send it messages.
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
+
+mod context;
+mod environment;
+pub mod eq;
+mod feed;
+mod images;
+mod journal;
+pub mod log;
+mod models;
+mod opening;
+mod project_doc;
+mod provider;
+mod rollout;
+mod session;
+pub mod settings;
+mod thread;
+mod tools;
+mod turn;
+mod user_agent;
+mod work;
+
+pub use feed::Feed;
+pub use provider::{ConnectError, connect};
+pub use thread::{Closed, Setup, StartError, Thread, TurnStart};
+pub use user_agent::user_agent;

@@ -1,0 +1,258 @@
+//! The vocabulary of a thread's log. Everything that anyone sees is a projection of these events.
+//!
+//! Invariant: the engine alone makes events; within a thread their numbers grow by one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::plan::UpdatePlanArgs;
+use codex_wire::response::ResponseItem;
+use codex_wire::rollout::SessionMeta;
+use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
+use serde_json::value::RawValue;
+
+use crate::settings::Settings;
+
+/// The name of a turn: the id of the submission that started it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TurnId(Arc<str>);
+
+impl TurnId {
+    /// Makes a name from a client's submission id.
+    #[must_use]
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The name of an item within its thread; for what a model said, the provider's name for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ItemId(Arc<str>);
+
+impl ItemId {
+    /// Makes a name from text.
+    #[must_use]
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One entry of a thread's log.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// The thread it belongs to.
+    pub thread: ThreadId,
+    /// Its number within the thread, from 0.
+    pub seq: u64,
+    /// The turn it belongs to, or none for what the thread says by itself.
+    pub turn: Option<TurnId>,
+    /// What happened.
+    pub body: Body,
+}
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// The thread is ready.
+    ThreadStarted(Box<ThreadStarted>),
+    /// Work on a user's input has begun.
+    TurnStarted {
+        /// The size of the model's window, where known.
+        context_window: Option<i64>,
+    },
+    /// The model is about to be asked, under these settings.
+    ModelAsked(Arc<Settings>),
+    /// An item has entered the conversation with the model.
+    Recorded(Record),
+    /// An item has begun.
+    ItemStarted(Item),
+    /// An item has grown.
+    ItemDelta {
+        /// Which one.
+        item: ItemId,
+        /// By what.
+        delta: Delta,
+    },
+    /// An item is whole.
+    ItemCompleted(Item),
+    /// The model has changed its plan.
+    PlanUpdated(UpdatePlanArgs),
+    /// Tokens were counted, or the account's limits were told.
+    TokensCounted {
+        /// What the thread has used; none before the first answer.
+        info: Option<TokenUsageInfo>,
+        /// What the account still allows.
+        rate_limits: RateLimitSnapshot,
+    },
+    /// An answer broke off and is asked for again.
+    AnswerRetried {
+        /// What went wrong.
+        failure: Failure,
+        /// Which retry this is, from 1.
+        attempt: u32,
+        /// How many there may be.
+        limit: u32,
+        /// How long the engine waits before it asks.
+        delay: Duration,
+    },
+    /// Something the user should know; work goes on.
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// The turn is over. Every started turn has exactly one of these.
+    TurnEnded(Outcome),
+}
+
+/// How a thread began.
+#[derive(Debug, Clone)]
+pub struct ThreadStarted {
+    /// The settings of its first turn.
+    pub settings: Arc<Settings>,
+    /// The id of its model provider.
+    pub provider: String,
+    /// The first line of its file.
+    pub meta: SessionMeta,
+    /// Its file.
+    pub rollout: PathBuf,
+    /// The identity of the prompt history file.
+    pub history_log: u64,
+    /// How many prompts that file holds.
+    pub history_entries: usize,
+}
+
+/// An item of the conversation with the model, encoded once for file and request alike.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// The item.
+    pub item: Arc<ResponseItem>,
+    /// The same as JSON.
+    pub json: Arc<RawValue>,
+}
+
+impl Record {
+    /// Encodes an item.
+    ///
+    /// # Errors
+    /// Only if an item held something JSON cannot express, which none does.
+    pub fn new(item: ResponseItem) -> Result<Self, serde_json::Error> {
+        let json = serde_json::value::to_raw_value(&item)?;
+        Ok(Self { item: Arc::new(item), json: json.into() })
+    }
+}
+
+/// Something a client shows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// What the user said.
+    UserMessage {
+        /// Its name.
+        id: ItemId,
+        /// The pieces, as they came.
+        content: Vec<UserInput>,
+    },
+    /// What the model said.
+    AgentMessage {
+        /// Its name.
+        id: ItemId,
+        /// The text so far.
+        text: String,
+    },
+    /// What the model thought.
+    Reasoning {
+        /// Its name.
+        id: ItemId,
+        /// The summary, one text a part.
+        summary: Vec<String>,
+        /// The thoughts themselves, where the model shows them.
+        raw: Vec<String>,
+    },
+}
+
+impl Item {
+    /// The name of the item.
+    #[must_use]
+    pub fn id(&self) -> &ItemId {
+        match self {
+            Self::UserMessage { id, .. } | Self::AgentMessage { id, .. } | Self::Reasoning { id, .. } => id,
+        }
+    }
+}
+
+/// How an item has grown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// More of a message.
+    Text(String),
+    /// A new part of a reasoning summary begins.
+    SummaryPart {
+        /// Which part, from 0.
+        index: i64,
+    },
+    /// More of a reasoning summary.
+    Summary {
+        /// Which part, from 0.
+        index: i64,
+        /// The text.
+        text: String,
+    },
+    /// More of the thoughts themselves.
+    Raw {
+        /// Which part, from 0.
+        index: i64,
+        /// The text.
+        text: String,
+    },
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The model had nothing more to do.
+    Completed {
+        /// The last thing it said in its last answer.
+        last_message: Option<String>,
+    },
+    /// Someone stopped it.
+    Aborted(Abort),
+    /// It could not go on.
+    Failed(Failure),
+}
+
+/// Why a turn was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abort {
+    /// The user asked for it.
+    Interrupted,
+    /// Another task took its place.
+    Replaced,
+    /// The review it belonged to ended.
+    ReviewEnded,
+}
+
+/// What went wrong, for people and for programs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// A sentence without a full stop.
+    pub message: String,
+    /// A next step for the person.
+    pub hint: Option<&'static str>,
+    /// The kind of failure.
+    pub info: CodexErrorInfo,
+}

@@ -1,0 +1,126 @@
+//! From a configured provider to a model that can be asked.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_config::{Auth, Config, Env, Home, ProviderConfig, WireApi};
+use codex_model::{Answer, Model, ModelError, Prompt, Provider, ResponsesModel, ScriptError, ScriptedModel, Secret};
+
+/// The script of the built-in offline model.
+const OFFLINE_SCRIPT: &str = include_str!("../scripts/offline.json");
+
+/// Why a provider cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The provider speaks a wire that this release does not.
+    #[error("model_providers.{id}: wire_api = \"chat\" is not supported")]
+    Wire {
+        /// The provider.
+        id: String,
+    },
+    /// The script of the offline model could not be read.
+    #[error("model_providers.{id}.script: could not read {path}", path = .path.display())]
+    ReadScript {
+        /// The provider.
+        id: String,
+        /// The script.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The script of the offline model is no script.
+    #[error("model_providers.{id}.script: {name} is not a script")]
+    Script {
+        /// The provider.
+        id: String,
+        /// The script's file, or what stands for it.
+        name: String,
+        /// What is wrong with it.
+        source: ScriptError,
+    },
+}
+
+impl ConnectError {
+    /// A next step, shown on a line of its own.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Wire { .. } => Some("set wire_api = \"responses\"; most servers with a chat wire have that too"),
+            Self::ReadScript { .. } | Self::Script { .. } => None,
+        }
+    }
+}
+
+/// Makes the model of the configured provider. Nothing is sent, and a missing key is told when the model is asked,
+/// so that a client can start and show the error where the user looks.
+///
+/// # Errors
+/// When the provider's configuration cannot work at all.
+pub fn connect(config: &Config, home: &Home, env: &Env, originator: &str) -> Result<Arc<dyn Model>, ConnectError> {
+    let provider = &config.provider;
+    match provider.wire_api {
+        WireApi::Responses => Ok(responses(provider, home, env, originator)),
+        WireApi::Scripted => scripted(provider),
+        WireApi::Chat => Err(ConnectError::Wire { id: provider.id.clone() }),
+    }
+}
+
+fn responses(config: &ProviderConfig, home: &Home, env: &Env, originator: &str) -> Arc<dyn Model> {
+    let bearer = match Auth::load(home).and_then(|auth| auth.bearer(config, env)) {
+        Ok(bearer) => bearer.map(|bearer| Secret::new(bearer.token.reveal())),
+        Err(error) => {
+            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            return Arc::new(Unavailable { message: format!("{error}{hint}") });
+        }
+    };
+    let fixed = config.http_headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+    let from_env = config.env_http_headers.iter().filter_map(|(name, var)| Some((name.clone(), env.text(var)?)));
+    Arc::new(ResponsesModel::new(Provider {
+        name: config.name.clone(),
+        base_url: config.base_url.clone().unwrap_or_default(),
+        bearer,
+        headers: fixed.chain(from_env).collect(),
+        query: config.query_params.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect(),
+        request_max_retries: retries(config),
+        stream_idle_timeout: Duration::from_millis(config.stream_idle_timeout_ms),
+        user_agent: crate::user_agent::user_agent(originator, env),
+        originator: originator.to_owned(),
+    }))
+}
+
+fn scripted(config: &ProviderConfig) -> Result<Arc<dyn Model>, ConnectError> {
+    let (name, text) = match &config.script {
+        Some(path) => {
+            let read = std::fs::read_to_string(path);
+            let text =
+                read.map_err(|source| ConnectError::ReadScript { id: config.id.clone(), path: path.clone(), source })?;
+            (path.display().to_string(), text)
+        }
+        None => ("the built-in script".to_owned(), OFFLINE_SCRIPT.to_owned()),
+    };
+    match ScriptedModel::from_json(&text) {
+        Ok(model) => Ok(Arc::new(
+            model
+                .with_request_max_retries(retries(config))
+                .with_idle_timeout(Duration::from_millis(config.stream_idle_timeout_ms)),
+        )),
+        Err(source) => Err(ConnectError::Script { id: config.id.clone(), name, source }),
+    }
+}
+
+fn retries(config: &ProviderConfig) -> u32 {
+    u32::try_from(config.request_max_retries).unwrap_or(u32::MAX)
+}
+
+/// A model that cannot be asked, and says why each time it is.
+struct Unavailable {
+    message: String,
+}
+
+impl Model for Unavailable {
+    fn ask(&self, _: Prompt) -> Answer {
+        let error = ModelError::Unavailable { message: self.message.clone() };
+        Box::pin(futures_util::stream::iter([Err(error)]))
+    }
+}

@@ -1,0 +1,55 @@
+//! The file of a thread as a projection of its log, in the form that other releases read too.
+//!
+//! Deltas are not kept: the items they lead to are. Of the event queue only what a resumed client is shown again is
+//! kept; the rest follows from the items of the conversation.
+
+use codex_store::{RolloutError, RolloutFile};
+use codex_wire::event::EventMsg;
+use codex_wire::rollout::TurnContextItem;
+
+use crate::eq::{self, Vocabulary};
+use crate::log::{Body, Event};
+use crate::settings::Settings;
+
+/// Appends the lines that an event gives.
+pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), RolloutError> {
+    match &event.body {
+        Body::ThreadStarted(started) => file.append("session_meta", &started.meta),
+        Body::ModelAsked(settings) => file.append("turn_context", &turn_context(settings)),
+        Body::Recorded(record) => file.append("response_item", &*record.json),
+        Body::ItemCompleted(_) | Body::TokensCounted { .. } | Body::TurnEnded(_) => {
+            let mut messages = Vec::new();
+            eq::project(event, Vocabulary { raw_reasoning: true, ..Vocabulary::default() }, &mut messages);
+            messages.iter().filter(|message| is_kept(message)).try_for_each(|message| file.append("event_msg", message))
+        }
+        Body::TurnStarted { .. }
+        | Body::ItemStarted(_)
+        | Body::ItemDelta { .. }
+        | Body::PlanUpdated(_)
+        | Body::AnswerRetried { .. }
+        | Body::Warning { .. } => Ok(()),
+    }
+}
+
+fn is_kept(message: &EventMsg) -> bool {
+    matches!(
+        message,
+        EventMsg::UserMessage(_)
+            | EventMsg::AgentMessage(_)
+            | EventMsg::AgentReasoning(_)
+            | EventMsg::AgentReasoningRawContent(_)
+            | EventMsg::TokenCount(_)
+            | EventMsg::TurnAborted(_)
+    )
+}
+
+fn turn_context(settings: &Settings) -> TurnContextItem {
+    TurnContextItem {
+        cwd: settings.cwd.clone(),
+        approval_policy: settings.approval_policy,
+        sandbox_policy: settings.sandbox_policy.clone(),
+        model: settings.model.clone(),
+        effort: settings.effort.clone(),
+        summary: settings.summary.clone(),
+    }
+}

@@ -1,0 +1,294 @@
+//! The task that owns a thread: it feeds the turn machine and performs its effects.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_model::{Backoff, Prompt, ReasoningRequest};
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::reasoning::ReasoningSummary;
+use codex_wire::response::{Message, ResponseItem};
+use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use crate::context::Context;
+use crate::environment::{Environment, shell_name};
+use crate::feed::Feed;
+use crate::images;
+use crate::journal::Journal;
+use crate::log::{Abort, Body, ItemId, Outcome, Record, ThreadStarted, TurnId};
+use crate::models::ModelInfo;
+use crate::opening::Opening;
+use crate::settings::{Settings, SettingsChange};
+use crate::thread::{Command, Setup, StartError, TurnStart};
+use crate::turn::{Effect, Input, RetryPolicy, Turn, UserMessage};
+use crate::work::{Arrived, Work};
+
+/// The state of one thread.
+pub(crate) struct Session {
+    id: ThreadId,
+    setup: Setup,
+    started: Arc<ThreadStarted>,
+    settings: Arc<Settings>,
+    environment: Environment,
+    instructions: Arc<str>,
+    tools: Arc<RawValue>,
+    context: Context,
+    journal: Journal,
+    running: Option<Running>,
+    inbox: mpsc::Receiver<Command>,
+}
+
+/// The running turn.
+struct Running {
+    id: TurnId,
+    machine: Turn,
+    work: Work,
+    output_schema: Option<Value>,
+}
+
+/// What woke the session.
+enum Wake {
+    Command(Option<Command>),
+    Arrived(Arrived),
+}
+
+impl Session {
+    /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
+    pub(crate) async fn start(
+        id: ThreadId,
+        setup: Setup,
+        inbox: mpsc::Receiver<Command>,
+    ) -> Result<(Self, Feed), StartError> {
+        let Opening { started, instructions, project_doc, warnings, mut journal } =
+            Opening::prepare(id, &setup).await?;
+        let feed = journal.subscribe();
+        journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
+        let settings = Arc::clone(&started.settings);
+        let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
+        let mut session = Self {
+            id,
+            tools: crate::tools::offered()?,
+            setup,
+            started: Arc::new(started),
+            settings,
+            environment,
+            instructions,
+            context: Context::default(),
+            journal,
+            running: None,
+            inbox,
+        };
+        for text in project_doc.into_iter().chain([session.environment.text().to_owned()]) {
+            session.tell_model(text);
+        }
+        for message in warnings {
+            session.emit(Body::Warning { message });
+        }
+        session.journal.publish_durably().await;
+        Ok((session, feed))
+    }
+
+    /// How the thread began.
+    pub(crate) fn started(&self) -> Arc<ThreadStarted> {
+        Arc::clone(&self.started)
+    }
+
+    /// Serves the thread until it is closed or nobody holds it any more.
+    pub(crate) async fn run(mut self) {
+        let mut closing = None;
+        while self.running.is_some() || closing.is_none() {
+            match self.wake().await {
+                Wake::Arrived(Arrived { events, input }) => {
+                    for body in events {
+                        self.emit(body);
+                    }
+                    self.step(input).await;
+                }
+                Wake::Command(Some(Command::Finish { reply })) => closing = Some(reply),
+                Wake::Command(Some(Command::Close { reply })) => {
+                    self.stop(Abort::Interrupted).await;
+                    closing = Some(reply);
+                }
+                Wake::Command(Some(command)) => self.obey(command).await,
+                Wake::Command(None) => {
+                    self.stop(Abort::Interrupted).await;
+                    break;
+                }
+            }
+        }
+        // The feeds end before the reply, so whoever asked can read everything that was said.
+        drop(self);
+        if let Some(reply) = closing {
+            let _: Result<(), ()> = reply.send(());
+        }
+    }
+
+    async fn wake(&mut self) -> Wake {
+        match &mut self.running {
+            // Commands first: an interrupt must not wait behind a flood of deltas.
+            Some(running) => tokio::select! {
+                biased;
+                command = self.inbox.recv() => Wake::Command(command),
+                arrived = running.work.next() => Wake::Arrived(arrived),
+            },
+            None => Wake::Command(self.inbox.recv().await),
+        }
+    }
+
+    async fn obey(&mut self, command: Command) {
+        // A client that no longer waits for its answer is no reason to undo what it asked for.
+        match command {
+            Command::Say { turn, content, change, reply } => {
+                let start = self.say(turn, content, change).await;
+                let _: Result<(), TurnStart> = reply.send(start);
+            }
+            Command::Configure { change, reply } => {
+                self.settings = Arc::new(self.settings.changed(&change));
+                let _: Result<(), Arc<Settings>> = reply.send(Arc::clone(&self.settings));
+            }
+            Command::Interrupt { reply } => {
+                let stopped = self.stop(Abort::Interrupted).await;
+                let _: Result<(), bool> = reply.send(stopped);
+            }
+            Command::Finish { .. } | Command::Close { .. } => {}
+        }
+    }
+
+    async fn say(&mut self, turn: TurnId, content: Vec<UserInput>, change: SettingsChange) -> TurnStart {
+        if let Some(running) = &self.running {
+            let joined = running.id.clone();
+            if change != SettingsChange::default() {
+                let message = "the input joined the running turn, so its settings were not applied".to_owned();
+                self.emit(Body::Warning { message });
+            }
+            let said = user_message(content, self.settings.cwd.clone()).await;
+            self.step(Input::UserSaid(said)).await;
+            return TurnStart::Joined(joined);
+        }
+        self.settings = Arc::new(self.settings.changed(&change));
+        let said = user_message(content, self.settings.cwd.clone()).await;
+        let limit = u32::try_from(self.setup.config.provider.stream_max_retries).unwrap_or(u32::MAX);
+        let retry = RetryPolicy { limit, backoff: Backoff::new() };
+        let (machine, effects) = Turn::start(&turn, said, self.context_window(), retry);
+        self.running = Some(Running { id: turn, machine, work: Work::Nothing, output_schema: change.output_schema });
+        let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
+        if environment != self.environment {
+            self.tell_model(environment.text().to_owned());
+            self.environment = environment;
+        }
+        self.perform(effects).await;
+        TurnStart::Started
+    }
+
+    /// Stops the running turn, if there is one.
+    async fn stop(&mut self, abort: Abort) -> bool {
+        let running = self.running.is_some();
+        self.step(Input::Stop(abort)).await;
+        running
+    }
+
+    async fn step(&mut self, input: Input) {
+        if let Some(running) = &mut self.running {
+            let effects = running.machine.step(input);
+            self.perform(effects).await;
+        }
+    }
+
+    async fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Emit(body) => self.emit(body),
+                Effect::Count { usage, rate_limits } => self.count(usage, rate_limits),
+                Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(&self.settings))),
+                Effect::AskModel => {
+                    let prompt = self.prompt();
+                    let answer = self.setup.model.ask(prompt);
+                    self.work(Work::Answer(answer));
+                }
+                Effect::Wait(delay) => self.work(Work::wait(delay)),
+                Effect::Run(call) => self.work(Work::call(call)),
+                Effect::Cancel => self.work(Work::Nothing),
+                Effect::End(outcome) => return self.end(outcome).await,
+            }
+        }
+        self.journal.publish();
+    }
+
+    fn work(&mut self, work: Work) {
+        if let Some(running) = &mut self.running {
+            running.work = work;
+        }
+    }
+
+    async fn end(&mut self, outcome: Outcome) {
+        self.emit(Body::TurnEnded(outcome));
+        self.running = None;
+        self.journal.publish_durably().await;
+    }
+
+    fn count(&mut self, usage: Option<TokenUsage>, rate_limits: Option<RateLimitSnapshot>) {
+        if let Some(usage) = usage {
+            self.context.count(usage, self.context_window());
+        }
+        if let Some(limits) = rate_limits {
+            self.context.limit(limits);
+        }
+        self.emit(Body::TokensCounted { info: self.context.usage(), rate_limits: self.context.rate_limits() });
+    }
+
+    fn context_window(&self) -> Option<i64> {
+        let configured = self.setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
+        configured.or(ModelInfo::of(&self.settings.model).context_window)
+    }
+
+    fn prompt(&self) -> Prompt {
+        let Settings { model, effort, summary, verbosity, .. } = &*self.settings;
+        let reasons = ModelInfo::of(model).reasons || effort.is_some();
+        Prompt {
+            thread: self.id,
+            model: model.clone(),
+            instructions: Arc::clone(&self.instructions),
+            input: self.context.input(),
+            tools: Arc::clone(&self.tools),
+            parallel_tool_calls: false,
+            reasoning: reasons.then(|| ReasoningRequest {
+                effort: effort.clone(),
+                summary: (*summary != ReasoningSummary::None).then(|| summary.clone()),
+            }),
+            verbosity: verbosity.clone(),
+            output_schema: self.running.as_ref().and_then(|running| running.output_schema.clone()),
+        }
+    }
+
+    /// Puts a message of ours into the conversation.
+    fn tell_model(&mut self, text: String) {
+        if let Ok(record) = Record::new(ResponseItem::Message(Message::user(text))) {
+            self.emit(Body::Recorded(record));
+        }
+    }
+
+    fn emit(&mut self, body: Body) {
+        if let Body::Recorded(record) = &body {
+            self.context.record(record);
+        }
+        let turn = self.running.as_ref().map(|running| running.id.clone());
+        self.journal.append(turn, body);
+    }
+}
+
+/// Makes a message of what the user said; pictures are read where blocking is allowed.
+async fn user_message(content: Vec<UserInput>, cwd: PathBuf) -> UserMessage {
+    let id = ItemId::new(ThreadId::fresh().to_string());
+    let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. }));
+    if !reads_files {
+        let message = images::message(&content, &cwd);
+        return UserMessage { id, content, message };
+    }
+    let for_reading = content.clone();
+    let read = tokio::task::spawn_blocking(move || images::message(&for_reading, &cwd)).await;
+    let message = read.unwrap_or_else(|_| Message::user("The person's pictures could not be read"));
+    UserMessage { id, content, message }
+}

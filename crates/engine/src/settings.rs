@@ -1,0 +1,61 @@
+//! The settings a turn runs under, and changes to them.
+
+use std::path::PathBuf;
+
+use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
+use serde_json::Value;
+
+/// What a turn runs under.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Where commands run and relative paths start.
+    pub cwd: PathBuf,
+    /// When a person is asked.
+    pub approval_policy: AskForApproval,
+    /// What commands may touch.
+    pub sandbox_policy: SandboxPolicy,
+    /// The model's name.
+    pub model: String,
+    /// How hard it thinks; none leaves it to the provider.
+    pub effort: Option<ReasoningEffort>,
+    /// How much of its thinking it sums up.
+    pub summary: ReasoningSummary,
+    /// How long its answers are; none leaves it to the provider.
+    pub verbosity: Option<Verbosity>,
+}
+
+/// A change to the settings; what is absent stays as it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SettingsChange {
+    /// See [`Settings::cwd`].
+    pub cwd: Option<PathBuf>,
+    /// See [`Settings::approval_policy`].
+    pub approval_policy: Option<AskForApproval>,
+    /// See [`Settings::sandbox_policy`].
+    pub sandbox_policy: Option<SandboxPolicy>,
+    /// See [`Settings::model`].
+    pub model: Option<String>,
+    /// See [`Settings::effort`]; `Some(None)` clears it.
+    pub effort: Option<Option<ReasoningEffort>>,
+    /// See [`Settings::summary`].
+    pub summary: Option<ReasoningSummary>,
+    /// The schema that the final message of the next turn must follow.
+    pub output_schema: Option<Value>,
+}
+
+impl Settings {
+    /// The settings after a change. A relative working directory is taken from the present one.
+    #[must_use]
+    pub fn changed(&self, change: &SettingsChange) -> Self {
+        Self {
+            cwd: change.cwd.as_ref().map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd)),
+            approval_policy: change.approval_policy.unwrap_or(self.approval_policy),
+            sandbox_policy: change.sandbox_policy.clone().unwrap_or_else(|| self.sandbox_policy.clone()),
+            model: change.model.clone().unwrap_or_else(|| self.model.clone()),
+            effort: change.effort.clone().unwrap_or_else(|| self.effort.clone()),
+            summary: change.summary.clone().unwrap_or_else(|| self.summary.clone()),
+            verbosity: self.verbosity.clone(),
+        }
+    }
+}

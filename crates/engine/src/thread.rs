@@ -1,0 +1,171 @@
+//! The handle by which others drive a thread.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_config::{Config, Home};
+use codex_model::Model;
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::rollout::SessionSource;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::feed::Feed;
+use crate::log::{ThreadStarted, TurnId};
+use crate::session::Session;
+use crate::settings::{Settings, SettingsChange};
+
+/// How many commands may wait for a thread; more make the sender wait.
+const WAITING_COMMANDS: usize = 64;
+
+/// What a new thread is made of.
+#[derive(Clone)]
+pub struct Setup {
+    /// What the user has set.
+    pub config: Arc<Config>,
+    /// The home folder, where the thread is kept.
+    pub home: Home,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// The model it asks.
+    pub model: Arc<dyn Model>,
+    /// The program that drives it, as told to the provider.
+    pub originator: String,
+    /// The kind of program that drives it, as kept in the rollout.
+    pub source: SessionSource,
+    /// The user's shell, from the environment.
+    pub shell: Option<String>,
+}
+
+/// Why a thread could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The working directory is unusable.
+    #[error("the working directory {cwd} does not exist", cwd = .cwd.display())]
+    NoSuchFolder {
+        /// Which one.
+        cwd: PathBuf,
+    },
+    /// The file that replaces the base instructions could not be read.
+    #[error("experimental_instructions_file: could not read {path}", path = .path.display())]
+    Instructions {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The work before the start was cut off by the end of the program.
+    #[error("could not prepare the thread")]
+    Prepare(#[source] tokio::task::JoinError),
+    /// Our own tool descriptions could not be encoded.
+    #[error("could not describe the tools")]
+    Tools(#[from] serde_json::Error),
+}
+
+/// The thread has ended, so nothing more can be asked of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the thread has ended")]
+pub struct Closed;
+
+/// What became of a user's input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TurnStart {
+    /// It started a turn.
+    Started,
+    /// A turn was running; the model gets the input with its next request.
+    Joined(TurnId),
+}
+
+/// A thread. Clones drive the same one; when the last is dropped, the thread stops.
+#[derive(Debug, Clone)]
+pub struct Thread {
+    id: ThreadId,
+    started: Arc<ThreadStarted>,
+    commands: mpsc::Sender<Command>,
+}
+
+/// What a session is asked to do.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Say { turn: TurnId, content: Vec<UserInput>, change: SettingsChange, reply: oneshot::Sender<TurnStart> },
+    Configure { change: SettingsChange, reply: oneshot::Sender<Arc<Settings>> },
+    Interrupt { reply: oneshot::Sender<bool> },
+    Finish { reply: oneshot::Sender<()> },
+    Close { reply: oneshot::Sender<()> },
+}
+
+impl Thread {
+    /// Starts a thread. It is on disk when this returns, or the feed says that it is not being saved.
+    ///
+    /// # Errors
+    /// When the working directory does not exist.
+    pub async fn start(setup: Setup) -> Result<(Self, Feed), StartError> {
+        if !setup.cwd.is_dir() {
+            return Err(StartError::NoSuchFolder { cwd: setup.cwd });
+        }
+        let (commands, inbox) = mpsc::channel(WAITING_COMMANDS);
+        let id = ThreadId::fresh();
+        let (session, feed) = Session::start(id, setup, inbox).await?;
+        let started = session.started();
+        tokio::spawn(session.run());
+        Ok((Self { id, started, commands }, feed))
+    }
+
+    /// The name of the thread.
+    #[must_use]
+    pub fn id(&self) -> ThreadId {
+        self.id
+    }
+
+    /// How it began.
+    #[must_use]
+    pub fn started(&self) -> &ThreadStarted {
+        &self.started
+    }
+
+    /// Says something: starts a turn of that name, or joins the one that is running.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn say(
+        &self,
+        turn: TurnId,
+        content: Vec<UserInput>,
+        change: SettingsChange,
+    ) -> Result<TurnStart, Closed> {
+        self.ask(|reply| Command::Say { turn, content, change, reply }).await
+    }
+
+    /// Changes the settings of later turns, and returns what they are now.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn configure(&self, change: SettingsChange) -> Result<Arc<Settings>, Closed> {
+        self.ask(|reply| Command::Configure { change, reply }).await
+    }
+
+    /// Stops the running turn and returns when it has ended; false when none was running.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn interrupt(&self) -> Result<bool, Closed> {
+        self.ask(|reply| Command::Interrupt { reply }).await
+    }
+
+    /// Lets the running turn end, then closes the thread like [`Thread::close`].
+    pub async fn finish(&self) {
+        let _: Result<(), Closed> = self.ask(|reply| Command::Finish { reply }).await;
+    }
+
+    /// Stops the thread and returns when everything is written. Its feeds end after their last event.
+    pub async fn close(&self) {
+        // A thread that has ended already is as closed as it can be.
+        let _: Result<(), Closed> = self.ask(|reply| Command::Close { reply }).await;
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Closed> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(command(reply)).await.map_err(|_| Closed)?;
+        answer.await.map_err(|_| Closed)
+    }
+}

@@ -1,0 +1,104 @@
+//! The items of one answer while they grow: a client sees each start, grow and complete, exactly once and in order.
+
+use codex_wire::response::{ReasoningSummaryText, ResponseItem};
+
+use super::Effect;
+use crate::log::{Body, Delta, Item, ItemId, TurnId};
+
+/// The items of an answer that have started and are not complete.
+#[derive(Debug)]
+pub(super) struct AnswerItems {
+    turn: TurnId,
+    open: Vec<ItemId>,
+    /// How many items the provider left without a name; they are named after the turn and this number.
+    unnamed: u32,
+}
+
+impl AnswerItems {
+    /// No items yet.
+    pub(super) fn new(turn: &TurnId) -> Self {
+        Self { turn: turn.clone(), open: Vec::new(), unnamed: 0 }
+    }
+
+    /// Forgets what is still open, because the answer is over.
+    pub(super) fn close(&mut self) {
+        self.open.clear();
+    }
+
+    /// Starts the item, if it is one that clients see grow.
+    pub(super) fn start(&mut self, item: &ResponseItem, effects: &mut Vec<Effect>) {
+        let item = match item {
+            ResponseItem::Message(message) if message.role == "assistant" => {
+                Item::AgentMessage { id: self.name(message.id.as_deref()), text: String::new() }
+            }
+            ResponseItem::Reasoning(reasoning) => {
+                Item::Reasoning { id: self.name(Some(&reasoning.id)), summary: Vec::new(), raw: Vec::new() }
+            }
+            _ => return,
+        };
+        self.open.push(item.id().clone());
+        effects.push(Effect::Emit(Body::ItemStarted(item)));
+    }
+
+    /// Finds the item a delta belongs to, and starts it when the provider forgot to.
+    pub(super) fn grow(&mut self, id: String, delta: &Delta, effects: &mut Vec<Effect>) -> ItemId {
+        if let Some(open) = self.open.iter().find(|open| open.as_str() == id).or_else(|| self.only_open(&id)) {
+            return open.clone();
+        }
+        let id = self.name(Some(&id));
+        let item = match delta {
+            Delta::Text(_) => Item::AgentMessage { id: id.clone(), text: String::new() },
+            Delta::SummaryPart { .. } | Delta::Summary { .. } | Delta::Raw { .. } => {
+                Item::Reasoning { id: id.clone(), summary: Vec::new(), raw: Vec::new() }
+            }
+        };
+        self.open.push(id.clone());
+        effects.push(Effect::Emit(Body::ItemStarted(item)));
+        id
+    }
+
+    /// Completes the item, and starts it first when the provider sent it whole.
+    pub(super) fn complete(&mut self, item: &ResponseItem, effects: &mut Vec<Effect>) {
+        let given = match item {
+            ResponseItem::Message(message) => message.id.clone().unwrap_or_default(),
+            ResponseItem::Reasoning(reasoning) => reasoning.id.clone(),
+            _ => return,
+        };
+        let place = self.open.iter().position(|open| open.as_str() == given || given.is_empty());
+        let id = if let Some(place) = place {
+            self.open.remove(place)
+        } else {
+            self.start(item, effects);
+            self.open.pop().unwrap_or_else(|| ItemId::new(given))
+        };
+        let item = match item {
+            ResponseItem::Message(message) => Item::AgentMessage { id, text: message.text() },
+            ResponseItem::Reasoning(reasoning) => Item::Reasoning {
+                id,
+                summary: reasoning
+                    .summary
+                    .iter()
+                    .map(|ReasoningSummaryText::SummaryText { text }| text.clone())
+                    .collect(),
+                raw: reasoning.content.iter().flatten().map(|part| part.text().to_owned()).collect(),
+            },
+            _ => return,
+        };
+        effects.push(Effect::Emit(Body::ItemCompleted(item)));
+    }
+
+    /// Deltas without a name belong to the one item that is open.
+    fn only_open(&self, id: &str) -> Option<&ItemId> {
+        if id.is_empty() { self.open.last() } else { None }
+    }
+
+    fn name(&mut self, given: Option<&str>) -> ItemId {
+        match given {
+            Some(given) if !given.is_empty() => ItemId::new(given),
+            _ => {
+                self.unnamed += 1;
+                ItemId::new(format!("{}-item-{}", self.turn.as_str(), self.unnamed))
+            }
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! One turn of the agent as a machine without I/O.
+//!
+//! It takes inputs (what the user said, what the model streamed, how calls ended) and returns effects (ask the
+//! model, run a call, append to the log). Who performs them is none of its business, so every interleaving can be
+//! played in a test.
+//!
+//! Invariants: a turn ends exactly once and says nothing afterwards; every call the model makes gets exactly one
+//! output before the model is asked again; what a client saw completed stays in the conversation.
+
+mod answer;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use codex_model::{Backoff, ModelEvent, Retry};
+use codex_wire::input::UserInput;
+use codex_wire::response::{
+    CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
+};
+use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
+
+use self::answer::AnswerItems;
+use crate::log::{Abort, Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
+
+/// What the machine is told.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The user has said something more.
+    UserSaid(UserMessage),
+    /// The model's answer went on.
+    Model(ModelEvent),
+    /// The model's answer broke off, or none came.
+    AnswerFailed(Failure, Retry),
+    /// The wait before a retry is over.
+    RetryDue,
+    /// The running call has ended.
+    CallEnded(FunctionCallOutputPayload),
+    /// The turn must stop.
+    Stop(Abort),
+}
+
+/// What is to be done, in order.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// Append to the log.
+    Emit(Body),
+    /// Count the tokens of an answer, note the account's limits, and tell.
+    Count { usage: Option<TokenUsage>, rate_limits: Option<RateLimitSnapshot> },
+    /// Say under which settings the model is asked. It comes before the first [`Effect::AskModel`] of an answer.
+    NoteSettings,
+    /// Ask the model with the conversation as it stands.
+    AskModel,
+    /// Come back with [`Input::RetryDue`].
+    Wait(Duration),
+    /// Run a call and come back with [`Input::CallEnded`].
+    Run(Call),
+    /// Drop the answer, the wait and the running call, whichever there is.
+    Cancel,
+    /// The turn is over.
+    End(Outcome),
+}
+
+/// What a user said, with its pictures already read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct UserMessage {
+    /// The name of the item.
+    pub(crate) id: ItemId,
+    /// As it came, for clients.
+    pub(crate) content: Vec<UserInput>,
+    /// As the model gets it.
+    pub(crate) message: Message,
+}
+
+/// A call the model made.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    /// What the output refers to.
+    pub(crate) id: String,
+    /// The tool.
+    pub(crate) tool: String,
+    /// What the tool is given.
+    pub(crate) payload: CallPayload,
+}
+
+/// What a tool is given.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CallPayload {
+    /// JSON in a string.
+    Function(String),
+    /// Free text.
+    Custom(String),
+}
+
+/// How often and how fast a broken answer is asked for again.
+#[derive(Debug)]
+pub(crate) struct RetryPolicy {
+    /// How many retries one answer gets.
+    pub(crate) limit: u32,
+    /// How long to wait before each.
+    pub(crate) backoff: Backoff,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Answering,
+    Waiting,
+    Calling,
+    Over,
+}
+
+/// One turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    phase: Phase,
+    retry: RetryPolicy,
+    /// Retries of the present answer so far.
+    attempt: u32,
+    /// The items of the present answer that are still growing.
+    items: AnswerItems,
+    /// Calls of the present answer that have no output yet; the first one runs while the phase is `Calling`.
+    calls: VecDeque<Call>,
+    /// What the user said while the model was busy.
+    joined: VecDeque<UserMessage>,
+    /// What the model said last in the present answer.
+    last_message: Option<String>,
+}
+
+impl Turn {
+    /// Starts a turn with what the user said, and returns what to do first.
+    pub(crate) fn start(
+        id: &TurnId,
+        said: UserMessage,
+        context_window: Option<i64>,
+        retry: RetryPolicy,
+    ) -> (Self, Vec<Effect>) {
+        let mut turn = Self {
+            phase: Phase::Answering,
+            retry,
+            attempt: 0,
+            items: AnswerItems::new(id),
+            calls: VecDeque::new(),
+            joined: VecDeque::from([said]),
+            last_message: None,
+        };
+        let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window })];
+        turn.ask(&mut effects);
+        (turn, effects)
+    }
+
+    /// Takes one input and returns what to do, in order.
+    pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match (self.phase, input) {
+            (Phase::Over, _) => {}
+            (_, Input::UserSaid(said)) => self.joined.push_back(said),
+            (Phase::Answering, Input::Model(event)) => self.answer(event, &mut effects),
+            (Phase::Answering, Input::AnswerFailed(failure, retry)) => self.fail(failure, retry, &mut effects),
+            (Phase::Waiting, Input::RetryDue) => {
+                self.phase = Phase::Answering;
+                effects.push(Effect::AskModel);
+            }
+            (Phase::Calling, Input::CallEnded(output)) => {
+                self.finish_call(output, &mut effects);
+                self.next_call_or_ask(&mut effects);
+            }
+            (_, Input::Stop(abort)) => self.stop(abort, &mut effects),
+            // Whatever else arrives belongs to something that was cancelled before it could be told.
+            (Phase::Waiting | Phase::Calling, Input::Model(_) | Input::AnswerFailed(..))
+            | (Phase::Answering | Phase::Calling, Input::RetryDue)
+            | (Phase::Answering | Phase::Waiting, Input::CallEnded(_)) => {}
+        }
+        effects
+    }
+
+    /// Puts what the user said into the conversation and asks the model.
+    fn ask(&mut self, effects: &mut Vec<Effect>) {
+        self.take_in_what_was_said(effects);
+        self.phase = Phase::Answering;
+        self.attempt = 0;
+        self.last_message = None;
+        effects.push(Effect::NoteSettings);
+        effects.push(Effect::AskModel);
+    }
+
+    fn take_in_what_was_said(&mut self, effects: &mut Vec<Effect>) {
+        for said in self.joined.drain(..) {
+            let item = Item::UserMessage { id: said.id, content: said.content };
+            record(ResponseItem::Message(said.message), effects);
+            effects.push(Effect::Emit(Body::ItemStarted(item.clone())));
+            effects.push(Effect::Emit(Body::ItemCompleted(item)));
+        }
+    }
+
+    fn answer(&mut self, event: ModelEvent, effects: &mut Vec<Effect>) {
+        let delta = match event {
+            ModelEvent::Opened { rate_limits } => {
+                return effects.push(Effect::Count { usage: None, rate_limits: Some(rate_limits) });
+            }
+            ModelEvent::ItemAdded(item) => return self.items.start(&item, effects),
+            ModelEvent::ItemDone(item) => return self.item_done(item, effects),
+            ModelEvent::Completed { usage, .. } => {
+                effects.push(Effect::Count { usage, rate_limits: None });
+                self.items.close();
+                return self.next_call_or_ask(effects);
+            }
+            ModelEvent::TextDelta { item_id, delta } => (item_id, Delta::Text(delta)),
+            ModelEvent::ReasoningPartAdded { item_id, index } => (item_id, Delta::SummaryPart { index }),
+            ModelEvent::ReasoningSummaryDelta { item_id, index, delta } => {
+                (item_id, Delta::Summary { index, text: delta })
+            }
+            ModelEvent::ReasoningDelta { item_id, index, delta } => (item_id, Delta::Raw { index, text: delta }),
+        };
+        let (id, delta) = delta;
+        let item = self.items.grow(id, &delta, effects);
+        effects.push(Effect::Emit(Body::ItemDelta { item, delta }));
+    }
+
+    fn item_done(&mut self, item: ResponseItem, effects: &mut Vec<Effect>) {
+        match &item {
+            ResponseItem::Message(message) if message.role == "assistant" => {
+                self.last_message = Some(message.text());
+                self.items.complete(&item, effects);
+            }
+            ResponseItem::Reasoning(_) => self.items.complete(&item, effects),
+            _ => self.calls.extend(call_of(&item)),
+        }
+        record(item, effects);
+    }
+
+    /// Runs the next call; when there is none, asks again if anything was added to the conversation, else ends.
+    fn next_call_or_ask(&mut self, effects: &mut Vec<Effect>) {
+        let came_from_call = self.phase == Phase::Calling;
+        if let Some(call) = self.calls.front() {
+            self.phase = Phase::Calling;
+            effects.push(Effect::Run(call.clone()));
+        } else if came_from_call || !self.joined.is_empty() {
+            self.ask(effects);
+        } else {
+            let last_message = self.last_message.take();
+            self.end(Outcome::Completed { last_message }, effects);
+        }
+    }
+
+    fn finish_call(&mut self, output: FunctionCallOutputPayload, effects: &mut Vec<Effect>) {
+        if let Some(call) = self.calls.pop_front() {
+            record(call.output(output), effects);
+        }
+    }
+
+    /// Asks again after a wait, or ends the turn. Calls that came before the break are run first, and the answer to
+    /// their outputs takes the place of the broken one, so that nothing the model did is forgotten.
+    fn fail(&mut self, failure: Failure, retry: Retry, effects: &mut Vec<Effect>) {
+        self.items.close();
+        effects.push(Effect::Cancel);
+        let after = match retry {
+            Retry::Stream { after } if self.attempt < self.retry.limit => after,
+            Retry::Stream { .. } | Retry::Never => {
+                self.drop_calls(effects);
+                return self.end(Outcome::Failed(failure), effects);
+            }
+        };
+        self.attempt += 1;
+        let delay = after.unwrap_or_else(|| self.retry.backoff.delay(self.attempt));
+        let (attempt, limit) = (self.attempt, self.retry.limit);
+        effects.push(Effect::Emit(Body::AnswerRetried { failure, attempt, limit, delay }));
+        if self.calls.is_empty() {
+            self.phase = Phase::Waiting;
+            effects.push(Effect::Wait(delay));
+        } else {
+            self.next_call_or_ask(effects);
+        }
+    }
+
+    fn stop(&mut self, abort: Abort, effects: &mut Vec<Effect>) {
+        effects.push(Effect::Cancel);
+        self.drop_calls(effects);
+        // The client was told that its input was taken, so the next turn must know of it.
+        self.take_in_what_was_said(effects);
+        self.end(Outcome::Aborted(abort), effects);
+    }
+
+    /// Gives every call that has no output yet one that says so.
+    fn drop_calls(&mut self, effects: &mut Vec<Effect>) {
+        while !self.calls.is_empty() {
+            self.finish_call(FunctionCallOutputPayload::Text("aborted".to_owned()), effects);
+        }
+    }
+
+    fn end(&mut self, outcome: Outcome, effects: &mut Vec<Effect>) {
+        self.phase = Phase::Over;
+        effects.push(Effect::End(outcome));
+    }
+}
+
+impl Call {
+    fn output(self, output: FunctionCallOutputPayload) -> ResponseItem {
+        match self.payload {
+            CallPayload::Function(_) => {
+                ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id: self.id, output })
+            }
+            CallPayload::Custom(_) => {
+                ResponseItem::CustomToolCallOutput(CustomToolCallOutput { call_id: self.id, output })
+            }
+        }
+    }
+}
+
+/// The call in an item, if it is one that wants an output from us.
+fn call_of(item: &ResponseItem) -> Option<Call> {
+    match item {
+        ResponseItem::FunctionCall(call) => Some(Call {
+            id: call.call_id.clone(),
+            tool: call.name.clone(),
+            payload: CallPayload::Function(call.arguments.clone()),
+        }),
+        ResponseItem::CustomToolCall(call) => Some(Call {
+            id: call.call_id.clone(),
+            tool: call.name.clone(),
+            payload: CallPayload::Custom(call.input.clone()),
+        }),
+        ResponseItem::LocalShellCall(call) => {
+            let id = call.call_id.clone().or_else(|| call.id.clone())?;
+            let arguments = serde_json::to_string(&call.action).ok()?;
+            Some(Call { id, tool: "local_shell".to_owned(), payload: CallPayload::Function(arguments) })
+        }
+        _ => None,
+    }
+}
+
+/// Puts an item into the conversation.
+fn record(item: ResponseItem, effects: &mut Vec<Effect>) {
+    // An item that cannot be encoded cannot be sent either; there is none, and losing it beats ending the thread.
+    if let Ok(record) = Record::new(item) {
+        effects.push(Effect::Emit(Body::Recorded(record)));
+    }
+}

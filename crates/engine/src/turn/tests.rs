@@ -1,0 +1,454 @@
+use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::response::{ContentItem, FunctionCall, Reasoning, ReasoningSummaryText};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::*;
+
+fn said(text: &str) -> UserMessage {
+    UserMessage {
+        id: ItemId::new(format!("u-{text}")),
+        content: vec![UserInput::Text { text: text.to_owned() }],
+        message: Message::user(text),
+    }
+}
+
+fn start(text: &str) -> (Turn, Vec<Effect>) {
+    let retry = RetryPolicy { limit: 2, backoff: Backoff::seeded(1) };
+    Turn::start(&TurnId::new("t"), said(text), None, retry)
+}
+
+fn message(id: &str, text: &str) -> ResponseItem {
+    let content = vec![ContentItem::OutputText { text: text.to_owned() }];
+    ResponseItem::Message(Message { id: Some(id.to_owned()), role: "assistant".to_owned(), content })
+}
+
+fn reasoning(id: &str, text: &str) -> ResponseItem {
+    let summary = vec![ReasoningSummaryText::SummaryText { text: text.to_owned() }];
+    ResponseItem::Reasoning(Reasoning { id: id.to_owned(), summary, content: None, encrypted_content: None })
+}
+
+fn call(id: &str, tool: &str) -> ResponseItem {
+    ResponseItem::FunctionCall(FunctionCall {
+        id: None,
+        name: tool.to_owned(),
+        namespace: None,
+        arguments: "{}".to_owned(),
+        call_id: id.to_owned(),
+    })
+}
+
+fn failure(message: &str) -> Failure {
+    Failure { message: message.to_owned(), hint: None, info: CodexErrorInfo::Other }
+}
+
+/// One line of a script as an input.
+fn input(line: &str) -> Input {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let (first, text) = rest.split_once(' ').unwrap_or((rest, ""));
+    let id = || first.to_owned();
+    match word {
+        "say" => Input::UserSaid(said(rest)),
+        "open" => Input::Model(ModelEvent::Opened { rate_limits: RateLimitSnapshot::default() }),
+        "add" => Input::Model(ModelEvent::ItemAdded(message(first, ""))),
+        "think" => Input::Model(ModelEvent::ItemAdded(reasoning(first, ""))),
+        "part" => Input::Model(ModelEvent::ReasoningPartAdded { item_id: id(), index: 0 }),
+        "sum" => Input::Model(ModelEvent::ReasoningSummaryDelta { item_id: id(), index: 0, delta: text.to_owned() }),
+        "delta" => Input::Model(ModelEvent::TextDelta { item_id: id(), delta: text.to_owned() }),
+        "done" => Input::Model(ModelEvent::ItemDone(message(first, text))),
+        "thought" => Input::Model(ModelEvent::ItemDone(reasoning(first, text))),
+        "call" => Input::Model(ModelEvent::ItemDone(call(first, text))),
+        "completed" => Input::Model(ModelEvent::Completed { response_id: String::new(), usage: None }),
+        "cut" => Input::AnswerFailed(failure("cut"), Retry::Stream { after: Some(Duration::from_millis(5)) }),
+        "refused" => Input::AnswerFailed(failure("refused"), Retry::Never),
+        "due" => Input::RetryDue,
+        "ended" => Input::CallEnded(FunctionCallOutputPayload::Text(rest.to_owned())),
+        "stop" => Input::Stop(Abort::Interrupted),
+        other => panic!("no such input: {other}"),
+    }
+}
+
+fn show_item(item: &Item) -> String {
+    match item {
+        Item::UserMessage { id, .. } => format!("user {}", id.as_str()),
+        Item::AgentMessage { id, text } => format!("agent {} {text:?}", id.as_str()),
+        Item::Reasoning { id, summary, .. } => format!("reasoning {} {summary:?}", id.as_str()),
+    }
+}
+
+fn show_record(item: &ResponseItem) -> String {
+    match item {
+        ResponseItem::Message(message) => format!("{} {:?}", message.role, message.text()),
+        ResponseItem::FunctionCall(call) => format!("call {}", call.call_id),
+        ResponseItem::FunctionCallOutput(output) => format!("output {} {:?}", output.call_id, output.output),
+        other => other.kind().to_owned(),
+    }
+}
+
+fn show(effect: &Effect) -> String {
+    match effect {
+        Effect::Emit(Body::TurnStarted { .. }) => "started".to_owned(),
+        Effect::Emit(Body::Recorded(record)) => format!("record {}", show_record(&record.item)),
+        Effect::Emit(Body::ItemStarted(item)) => format!("start {}", show_item(item)),
+        Effect::Emit(Body::ItemCompleted(item)) => format!("complete {}", show_item(item)),
+        Effect::Emit(Body::ItemDelta { item, delta }) => format!("grow {} {delta:?}", item.as_str()),
+        Effect::Emit(Body::AnswerRetried { attempt, limit, delay, .. }) => format!("retry {attempt}/{limit} {delay:?}"),
+        Effect::Emit(other) => format!("{other:?}"),
+        Effect::Count { .. } => "count".to_owned(),
+        Effect::NoteSettings => "settings".to_owned(),
+        Effect::AskModel => "ASK".to_owned(),
+        Effect::Wait(delay) => format!("WAIT {delay:?}"),
+        Effect::Run(call) => format!("RUN {}", call.id),
+        Effect::Cancel => "CANCEL".to_owned(),
+        Effect::End(outcome) => format!("END {outcome:?}"),
+    }
+}
+
+/// Plays a script after the start of a turn, one input a line, and shows the effects below it.
+#[track_caller]
+fn check(script: &str, expected: Expect) {
+    let (mut turn, _) = start("hi");
+    let mut shown = String::new();
+    for line in script.lines() {
+        let effects = turn.step(input(line));
+        shown.extend([line, "\n"]);
+        shown.extend(effects.iter().flat_map(|effect| ["    ".to_owned(), show(effect), "\n".to_owned()]));
+    }
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn the_start_records_what_was_said_and_asks() {
+    let (_, effects) = start("hi");
+    let shown: Vec<String> = effects.iter().map(show).collect();
+    expect![[r#"
+        [
+            "started",
+            "record user \"hi\"",
+            "start user u-hi",
+            "complete user u-hi",
+            "settings",
+            "ASK",
+        ]"#]]
+    .assert_eq(&format!("{shown:#?}"));
+}
+
+#[test]
+fn text_streams_and_the_turn_completes_with_the_last_message() {
+    check(
+        "open\nadd m\ndelta m He\ndelta m y\ndone m Hey\ncompleted",
+        expect![[r#"
+            open
+                count
+            add m
+                start agent m ""
+            delta m He
+                grow m Text("He")
+            delta m y
+                grow m Text("y")
+            done m Hey
+                complete agent m "Hey"
+                record assistant "Hey"
+            completed
+                count
+                END Completed { last_message: Some("Hey") }
+        "#]],
+    );
+}
+
+#[test]
+fn items_that_were_never_announced_are_started_before_they_grow_or_complete() {
+    check(
+        "delta m x\nthought r because\ndone m x",
+        expect![[r#"
+            delta m x
+                start agent m ""
+                grow m Text("x")
+            thought r because
+                start reasoning r []
+                complete reasoning r ["because"]
+                record reasoning
+            done m x
+                complete agent m "x"
+                record assistant "x"
+        "#]],
+    );
+}
+
+#[test]
+fn calls_run_one_after_the_other_once_the_answer_is_whole_and_then_the_model_is_asked() {
+    check(
+        "call 1 a\ncall 2 b\ncompleted\nended one\nended two",
+        expect![[r#"
+            call 1 a
+                record call 1
+            call 2 b
+                record call 2
+            completed
+                count
+                RUN 1
+            ended one
+                record output 1 Text("one")
+                RUN 2
+            ended two
+                record output 2 Text("two")
+                settings
+                ASK
+        "#]],
+    );
+}
+
+#[test]
+fn input_during_a_turn_joins_it_before_the_next_request() {
+    check(
+        "call 1 a\ncompleted\nsay more\nended one",
+        expect![[r#"
+            call 1 a
+                record call 1
+            completed
+                count
+                RUN 1
+            say more
+            ended one
+                record output 1 Text("one")
+                record user "more"
+                start user u-more
+                complete user u-more
+                settings
+                ASK
+        "#]],
+    );
+}
+
+#[test]
+fn input_during_the_last_answer_gets_an_answer_of_its_own() {
+    check(
+        "say more\ndone m Hey\ncompleted",
+        expect![[r#"
+            say more
+            done m Hey
+                start agent m ""
+                complete agent m "Hey"
+                record assistant "Hey"
+            completed
+                count
+                record user "more"
+                start user u-more
+                complete user u-more
+                settings
+                ASK
+        "#]],
+    );
+}
+
+#[test]
+fn a_cut_answer_is_asked_for_again_until_the_limit() {
+    check(
+        "cut\ndue\ncut\ndue\ncut",
+        expect![[r#"
+            cut
+                CANCEL
+                retry 1/2 5ms
+                WAIT 5ms
+            due
+                ASK
+            cut
+                CANCEL
+                retry 2/2 5ms
+                WAIT 5ms
+            due
+                ASK
+            cut
+                CANCEL
+                END Failed(Failure { message: "cut", hint: None, info: Other })
+        "#]],
+    );
+}
+
+#[test]
+fn each_answer_has_retries_of_its_own() {
+    check(
+        "cut\ndue\ncut\ndue\ncall 1 a\ncompleted\nended x\ncut",
+        expect![[r#"
+            cut
+                CANCEL
+                retry 1/2 5ms
+                WAIT 5ms
+            due
+                ASK
+            cut
+                CANCEL
+                retry 2/2 5ms
+                WAIT 5ms
+            due
+                ASK
+            call 1 a
+                record call 1
+            completed
+                count
+                RUN 1
+            ended x
+                record output 1 Text("x")
+                settings
+                ASK
+            cut
+                CANCEL
+                retry 1/2 5ms
+                WAIT 5ms
+        "#]],
+    );
+}
+
+#[test]
+fn calls_before_a_cut_are_run_and_not_asked_for_twice() {
+    check(
+        "call 1 a\ncut\nended one",
+        expect![[r#"
+            call 1 a
+                record call 1
+            cut
+                CANCEL
+                retry 1/2 5ms
+                RUN 1
+            ended one
+                record output 1 Text("one")
+                settings
+                ASK
+        "#]],
+    );
+}
+
+#[test]
+fn an_error_that_will_not_pass_ends_the_turn_at_once_and_leaves_no_call_open() {
+    check(
+        "call 1 a\nrefused\ndue\nsay late",
+        expect![[r#"
+            call 1 a
+                record call 1
+            refused
+                CANCEL
+                record output 1 Text("aborted")
+                END Failed(Failure { message: "refused", hint: None, info: Other })
+            due
+            say late
+        "#]],
+    );
+}
+
+#[test]
+fn an_interrupt_ends_the_turn_once_and_what_comes_late_does_nothing() {
+    check(
+        "call 1 a\ncall 2 b\ncompleted\nsay more\nstop\nended one\nstop",
+        expect![[r#"
+            call 1 a
+                record call 1
+            call 2 b
+                record call 2
+            completed
+                count
+                RUN 1
+            say more
+            stop
+                CANCEL
+                record output 1 Text("aborted")
+                record output 2 Text("aborted")
+                record user "more"
+                start user u-more
+                complete user u-more
+                END Aborted(Interrupted)
+            ended one
+            stop
+        "#]],
+    );
+}
+
+#[test]
+fn an_interrupt_during_the_wait_for_a_retry_cancels_it() {
+    check(
+        "cut\nstop\ndue",
+        expect![[r#"
+            cut
+                CANCEL
+                retry 1/2 5ms
+                WAIT 5ms
+            stop
+                CANCEL
+                END Aborted(Interrupted)
+            due
+        "#]],
+    );
+}
+
+/// Follows the effects of a turn and notices a broken promise.
+#[derive(Default)]
+struct Witness {
+    open_calls: Vec<String>,
+    answered: Vec<String>,
+    open_items: Vec<String>,
+    ended: bool,
+}
+
+impl Witness {
+    fn see(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            assert!(!self.ended, "{} after the end", show(effect));
+            match effect {
+                Effect::Emit(Body::Recorded(record)) => match &*record.item {
+                    ResponseItem::FunctionCall(call) => self.open_calls.push(call.call_id.clone()),
+                    ResponseItem::FunctionCallOutput(output) => {
+                        let place = self.open_calls.iter().position(|id| *id == output.call_id);
+                        self.open_calls.remove(place.expect("an output without its call"));
+                        self.answered.push(output.call_id.clone());
+                    }
+                    _ => {}
+                },
+                Effect::Emit(Body::ItemStarted(item)) => self.open_items.push(item.id().as_str().to_owned()),
+                Effect::Emit(Body::ItemDelta { item, .. }) => {
+                    assert!(self.open_items.iter().any(|id| id == item.as_str()), "{item:?} grows but has not started");
+                }
+                Effect::Emit(Body::ItemCompleted(item)) => {
+                    let place = self.open_items.iter().rposition(|id| id == item.id().as_str());
+                    self.open_items.remove(place.expect("an item that completes has started"));
+                }
+                Effect::AskModel => assert!(self.open_calls.is_empty(), "asked with open calls {:?}", self.open_calls),
+                Effect::End(_) => {
+                    assert!(self.open_calls.is_empty(), "ended with open calls {:?}", self.open_calls);
+                    self.ended = true;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn promises_hold_in_every_interleaving(words in prop::collection::vec(0usize..13, 0..60)) {
+        let (mut turn, effects) = start("hi");
+        let mut witness = Witness::default();
+        witness.see(&effects);
+        for (number, word) in words.into_iter().enumerate() {
+            let line = match word {
+                0 => format!("say {number}"),
+                1 => "open".to_owned(),
+                2 => "add m".to_owned(),
+                3 => "delta m x".to_owned(),
+                4 => "done m x".to_owned(),
+                5 => "think r".to_owned(),
+                6 => "sum r y".to_owned(),
+                7 => "thought r y".to_owned(),
+                8 => format!("call {number} a"),
+                9 => "completed".to_owned(),
+                10 => "cut".to_owned(),
+                11 => "due".to_owned(),
+                _ => "ended z".to_owned(),
+            };
+            witness.see(&turn.step(input(&line)));
+        }
+        witness.see(&turn.step(input("stop")));
+        prop_assert!(witness.ended);
+        prop_assert!(turn.step(input("stop")).is_empty());
+    }
+}

@@ -1,0 +1,38 @@
+//! How the program names itself to providers and clients.
+
+use codex_config::Env;
+
+/// `originator/version (system version; architecture) terminal`, the form that clients take the version from.
+#[must_use]
+pub fn user_agent(originator: &str, env: &Env) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let (system, release) = system();
+    let terminal = env.text("TERM_PROGRAM").or_else(|| env.text("TERM")).unwrap_or_else(|| "unknown".to_owned());
+    let name = format!("{originator}/{version} ({system} {release}; {}) {terminal}", std::env::consts::ARCH);
+    // The text becomes a header, and variables can hold anything.
+    name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '_' }).collect()
+}
+
+/// The name and release of the system.
+fn system() -> (String, String) {
+    let text = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
+        Some(line.trim_matches('"').split_whitespace().next()?.to_owned())
+    };
+    let name = field("NAME").unwrap_or_else(|| std::env::consts::OS.to_owned());
+    (name, field("VERSION_ID").unwrap_or_else(|| "unknown".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_follows_the_originator_and_nothing_odd_gets_in() {
+        let env = Env::from_iter([("TERM", "xterm\r\nx-evil: 1")]);
+        let agent = user_agent("codex_cli_rs", &env);
+        assert!(agent.starts_with(concat!("codex_cli_rs/", env!("CARGO_PKG_VERSION"), " (")), "{agent}");
+        assert!(agent.ends_with(") xterm__x-evil: 1"), "{agent}");
+    }
+}

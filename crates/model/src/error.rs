@@ -1,0 +1,252 @@
+//! Why a model did not answer, and whether asking again may help.
+
+use std::{error::Error, time::Duration};
+
+use codex_wire::error_info::CodexErrorInfo;
+
+use crate::{sse::SseError, wait::spell};
+
+/// A failure of a request to a model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The model cannot be asked at all, for a reason that was known before the request.
+    #[error("{message}")]
+    Unavailable {
+        /// Why, and what to do about it.
+        message: String,
+    },
+    /// A scripted model has played everything it had for such a request.
+    #[error("the script has no answer left for this request")]
+    ScriptExhausted,
+    /// The provider's URL cannot be used.
+    #[error("invalid provider URL {url:?}: {why}")]
+    Url {
+        /// The URL as configured.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A header cannot be sent. Its value is left out, for it may be a key.
+    #[error("invalid value or name of the request header {name:?}")]
+    Header {
+        /// The header.
+        name: String,
+    },
+    /// TLS could not be set up, usually because the system has no root certificates.
+    #[error("could not set up TLS")]
+    Tls {
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// No answer came: the provider could not be reached, or hung up first.
+    #[error("could not get an answer from {host}")]
+    Connect {
+        /// The host and port.
+        host: String,
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The provider answered with a status that no other variant covers.
+    #[error("unexpected status {}: {message}", status_line(*status))]
+    Status {
+        /// The status.
+        status: u16,
+        /// What the provider said about it.
+        message: String,
+        /// How long the provider asks to wait.
+        after: Option<Duration>,
+    },
+    /// The key or login was refused.
+    #[error("not authorized, status {}: {message}", status_line(*status))]
+    Unauthorized {
+        /// The status, 401 or 403.
+        status: u16,
+        /// What the provider said about it.
+        message: String,
+    },
+    /// The provider refused the request as wrong.
+    #[error("{message}")]
+    BadRequest {
+        /// What the provider said about it.
+        message: String,
+    },
+    /// The account's allowance is used up.
+    #[error("{message}{}", resets(*resets_in))]
+    UsageLimit {
+        /// What the provider said about it.
+        message: String,
+        /// The plan of the account.
+        plan: Option<String>,
+        /// When the allowance comes back.
+        resets_in: Option<Duration>,
+    },
+    /// The conversation no longer fits the model's window.
+    #[error("the conversation does not fit the model's context window: {message}")]
+    ContextWindow {
+        /// What the provider said about it.
+        message: String,
+    },
+    /// The stream ended before the answer did.
+    #[error("stream closed before response.completed")]
+    Cut {
+        /// The cause, unless the stream ended in good order.
+        source: Option<Box<dyn Error + Send + Sync>>,
+    },
+    /// The provider fell silent.
+    #[error("the model sent nothing for {}", spell(*after))]
+    Idle {
+        /// How long it was silent.
+        after: Duration,
+    },
+    /// The model failed while it answered.
+    #[error("{message}")]
+    Failed {
+        /// The provider's code.
+        code: String,
+        /// What the provider said about it.
+        message: String,
+        /// How long the provider asks to wait.
+        after: Option<Duration>,
+    },
+    /// The model stopped before its answer was whole.
+    #[error("the model stopped early: {reason}")]
+    Incomplete {
+        /// The provider's reason, such as `max_output_tokens`.
+        reason: String,
+    },
+    /// An event could not be read, so the answer would have a hole.
+    #[error("could not read the event {event}")]
+    Malformed {
+        /// The event's type, or the beginning of what came instead.
+        event: String,
+        /// The cause.
+        source: serde_json::Error,
+    },
+    /// The stream holds something that is no event.
+    #[error("could not read the stream of the model")]
+    Stream(#[from] SseError),
+}
+
+/// What may be done after a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// Nothing: the same request would fail the same way.
+    Never,
+    /// The turn may ask again.
+    Stream {
+        /// How long the provider asks to wait.
+        after: Option<Duration>,
+    },
+}
+
+impl ModelError {
+    /// The kind of the failure, for clients.
+    #[must_use]
+    pub fn info(&self) -> CodexErrorInfo {
+        match self {
+            // The recorded releases say `other` to a status of 400 as well.
+            Self::ScriptExhausted
+            | Self::Url { .. }
+            | Self::Header { .. }
+            | Self::Tls { .. }
+            | Self::BadRequest { .. } => CodexErrorInfo::Other,
+            Self::Connect { .. } => CodexErrorInfo::HttpConnectionFailed { http_status_code: None },
+            Self::Status { status: 500, .. } => CodexErrorInfo::InternalServerError,
+            Self::Status { status: 429, .. } => {
+                CodexErrorInfo::ResponseTooManyFailedAttempts { http_status_code: Some(429) }
+            }
+            Self::Status { status, .. } => CodexErrorInfo::HttpConnectionFailed { http_status_code: Some(*status) },
+            Self::Unauthorized { .. } | Self::Unavailable { .. } => CodexErrorInfo::Unauthorized,
+            Self::UsageLimit { .. } => CodexErrorInfo::UsageLimitExceeded,
+            Self::ContextWindow { .. } => CodexErrorInfo::ContextWindowExceeded,
+            Self::Cut { .. }
+            | Self::Idle { .. }
+            | Self::Failed { .. }
+            | Self::Incomplete { .. }
+            | Self::Malformed { .. }
+            | Self::Stream(_) => CodexErrorInfo::ResponseStreamDisconnected { http_status_code: None },
+        }
+    }
+
+    /// Whether the turn may ask again.
+    #[must_use]
+    pub fn retry(&self) -> Retry {
+        match self {
+            // The silent retries of the request are used up; the turn goes on with retries that the client is told of.
+            Self::Status { .. } | Self::Connect { .. } if self.is_worth_resending() => {
+                Retry::Stream { after: self.asked_to_wait() }
+            }
+            Self::Unavailable { .. }
+            | Self::ScriptExhausted
+            | Self::Url { .. }
+            | Self::Header { .. }
+            | Self::Tls { .. }
+            | Self::Connect { .. }
+            | Self::Status { .. }
+            | Self::Unauthorized { .. }
+            | Self::BadRequest { .. }
+            | Self::UsageLimit { .. }
+            | Self::ContextWindow { .. } => Retry::Never,
+            Self::Incomplete { reason } if reason == "content_filter" => Retry::Never,
+            Self::Failed { after, .. } => Retry::Stream { after: *after },
+            Self::Cut { .. }
+            | Self::Idle { .. }
+            | Self::Incomplete { .. }
+            | Self::Malformed { .. }
+            | Self::Stream(_) => Retry::Stream { after: None },
+        }
+    }
+
+    /// A next step for the person, shown on a line of its own.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Url { .. } => Some("Check `base_url` of the model provider."),
+            Self::Header { .. } => Some("Check the key and `http_headers` of the model provider."),
+            Self::Tls { .. } => Some("Install the system's CA certificates, or name a bundle in SSL_CERT_FILE."),
+            Self::Connect { .. } => Some("Check the network, the proxy settings and `base_url` of the model provider."),
+            Self::Status { status: 300..400, .. } => {
+                Some("The provider points elsewhere; set `base_url` to its new place.")
+            }
+            Self::Status { status: 404 | 405, .. } => Some("Check the model's name and `base_url` of the provider."),
+            Self::Unauthorized { .. } => Some("Check the API key, or log in again."),
+            Self::ContextWindow { .. } => Some("Start a new thread, or compact this one."),
+            Self::Incomplete { reason } if reason == "max_output_tokens" => {
+                Some("The answer was longer than the provider allows; ask for less at once.")
+            }
+            Self::Unavailable { .. }
+            | Self::ScriptExhausted
+            | Self::Status { .. }
+            | Self::BadRequest { .. }
+            | Self::UsageLimit { .. }
+            | Self::Cut { .. }
+            | Self::Idle { .. }
+            | Self::Failed { .. }
+            | Self::Incomplete { .. }
+            | Self::Malformed { .. }
+            | Self::Stream(_) => None,
+        }
+    }
+
+    /// Whether the same request may be sent again at once, before the turn hears of the failure.
+    pub(crate) fn is_worth_resending(&self) -> bool {
+        matches!(self, Self::Connect { .. } | Self::Status { status: 429 | 500.., .. })
+    }
+
+    /// How long the provider asked to be left alone.
+    pub(crate) fn asked_to_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Status { after, .. } | Self::Failed { after, .. } => *after,
+            _ => None,
+        }
+    }
+}
+
+/// A status with its name, such as `404 Not Found`.
+fn status_line(status: u16) -> String {
+    reqwest::StatusCode::from_u16(status).map_or_else(|_| status.to_string(), |status| status.to_string())
+}
+
+fn resets(span: Option<Duration>) -> String {
+    span.map_or_else(String::new, |span| format!("; it resets in {}", spell(span)))
+}

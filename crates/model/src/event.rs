@@ -1,0 +1,59 @@
+//! What a model says, piece by piece.
+
+use codex_wire::{
+    response::ResponseItem,
+    tokens::{RateLimitSnapshot, TokenUsage},
+};
+
+/// One event of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelEvent {
+    /// The provider has taken the request; what it says follows.
+    Opened {
+        /// What the account still allows; empty when the provider did not say.
+        rate_limits: RateLimitSnapshot,
+    },
+    /// An item has begun. It is a preview: its text is still empty.
+    ItemAdded(ResponseItem),
+    /// More text of a message.
+    TextDelta {
+        /// The message.
+        item_id: String,
+        /// What to append.
+        delta: String,
+    },
+    /// A new part of a reasoning summary has begun.
+    ReasoningPartAdded {
+        /// The reasoning item.
+        item_id: String,
+        /// The place of the part in the summary.
+        index: i64,
+    },
+    /// More text of a reasoning summary.
+    ReasoningSummaryDelta {
+        /// The reasoning item.
+        item_id: String,
+        /// The place of the part in the summary.
+        index: i64,
+        /// What to append.
+        delta: String,
+    },
+    /// More of the thoughts themselves.
+    ReasoningDelta {
+        /// The reasoning item.
+        item_id: String,
+        /// The place of the part in the content.
+        index: i64,
+        /// What to append.
+        delta: String,
+    },
+    /// An item is whole.
+    ItemDone(ResponseItem),
+    /// The answer is whole; nothing follows.
+    Completed {
+        /// The provider's name for the answer; empty when it gave none.
+        response_id: String,
+        /// What the answer has cost.
+        usage: Option<TokenUsage>,
+    },
+}

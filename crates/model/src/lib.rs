@@ -1,0 +1,46 @@
+//! A model as a stream of typed events: the Responses API over HTTP, or a script.
+//!
+//! A [`Prompt`] goes in, an [`Answer`] comes out. Failures before the answer begins are retried here, in silence and a
+//! bounded number of times; a failure afterwards ends the stream with an error that says whether asking again may help.
+//!
+//! Invariant: no knowledge of turns, tools or configuration, and no wait without a deadline. The bearer token is in no
+//! error and in no `Debug` text.
+
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them"))]
+
+mod backoff;
+pub mod decode;
+mod error;
+mod event;
+mod limits;
+mod prompt;
+mod provider;
+mod refusal;
+mod responses;
+mod retry;
+pub mod scripted;
+pub mod sse;
+mod wait;
+
+use std::pin::Pin;
+
+pub use backoff::Backoff;
+pub use error::{ModelError, Retry};
+pub use event::ModelEvent;
+pub use futures_util::{Stream, StreamExt};
+pub use prompt::{Prompt, ReasoningRequest};
+pub use provider::{Provider, Secret};
+pub use responses::{ResponsesModel, request_body};
+pub use scripted::{ScriptError, ScriptedModel};
+
+/// What a model says to one prompt, event by event.
+///
+/// Nothing is sent before the first poll. The stream ends after [`ModelEvent::Completed`] or after its first error.
+/// Dropping it cancels the request and closes what it had opened.
+pub type Answer = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
+
+/// Something that answers prompts.
+pub trait Model: Send + Sync {
+    /// Asks once. The answer owns all it needs, so it may outlive the model.
+    fn ask(&self, prompt: Prompt) -> Answer;
+}

@@ -1,0 +1,95 @@
+//! What the account still allows, read from the headers of an answer.
+
+use std::str::FromStr;
+
+use codex_wire::tokens::{CreditsSnapshot, RateLimitSnapshot, RateLimitWindow};
+
+/// Reads the rate-limit headers; what is missing or unreadable stays empty.
+pub(crate) fn rate_limits<'h>(header: impl Fn(&str) -> Option<&'h str>) -> RateLimitSnapshot {
+    RateLimitSnapshot {
+        primary: window(&header, "primary"),
+        secondary: window(&header, "secondary"),
+        credits: credits(&header),
+        plan_type: None,
+    }
+}
+
+fn window<'h>(header: &impl Fn(&str) -> Option<&'h str>, name: &str) -> Option<RateLimitWindow> {
+    let read = |what: &str| header(&format!("x-codex-{name}-{what}"));
+    let used_percent = number::<f64>(read("used-percent")).filter(|used| used.is_finite())?;
+    Some(RateLimitWindow {
+        used_percent,
+        window_minutes: number(read("window-minutes")),
+        resets_at: number(read("reset-at")),
+        resets_in_seconds: number(read("reset-after-seconds").or_else(|| read("resets-in-seconds"))),
+    })
+}
+
+fn credits<'h>(header: &impl Fn(&str) -> Option<&'h str>) -> Option<CreditsSnapshot> {
+    let balance = header("x-codex-credits-balance").map(str::trim).filter(|text| !text.is_empty());
+    Some(CreditsSnapshot {
+        has_credits: truth(header("x-codex-credits-has-credits"))?,
+        unlimited: truth(header("x-codex-credits-unlimited"))?,
+        balance: balance.map(str::to_owned),
+    })
+}
+
+fn number<T: FromStr>(text: Option<&str>) -> Option<T> {
+    text?.trim().parse().ok()
+}
+
+fn truth(text: Option<&str>) -> Option<bool> {
+    match text?.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(headers: &str, expected: Expect) {
+        let headers = headers.split_whitespace().filter_map(|pair| pair.split_once('=')).collect::<Vec<_>>();
+        let header = |name: &str| {
+            let name = name.strip_prefix("x-codex-")?;
+            headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
+        };
+        expected.assert_eq(&serde_json::to_string(&rate_limits(header)).unwrap());
+    }
+
+    #[test]
+    fn reads_windows_and_credits() {
+        check(
+            "primary-used-percent=12.5 primary-window-minutes=300 primary-reset-at=1700000000 \
+             secondary-used-percent=3 secondary-window-minutes=10080 \
+             credits-has-credits=true credits-unlimited=False credits-balance=9.99",
+            expect![[
+                r#"{"primary":{"used_percent":12.5,"window_minutes":300,"resets_at":1700000000},"secondary":{"used_percent":3.0,"window_minutes":10080,"resets_at":null},"credits":{"has_credits":true,"unlimited":false,"balance":"9.99"},"plan_type":null}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn reads_older_spellings() {
+        check(
+            "primary-used-percent=1 primary-reset-after-seconds=60 \
+             secondary-used-percent=2 secondary-resets-in-seconds=90",
+            expect![[
+                r#"{"primary":{"used_percent":1.0,"window_minutes":null,"resets_at":null,"resets_in_seconds":60},"secondary":{"used_percent":2.0,"window_minutes":null,"resets_at":null,"resets_in_seconds":90},"credits":null,"plan_type":null}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn unreadable_headers_leave_it_empty() {
+        check(
+            "primary-used-percent=NaN secondary-used-percent=lots credits-has-credits=true",
+            expect![[r#"{"primary":null,"secondary":null,"credits":null,"plan_type":null}"#]],
+        );
+    }
+}

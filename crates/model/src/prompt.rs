@@ -1,0 +1,41 @@
+//! What a model is asked.
+
+use std::sync::Arc;
+
+use codex_wire::{
+    ids::ThreadId,
+    reasoning::{ReasoningEffort, ReasoningSummary, Verbosity},
+};
+use serde_json::{Value, value::RawValue};
+
+/// One request to a model. Cloning it copies no text of the conversation.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// The thread that asks; providers use it as the key of their cache.
+    pub thread: ThreadId,
+    /// The model to ask.
+    pub model: String,
+    /// What the model is told before the conversation.
+    pub instructions: Arc<str>,
+    /// The conversation, each item encoded once in the form of the Responses API.
+    pub input: Vec<Arc<RawValue>>,
+    /// The tools the model may call: a JSON array, encoded once.
+    pub tools: Arc<RawValue>,
+    /// Whether the model may make several calls in one answer.
+    pub parallel_tool_calls: bool,
+    /// How the model is to reason; `None` for models that do not.
+    pub reasoning: Option<ReasoningRequest>,
+    /// How long the answer is meant to be.
+    pub verbosity: Option<Verbosity>,
+    /// A JSON schema that the final answer has to follow.
+    pub output_schema: Option<Value>,
+}
+
+/// How a model is asked to reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReasoningRequest {
+    /// How much of it.
+    pub effort: Option<ReasoningEffort>,
+    /// How much of it to sum up for the reader.
+    pub summary: Option<ReasoningSummary>,
+}

@@ -1,0 +1,115 @@
+//! Where a model is, and how to talk to it.
+
+use std::{fmt, time::Duration};
+
+/// A service that answers prompts over HTTP.
+///
+/// Its `Debug` text names headers and query parameters but leaves out their values, since keys travel in them.
+#[derive(Clone)]
+pub struct Provider {
+    /// A name for people.
+    pub name: String,
+    /// The URL that `/responses` is appended to.
+    pub base_url: String,
+    /// The key, sent as a bearer token.
+    pub bearer: Option<Secret>,
+    /// Further headers; they win over ours.
+    pub headers: Vec<(String, String)>,
+    /// Parameters appended to the URL.
+    pub query: Vec<(String, String)>,
+    /// How often a request that brought no answer is sent again.
+    pub request_max_retries: u32,
+    /// How long the provider may be silent, before its answer and within it.
+    pub stream_idle_timeout: Duration,
+    /// The `user-agent` header.
+    pub user_agent: String,
+    /// The `originator` header: which client this is.
+    pub originator: String,
+}
+
+impl Provider {
+    /// A provider without a key, with four retries and five minutes of silence allowed.
+    #[must_use]
+    pub fn new(name: impl Into<String>, base_url: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            base_url: base_url.into(),
+            bearer: None,
+            headers: Vec::new(),
+            query: Vec::new(),
+            request_max_retries: 4,
+            stream_idle_timeout: Duration::from_secs(300),
+            user_agent: concat!("codex/", env!("CARGO_PKG_VERSION")).to_owned(),
+            originator: "codex".to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |pairs: &[(String, String)]| pairs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        f.debug_struct("Provider")
+            .field("name", &self.name)
+            .field("base_url", &self.base_url)
+            .field("bearer", &self.bearer)
+            .field("headers", &names(&self.headers))
+            .field("query", &names(&self.query))
+            .field("request_max_retries", &self.request_max_retries)
+            .field("stream_idle_timeout", &self.stream_idle_timeout)
+            .field("user_agent", &self.user_agent)
+            .field("originator", &self.originator)
+            .finish()
+    }
+}
+
+/// A text that no log may show.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides a text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_text_shows_no_key() {
+        let mut provider = Provider::new("mock", "http://127.0.0.1/v1");
+        provider.bearer = Some("sk-secret".into());
+        provider.headers = vec![("api-key".to_owned(), "sk-secret".to_owned())];
+        provider.query = vec![("key".to_owned(), "sk-secret".to_owned())];
+        let text = format!("{provider:?}");
+        assert!(!text.contains("sk-secret"), "{text}");
+        assert!(text.contains("api-key"), "{text}");
+    }
+}

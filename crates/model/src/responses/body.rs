@@ -1,0 +1,224 @@
+//! The body of a request, made by joining what is encoded already.
+
+use codex_wire::reasoning::ReasoningSummary;
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::Value;
+
+use crate::{Prompt, ReasoningRequest};
+
+/// Encodes a request. Input items and tools go in byte for byte; the buffer is allocated once, at its final size.
+#[must_use]
+pub fn request_body(prompt: &Prompt) -> Vec<u8> {
+    let model = json(&prompt.model);
+    let tail = json(&Tail::new(prompt));
+    // The tail is an object of its own; its opening brace gives way to a comma.
+    let tail = tail.strip_prefix('{').unwrap_or_default();
+    let items = prompt.input.iter().map(|item| item.get().len() + 1).sum::<usize>();
+    let size = r#"{"model":,"instructions":,"input":[],"tools":,"#.len()
+        + model.len()
+        + escaped_len(&prompt.instructions)
+        + items.saturating_sub(1)
+        + prompt.tools.get().len()
+        + tail.len();
+
+    let mut body = Vec::with_capacity(size);
+    body.extend_from_slice(br#"{"model":"#);
+    body.extend_from_slice(model.as_bytes());
+    body.extend_from_slice(br#","instructions":"#);
+    write_string(&mut body, &prompt.instructions);
+    body.extend_from_slice(br#","input":["#);
+    for (place, item) in prompt.input.iter().enumerate() {
+        if place > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(item.get().as_bytes());
+    }
+    body.extend_from_slice(br#"],"tools":"#);
+    body.extend_from_slice(prompt.tools.get().as_bytes());
+    body.push(b',');
+    body.extend_from_slice(tail.as_bytes());
+    debug_assert_eq!(body.len(), size, "the buffer has grown or is too large");
+    body
+}
+
+/// What follows the tools.
+#[derive(Serialize)]
+struct Tail<'a> {
+    tool_choice: &'static str,
+    parallel_tool_calls: bool,
+    reasoning: Option<Reasoning<'a>>,
+    store: bool,
+    stream: bool,
+    include: &'static [&'static str],
+    prompt_cache_key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Text<'a>>,
+}
+
+impl<'a> Tail<'a> {
+    fn new(prompt: &'a Prompt) -> Self {
+        let has_text = prompt.verbosity.is_some() || prompt.output_schema.is_some();
+        Self {
+            tool_choice: "auto",
+            parallel_tool_calls: prompt.parallel_tool_calls,
+            reasoning: prompt.reasoning.as_ref().map(Reasoning),
+            store: false,
+            stream: true,
+            // Nothing is stored at the provider, so the reasoning has to come back to be sent again.
+            include: if prompt.reasoning.is_some() { &["reasoning.encrypted_content"] } else { &[] },
+            prompt_cache_key: prompt.thread.to_string(),
+            text: has_text.then(|| Text {
+                verbosity: prompt.verbosity.as_ref().map(codex_wire::reasoning::Verbosity::as_str),
+                format: prompt.output_schema.as_ref().map(Format::new),
+            }),
+        }
+    }
+}
+
+struct Reasoning<'a>(&'a ReasoningRequest);
+
+impl Serialize for Reasoning<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(effort) = &self.0.effort {
+            map.serialize_entry("effort", effort)?;
+        }
+        // No summary is asked for by leaving the word out; providers do not know `none` here.
+        if let Some(summary) = self.0.summary.as_ref().filter(|summary| **summary != ReasoningSummary::None) {
+            map.serialize_entry("summary", summary)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verbosity: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format<'a>>,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    strict: bool,
+    name: &'static str,
+    schema: &'a Value,
+}
+
+impl<'a> Format<'a> {
+    fn new(schema: &'a Value) -> Self {
+        Self { kind: "json_schema", strict: true, name: "codex_output_schema", schema }
+    }
+}
+
+/// Encodes what cannot fail to encode: strings, numbers, and maps with string keys.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The length of a text as a JSON string, quotes included.
+fn escaped_len(text: &str) -> usize {
+    let extra = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+        0x00..0x20 => 5,
+        _ => 0,
+    });
+    text.len() + 2 + extra.sum::<usize>()
+}
+
+fn write_string(body: &mut Vec<u8>, text: &str) {
+    // Writing a string into memory cannot fail.
+    let _ = serde_json::to_writer(body, text);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use codex_wire::reasoning::{ReasoningEffort, Verbosity};
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+    use serde_json::{json, value::RawValue};
+
+    use super::*;
+
+    fn raw(text: &str) -> Arc<RawValue> {
+        Arc::from(RawValue::from_string(text.to_owned()).unwrap())
+    }
+
+    fn prompt() -> Prompt {
+        Prompt {
+            thread: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
+            model: "mock-model".to_owned(),
+            instructions: Arc::from("Be \"brief\".\n"),
+            input: vec![raw(r#"{"type" : "message"}"#), raw("{ }")],
+            tools: raw("[ ]"),
+            parallel_tool_calls: false,
+            reasoning: None,
+            verbosity: None,
+            output_schema: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(prompt: &Prompt, expected: Expect) {
+        let body = request_body(prompt);
+        assert_eq!(body.capacity(), body.len(), "allocated once");
+        let body = String::from_utf8(body).unwrap();
+        serde_json::from_str::<Value>(&body).unwrap();
+        expected.assert_eq(&body);
+    }
+
+    #[test]
+    fn plain_request() {
+        check(
+            &prompt(),
+            expect![[
+                r#"{"model":"mock-model","instructions":"Be \"brief\".\n","input":[{"type" : "message"},{ }],"tools":[ ],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":null,"store":false,"stream":true,"include":[],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001"}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn full_request() {
+        let mut prompt = prompt();
+        prompt.input.clear();
+        prompt.parallel_tool_calls = true;
+        prompt.reasoning = Some(ReasoningRequest {
+            effort: Some(ReasoningEffort::High),
+            summary: Some(codex_wire::reasoning::ReasoningSummary::Auto),
+        });
+        prompt.verbosity = Some(Verbosity::Low);
+        prompt.output_schema = Some(json!({"type": "object"}));
+        check(
+            &prompt,
+            expect![[
+                r#"{"model":"mock-model","instructions":"Be \"brief\".\n","input":[],"tools":[ ],"tool_choice":"auto","parallel_tool_calls":true,"reasoning":{"effort":"high","summary":"auto"},"store":false,"stream":true,"include":["reasoning.encrypted_content"],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001","text":{"verbosity":"low","format":{"type":"json_schema","strict":true,"name":"codex_output_schema","schema":{"type":"object"}}}}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn summary_none_is_left_out() {
+        let summary = Some(ReasoningSummary::None);
+        let request = ReasoningRequest { effort: Some(ReasoningEffort::None), summary };
+        assert_eq!(json(&Reasoning(&request)), r#"{"effort":"none"}"#);
+        assert_eq!(json(&Reasoning(&ReasoningRequest::default())), "{}");
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_length_is_exact(text in any::<String>()) {
+            prop_assert_eq!(escaped_len(&text), json(&text).len());
+        }
+
+        #[test]
+        fn control_characters_too(bytes in prop::collection::vec(0_u8..0x80, 0..50)) {
+            let text = String::from_utf8(bytes).unwrap();
+            prop_assert_eq!(escaped_len(&text), json(&text).len());
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The way to a provider: its URL, the headers of every request, and a client that keeps connections open.
+
+use std::{
+    error::Error,
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+use codex_wire::ids::ThreadId;
+use reqwest::{
+    Client, Response, Url,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT},
+    redirect::{Attempt, Policy},
+};
+
+use crate::{
+    ModelError, Provider,
+    refusal::{READ_LIMIT, refusal},
+    retry::with_retries,
+};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+const MOST_REDIRECTS: usize = 5;
+
+/// The shortest key that is looked for in what a provider says; anything shorter would match by chance.
+const SHORTEST_KEY: usize = 8;
+
+#[derive(Debug)]
+pub(super) struct Link {
+    client: Client,
+    url: Url,
+    host: String,
+    headers: HeaderMap,
+}
+
+impl Link {
+    pub(super) fn new(provider: &Provider) -> Result<Self, ModelError> {
+        let url = responses_url(provider)?;
+        let host = match (url.host_str(), url.port_or_known_default()) {
+            (Some(host), Some(port)) => format!("{host}:{port}"),
+            _ => provider.name.clone(),
+        };
+        Ok(Self { client: client(&url)?, headers: headers(provider)?, host, url })
+    }
+
+    /// Sends a request until a stream opens, within the provider's limits on tries and silence.
+    pub(super) async fn open(
+        &self,
+        provider: &Provider,
+        thread: ThreadId,
+        body: Vec<u8>,
+    ) -> Result<Response, ModelError> {
+        let body = Bytes::from(body);
+        let mut headers = self.headers.clone();
+        let id = header_value("conversation_id", &thread.to_string())?;
+        headers.entry("conversation_id").or_insert_with(|| id.clone());
+        headers.entry("session_id").or_insert(id);
+        with_retries(provider.request_max_retries, || self.send(provider, headers.clone(), body.clone())).await
+    }
+
+    async fn send(&self, provider: &Provider, headers: HeaderMap, body: Bytes) -> Result<Response, ModelError> {
+        let idle = provider.stream_idle_timeout;
+        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        let response = tokio::time::timeout(idle, request.send())
+            .await
+            .map_err(|_| ModelError::Idle { after: idle })?
+            .map_err(|error| ModelError::Connect { host: self.host.clone(), source: without_url(error) })?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(refused(provider, response).await)
+    }
+}
+
+/// Reads what a provider says to a request it does not answer.
+async fn refused(provider: &Provider, mut response: Response) -> ModelError {
+    let status = response.status().as_u16();
+    let mut body = Vec::new();
+    // What has come by the deadline is enough: the status alone tells most of it.
+    let _ = tokio::time::timeout(provider.stream_idle_timeout, async {
+        while body.len() < READ_LIMIT
+            && let Ok(Some(chunk)) = response.chunk().await
+        {
+            body.extend_from_slice(&chunk);
+        }
+    })
+    .await;
+    body.truncate(READ_LIMIT);
+    let mut text = String::from_utf8_lossy(&body).into_owned();
+    if let Some(key) = provider.bearer.as_ref().map(crate::Secret::expose).filter(|key| key.len() >= SHORTEST_KEY) {
+        text = text.replace(key, "[key]");
+    }
+    refusal(status, |name| header_text(response.headers(), name), &text, SystemTime::now())
+}
+
+/// The text of a header, if it has one that is text.
+pub(super) fn header_text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// An error without the URL, whose parameters may hold a key.
+pub(super) fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
+    Box::new(error.without_url())
+}
+
+fn responses_url(provider: &Provider) -> Result<Url, ModelError> {
+    let wrong = |why: &str| ModelError::Url { url: provider.base_url.clone(), why: why.to_owned() };
+    let mut url = Url::parse(provider.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("it has to begin with http:// or https://"));
+    }
+    url.path_segments_mut().map_err(|()| wrong("it has no path"))?.pop_if_empty().push("responses");
+    if !provider.query.is_empty() {
+        url.query_pairs_mut().extend_pairs(&provider.query);
+    }
+    Ok(url)
+}
+
+fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(USER_AGENT, header_value("user-agent", &provider.user_agent)?);
+    headers.insert("originator", header_value("originator", &provider.originator)?);
+    if let Some(key) = &provider.bearer {
+        let mut value = header_value("authorization", &format!("Bearer {}", key.expose()))?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    for (name, value) in &provider.headers {
+        let key = HeaderName::try_from(name).map_err(|_| ModelError::Header { name: name.clone() })?;
+        let mut value = header_value(name, value)?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+fn header_value(name: &str, value: &str) -> Result<HeaderValue, ModelError> {
+    HeaderValue::try_from(value).map_err(|_| ModelError::Header { name: name.to_owned() })
+}
+
+fn client(url: &Url) -> Result<Client, ModelError> {
+    // An error means that the process has a provider of cryptography already, which is all that is needed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = || Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::custom(redirect));
+    let is_plain = url.scheme() == "http";
+    let built = if is_plain && is_loopback(url) {
+        // Nothing on the way to this machine speaks TLS, so the time to read the system's certificates is saved.
+        builder().tls_certs_only([]).no_proxy().build()
+    } else if is_loopback(url) {
+        builder().no_proxy().build()
+    } else if is_plain {
+        // A proxy may speak TLS. Where the system has no certificates, plain HTTP still works.
+        builder().build().or_else(|_| builder().tls_certs_only([]).build())
+    } else {
+        builder().build()
+    };
+    built.map_err(|error| ModelError::Tls { source: without_url(error) })
+}
+
+/// Redirects are followed on the same host only: elsewhere the key would go to a stranger.
+fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let is_same_host = attempt.previous().last().is_some_and(|previous| previous.origin() == attempt.url().origin());
+    if is_same_host && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
+}
+
+/// Whether a URL leads to this machine, where no proxy can be of use.
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_url(base_url: &str, query: &[(&str, &str)], expected: &str) {
+        let mut provider = Provider::new("mock", base_url);
+        provider.query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let shown = match responses_url(&provider) {
+            Ok(url) => url.to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn urls() {
+        check_url("http://h/v1", &[], "http://h/v1/responses");
+        check_url("https://h:8443/v1/", &[], "https://h:8443/v1/responses");
+        check_url("http://h", &[("api-version", "1 2"), ("x", "&")], "http://h/responses?api-version=1+2&x=%26");
+        check_url("http://h/a?b=c", &[("d", "e")], "http://h/a/responses?b=c&d=e");
+    }
+
+    #[test]
+    fn wrong_urls_are_named() {
+        check_url("h/v1", &[], r#"invalid provider URL "h/v1": relative URL without a base"#);
+        check_url("ftp://h", &[], r#"invalid provider URL "ftp://h": it has to begin with http:// or https://"#);
+        check_url("http://", &[], r#"invalid provider URL "http://": empty host"#);
+    }
+
+    #[test]
+    fn wrong_headers_are_named_without_their_value() {
+        let mut provider = Provider::new("mock", "http://h");
+        provider.headers = vec![("x-key".to_owned(), "sec\nret".to_owned())];
+        assert_eq!(
+            headers(&provider).unwrap_err().to_string(),
+            r#"invalid value or name of the request header "x-key""#
+        );
+        provider.headers = vec![("x key".to_owned(), "v".to_owned())];
+        assert!(matches!(headers(&provider), Err(ModelError::Header { name }) if name == "x key"));
+        provider.headers.clear();
+        provider.bearer = Some("sec\nret".into());
+        assert!(matches!(headers(&provider), Err(ModelError::Header { name }) if name == "authorization"));
+    }
+
+    #[test]
+    fn loopback_hosts() {
+        let is = |url: &str| is_loopback(&Url::parse(url).unwrap());
+        assert!(
+            is("http://127.0.0.1:1/") && is("http://localhost/") && is("http://[::1]:2/") && is("http://127.9.9.9")
+        );
+        assert!(!is("http://10.0.0.1/") && !is("https://localhost.example.com/"));
+    }
+}

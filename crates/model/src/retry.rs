@@ -1,0 +1,26 @@
+//! Asking again for an answer that has not begun.
+
+use crate::{Backoff, ModelError};
+
+/// Runs an attempt until it works, fails for good, or has been repeated `max` times.
+///
+/// A wait that the provider asked for is honoured; otherwise the delays of [`Backoff`] apply.
+pub(crate) async fn with_retries<T, F>(max: u32, mut attempt: impl FnMut() -> F) -> Result<T, ModelError>
+where
+    F: Future<Output = Result<T, ModelError>>,
+{
+    let mut backoff = Backoff::new();
+    let mut retries = 0;
+    loop {
+        let error = match attempt().await {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        if retries == max || !error.is_worth_resending() {
+            return Err(error);
+        }
+        retries += 1;
+        let delay = error.asked_to_wait().unwrap_or_else(|| backoff.delay(retries));
+        tokio::time::sleep(delay).await;
+    }
+}

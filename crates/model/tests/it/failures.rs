@@ -1,0 +1,275 @@
+//! Answers that do not arrive, or not whole.
+
+use std::time::{Duration, Instant};
+
+use codex_model::{Model as _, ModelError, ModelEvent, Provider, ResponsesModel, StreamExt as _};
+use codex_testkit::{FakeModel, Options};
+use expect_test::{Expect, expect};
+
+use crate::asking::{ask, model, prompt, provider};
+
+async fn check(script: &str, expected: Expect) {
+    expected.assert_eq(&ask(&model(&FakeModel::start(script)), "Hello.").await);
+}
+
+/// Asks a model that may retry; shows the answer and how many requests it took.
+async fn check_retried(retries: u32, script: &str, expected: Expect) {
+    let fake = FakeModel::start(script);
+    let mut provider = provider(&fake);
+    provider.request_max_retries = retries;
+    let answer = ask(&ResponsesModel::new(provider), "Hello.").await;
+    expected.assert_eq(&format!("{answer}{} request(s)", fake.requests().len()));
+}
+
+#[tokio::test]
+async fn cut_stream() {
+    let script = r#"[{"items": [{"text": "Hel", "done": false}], "end": "cut"}]"#;
+    let expected = expect![[r#"
+        opened
+        added message
+        text msg-1-1 "Hel"
+        error stream closed before response.completed; ResponseStreamDisconnected { http_status_code: None }; Stream { after: None }
+    "#]];
+    let closing = FakeModel::with(Options { piece: None, keep_alive: false }, script);
+    expected.assert_eq(&ask(&model(&closing), "Hello.").await);
+    check(script, expected).await;
+}
+
+#[tokio::test]
+async fn reset_connection() {
+    let fake = FakeModel::start(r#"[{"items": [{"text": "Hel", "done": false}], "end": "reset"}]"#);
+    let mut answer = model(&fake).ask(prompt("Hello."));
+    let error = loop {
+        if let Err(error) = answer.next().await.unwrap() {
+            break error;
+        }
+    };
+    // Depending on timing the reset comes before the headers were read, or after.
+    assert!(matches!(error, ModelError::Cut { source: Some(_) } | ModelError::Connect { .. }), "{error:?}");
+    assert!(answer.next().await.is_none(), "nothing follows an error");
+}
+
+#[tokio::test]
+async fn failed_answers() {
+    check(
+        r#"[{"items": [], "end": {"failed": {"code": "server_error", "message": "THE-REASON"}}}]"#,
+        expect![[r#"
+            opened
+            error THE-REASON; ResponseStreamDisconnected { http_status_code: None }; Stream { after: None }
+        "#]],
+    )
+    .await;
+    check(
+        r#"[{"items": [], "end": {"failed": {"code": "rate_limit_exceeded", "message": "Please try again in 1.0s."}}}]"#,
+        expect![[r#"
+            opened
+            error Please try again in 1.0s.; ResponseStreamDisconnected { http_status_code: None }; Stream { after: Some(1s) }
+        "#]],
+    )
+    .await;
+    check(
+        r#"[{"items": [], "end": {"failed": {"code": "context_length_exceeded", "message": "too long"}}}]"#,
+        expect![[r#"
+            opened
+            error the conversation does not fit the model's context window: too long; ContextWindowExceeded; Never
+        "#]],
+    )
+    .await;
+    check(
+        r#"[{"items": [{"text": "half"}], "end": {"incomplete": "max_output_tokens"}}]"#,
+        expect![[r#"
+            opened
+            added message
+            text msg-1-1 "half"
+            done {"type":"message","role":"assistant","content":[{"type":"output_text","text":"half"}]}
+            error the model stopped early: max_output_tokens; ResponseStreamDisconnected { http_status_code: None }; Stream { after: None }
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn refusals_that_are_final() {
+    check_retried(
+        3,
+        r#"[{"status": 400, "body": {"error": {"message": "unknown parameter"}}}]"#,
+        expect![[r#"
+            error unknown parameter; Other; Never
+            1 request(s)"#]],
+    )
+    .await;
+    check_retried(
+        3,
+        r#"[{"status": 401, "body": {"error": {"message": "bad key"}}}]"#,
+        expect![[r#"
+            error not authorized, status 401 Unauthorized: bad key; Unauthorized; Never
+            1 request(s)"#]],
+    )
+    .await;
+    check_retried(
+        3,
+        r#"[{"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "limit", "resets_in_seconds": 7500}}}]"#,
+        expect![[r#"
+            error limit; it resets in 2 h 5 min; UsageLimitExceeded; Never
+            1 request(s)"#]],
+    )
+    .await;
+    check_retried(
+        3,
+        r#"[{"status": 404, "body": "no such page"}]"#,
+        expect![[r#"
+            error unexpected status 404 Not Found: no such page; HttpConnectionFailed { http_status_code: Some(404) }; Never
+            1 request(s)"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn server_errors_are_retried() {
+    check_retried(
+        2,
+        r#"[{"status": 500}, {"status": 503}, {"items": []}]"#,
+        expect![[r#"
+            opened
+            completed resp-3 Some([100, 0, 10, 0])
+            3 request(s)"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn retries_are_used_up() {
+    check_retried(
+        1,
+        r#"[{"status": 500, "repeat": true, "body": {"error": {"message": "boom"}}}]"#,
+        expect![[r#"
+            error unexpected status 500 Internal Server Error: boom; InternalServerError; Stream { after: None }
+            2 request(s)"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn retry_after_is_honoured() {
+    let begun = Instant::now();
+    check_retried(
+        1,
+        r#"[{"status": 429, "headers": {"retry-after": "0.5"}, "body": {"error": {"message": "slow down"}}}, {"items": []}]"#,
+        expect![[r#"
+            opened
+            completed resp-2 Some([100, 0, 10, 0])
+            2 request(s)"#]],
+    )
+    .await;
+    assert!(begun.elapsed() >= Duration::from_millis(500), "the first delay of a backoff would be shorter");
+}
+
+#[tokio::test]
+async fn silence_ends_the_wait() {
+    for script in [r#"[{"delay_ms": 3600000}]"#, r#"[{"items": [{"text": "Hel"}, {"hang": true}]}]"#] {
+        let fake = FakeModel::start(script);
+        let mut provider = provider(&fake);
+        provider.request_max_retries = 3;
+        provider.stream_idle_timeout = Duration::from_millis(100);
+        let answer = ask(&ResponsesModel::new(provider), "Hello.").await;
+        assert!(answer.contains("error the model sent nothing for"), "{answer}");
+        assert!(answer.ends_with("Stream { after: None }\n"), "{answer}");
+        assert_eq!(fake.requests().len(), 1);
+        fake.wait_for_hangups(1).await;
+    }
+}
+
+#[tokio::test]
+async fn unreachable_provider_is_named() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut provider = Provider::new("mock", format!("http://{address}/v1?key=secret"));
+    provider.request_max_retries = 1;
+    let mut answer = ResponsesModel::new(provider).ask(prompt("Hello."));
+    let error = answer.next().await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), format!("could not get an answer from {address}"));
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+}
+
+#[tokio::test]
+async fn wrong_settings_are_errors() {
+    let mut provider = Provider::new("mock", "nowhere");
+    let first = |provider: Provider| async move {
+        ResponsesModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err().to_string()
+    };
+    assert_eq!(first(provider.clone()).await, r#"invalid provider URL "nowhere": relative URL without a base"#);
+    provider.base_url = "http://127.0.0.1:1".to_owned();
+    provider.headers = vec![("x y".to_owned(), "z".to_owned())];
+    assert_eq!(first(provider).await, r#"invalid value or name of the request header "x y""#);
+}
+
+#[tokio::test]
+async fn provider_that_speaks_no_tls_is_an_error_not_a_panic() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut provider = Provider::new("mock", format!("https://{}", listener.local_addr().unwrap()));
+    provider.request_max_retries = 0;
+    let hanging_up = std::thread::spawn(move || listener.accept().map(drop));
+    let error = ResponsesModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
+    match error {
+        ModelError::Connect { .. } => hanging_up.join().unwrap().unwrap(),
+        // This machine has no root certificates.
+        ModelError::Tls { .. } => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn redirects_stay_on_the_host() {
+    let here = r#"[{"status": 307, "headers": {"location": "/v2/responses"}}, {"items": []}]"#;
+    check_retried(
+        0,
+        here,
+        expect![[r#"
+            opened
+            completed resp-2 Some([100, 0, 10, 0])
+            2 request(s)"#]],
+    )
+    .await;
+    let elsewhere = FakeModel::start(r#"[{"items": []}]"#);
+    let script = format!(r#"[{{"status": 307, "headers": {{"location": "{}/responses"}}}}]"#, elsewhere.url());
+    check_retried(
+        0,
+        &script,
+        expect![[r#"
+            error unexpected status 307 Temporary Redirect: {}; HttpConnectionFailed { http_status_code: Some(307) }; Never
+            1 request(s)"#]],
+    )
+    .await;
+    assert_eq!(elsewhere.requests().len(), 0);
+    let endless = r#"[{"status": 307, "repeat": true, "headers": {"location": "/v1/responses"}}]"#;
+    check_retried(
+        0,
+        endless,
+        expect![[r#"
+            error unexpected status 307 Temporary Redirect: {}; HttpConnectionFailed { http_status_code: Some(307) }; Never
+            6 request(s)"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn echoed_key_is_hidden() {
+    let fake = FakeModel::start(r#"[{"status": 401, "body": {"error": {"message": "bad key sk-12345678"}}}]"#);
+    let mut provider = provider(&fake);
+    provider.bearer = Some("sk-12345678".into());
+    let error = ResponsesModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "not authorized, status 401 Unauthorized: bad key [key]");
+}
+
+#[tokio::test]
+async fn broken_event_ends_the_answer() {
+    let fake = FakeModel::start(
+        r#"[{"items": [{"event": {"type": "response.output_item.done", "item": {"type": "function_call"}}}]}]"#,
+    );
+    let mut answer = model(&fake).ask(prompt("Hello."));
+    assert!(matches!(answer.next().await, Some(Ok(ModelEvent::Opened { .. }))));
+    let error = answer.next().await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "could not read the event response.output_item.done");
+    assert!(answer.next().await.is_none());
+}

@@ -1,0 +1,65 @@
+//! What a provider is sent.
+
+use codex_model::{Model as _, Prompt, ResponsesModel, StreamExt as _};
+use codex_testkit::{FakeModel, Request};
+use expect_test::expect;
+
+use crate::asking::{prompt, provider, raw};
+
+async fn sent(fake: &FakeModel, model: &ResponsesModel, prompt: Prompt) -> Request {
+    let events = model.ask(prompt).collect::<Vec<_>>().await;
+    assert!(events.iter().all(Result::is_ok), "{events:?}");
+    fake.requests().pop().unwrap()
+}
+
+#[tokio::test]
+async fn headers_query_and_key() {
+    let fake = FakeModel::start(r#"[{"items": []}]"#);
+    let mut provider = provider(&fake);
+    provider.bearer = Some("sk-secret".into());
+    provider.headers = vec![("x-extra".to_owned(), "1".to_owned())];
+    provider.query = vec![("api-version".to_owned(), "2025 04".to_owned())];
+    provider.user_agent = "agent/1".to_owned();
+    provider.originator = "test".to_owned();
+    let request = sent(&fake, &ResponsesModel::new(provider), prompt("Hello.")).await;
+    let headers = request.headers.iter().filter(|(name, _)| name != "host" && name != "content-length");
+    let headers = headers.map(|(name, value)| [name, ": ", value, "\n"].concat()).collect::<String>();
+    expect![[r#"
+        /v1/responses?api-version=2025+04
+        accept: text/event-stream
+        content-type: application/json
+        user-agent: agent/1
+        originator: test
+        authorization: Bearer sk-secret
+        x-extra: 1
+        conversation_id: 019a0000-0000-7000-8000-000000000001
+        session_id: 019a0000-0000-7000-8000-000000000001
+    "#]]
+    .assert_eq(&format!("{}\n{headers}", request.path));
+}
+
+#[tokio::test]
+async fn no_key_no_header() {
+    let fake = FakeModel::start(r#"[{"items": []}]"#);
+    let request = sent(&fake, &ResponsesModel::new(provider(&fake)), prompt("Hello.")).await;
+    assert_eq!(request.header("authorization"), None);
+}
+
+#[tokio::test]
+async fn items_go_out_byte_for_byte() {
+    let fake = FakeModel::start(r#"[{"items": []}]"#);
+    let mut prompt = prompt("Hello.");
+    prompt.input = vec![raw(r#"{ "b" : 1.0,  "a":"\u00e9é" }"#), raw("[ ]")];
+    prompt.tools = raw(r#"[ {"type":"function"} ]"#);
+    let request = sent(&fake, &ResponsesModel::new(provider(&fake)), prompt).await;
+    expect![[r#"{"model":"mock-model","instructions":"Be brief.","input":[{ "b" : 1.0,  "a":"\u00e9é" },[ ]],"tools":[ {"type":"function"} ],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":null,"store":false,"stream":true,"include":[],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001"}"#]]
+    .assert_eq(&String::from_utf8(request.body).unwrap());
+}
+
+#[tokio::test]
+async fn scripts_look_at_requests() {
+    let fake = FakeModel::start(r#"[{"items": []}, {"when": "WEATHER", "items": []}]"#);
+    let model = ResponsesModel::new(provider(&fake));
+    assert_eq!(sent(&fake, &model, prompt("the WEATHER")).await.entry, Some(2));
+    assert_eq!(sent(&fake, &model, prompt("the WEATHER")).await.entry, Some(1));
+}

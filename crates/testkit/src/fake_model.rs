@@ -1,0 +1,299 @@
+//! A scripted model behind real HTTP, on the loopback interface.
+//!
+//! It has a thread and a clock of its own, so it works in tests without a runtime and beside processes under test.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use codex_model::scripted::{End, Entry, Player, Script, Step, Taken, responses_events};
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+
+use crate::http::{RawRequest, Wire};
+
+/// How long a test waits for something to happen before it gives up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many bytes of a body are gathered before they are sent; a pause in the script sends them at once.
+const WRITE_SIZE: usize = 64 * 1024;
+
+/// How a fake model sends its answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// The most bytes in one chunk of a body that is sent in chunks, which is so with `keep_alive`.
+    pub piece: Option<usize>,
+    /// Whether connections stay open after an answer.
+    pub keep_alive: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { piece: None, keep_alive: true }
+    }
+}
+
+/// A request for an answer, as the model got it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The path with its query.
+    pub path: String,
+    /// The headers in the order they came, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The entry that answers it, counted from 1; `None` when the script was used up.
+    pub entry: Option<usize>,
+    /// The connection it came on, counted from 1.
+    pub connection: usize,
+}
+
+impl Request {
+    /// The value of a header, named in lower case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON; null if it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// An HTTP server that plays a script to whoever asks at `POST …/responses`. It stops when dropped.
+#[derive(Debug)]
+pub struct FakeModel {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    /// Dropping it ends the server.
+    _stop: oneshot::Sender<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: Options,
+    player: Mutex<Player>,
+    requests: watch::Sender<Vec<Request>>,
+    connections: watch::Sender<usize>,
+    hangups: watch::Sender<usize>,
+}
+
+impl FakeModel {
+    /// Starts a server for a script, given as JSON.
+    ///
+    /// # Panics
+    /// If the script is wrong or the server cannot start.
+    #[must_use]
+    pub fn start(script: &str) -> Self {
+        Self::with(Options::default(), script)
+    }
+
+    /// Starts a server that sends its answers in a certain way.
+    ///
+    /// # Panics
+    /// If the script is wrong or the server cannot start.
+    #[must_use]
+    pub fn with(options: Options, script: &str) -> Self {
+        let script = Script::from_json(script).unwrap_or_else(|error| panic!("{error}"));
+        let shared = Arc::new(Shared {
+            options,
+            player: Mutex::new(Player::new(script)),
+            requests: watch::Sender::new(Vec::new()),
+            connections: watch::Sender::new(0),
+            hangups: watch::Sender::new(0),
+        });
+        let (stop, stopped) = oneshot::channel();
+        let address =
+            start_server(Arc::clone(&shared), stopped).unwrap_or_else(|error| panic!("no fake model: {error}"));
+        Self { address, shared, _stop: stop }
+    }
+
+    /// The URL that paths are appended to, without a slash at its end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The requests so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.requests.borrow().clone()
+    }
+
+    /// How many connections were opened so far.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        *self.shared.connections.borrow()
+    }
+
+    /// Waits until this many requests have come, and gives them.
+    ///
+    /// # Panics
+    /// If they do not come within ten seconds.
+    pub async fn wait_for_requests(&self, count: usize) -> Vec<Request> {
+        wait_for(&self.shared.requests, "requests", |requests| requests.len() >= count).await
+    }
+
+    /// Waits until clients have closed this many connections.
+    ///
+    /// # Panics
+    /// If they do not within ten seconds.
+    pub async fn wait_for_hangups(&self, count: usize) {
+        wait_for(&self.shared.hangups, "closed connections", |hangups| *hangups >= count).await;
+    }
+}
+
+async fn wait_for<T: Clone>(sender: &watch::Sender<T>, what: &str, enough: impl FnMut(&T) -> bool) -> T {
+    let mut receiver = sender.subscribe();
+    match tokio::time::timeout(PATIENCE, receiver.wait_for(enough)).await {
+        Ok(Ok(value)) => value.clone(),
+        Ok(Err(_)) | Err(_) => panic!("waited in vain for {what}"),
+    }
+}
+
+fn start_server(shared: Arc<Shared>, stopped: oneshot::Receiver<()>) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new().name("fake model".to_owned()).spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = stopped => {}
+                failed = accept(shared, listener) => { let _ = failed; }
+            }
+        });
+    })?;
+    Ok(address)
+}
+
+async fn accept(shared: Arc<Shared>, listener: TcpListener) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        shared.connections.send_modify(|count| *count += 1);
+        let number = *shared.connections.borrow();
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            if shared.serve(Wire::new(stream), number).await.is_err() {
+                shared.hangups.send_modify(|count| *count += 1);
+            }
+        });
+    }
+}
+
+impl Shared {
+    /// Answers requests until we close the connection; an error means that the client did.
+    async fn serve(&self, mut wire: Wire, connection: usize) -> io::Result<()> {
+        loop {
+            let request = wire.read_request().await?;
+            let path = request.target.split('?').next().unwrap_or_default();
+            if request.method == "POST" && path.ends_with("/responses") {
+                let Taken { number, entry } = self.take(request, connection);
+                wire.keep_silent(Some(entry.delay)).await?;
+                if entry.plain.is_none() {
+                    let end = entry.end.clone();
+                    self.stream(&mut wire, entry, number.unwrap_or_default()).await?;
+                    match end {
+                        End::Reset => return wire.reset(),
+                        _ if !self.options.keep_alive => return Ok(()),
+                        _ => continue,
+                    }
+                }
+                self.plain(&mut wire, &entry).await?;
+            } else if request.method == "GET" && path.ends_with("/models") {
+                self.plain(&mut wire, &models()).await?;
+            } else {
+                self.plain(&mut wire, &Entry::refusal(404, "not found")).await?;
+            }
+            if !self.options.keep_alive {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take(&self, request: RawRequest, connection: usize) -> Taken {
+        let taken = {
+            let mut player = self.player.lock().unwrap_or_else(PoisonError::into_inner);
+            player.take(|| request.body.clone())
+        };
+        let RawRequest { target: path, headers, body, .. } = request;
+        let request = Request { path, headers, body, entry: taken.number, connection };
+        self.requests.send_modify(|requests| requests.push(request));
+        taken
+    }
+
+    async fn plain(&self, wire: &mut Wire, entry: &Entry) -> io::Result<()> {
+        let Some(plain) = &entry.plain else { return Ok(()) };
+        let mut headers = self.headers(entry, "application/json");
+        headers.push(("content-length".to_owned(), plain.body.len().to_string()));
+        wire.write_head(plain.status, &headers).await?;
+        wire.write(plain.body.as_bytes()).await
+    }
+
+    fn headers(&self, entry: &Entry, content_type: &str) -> Vec<(String, String)> {
+        let mut headers = vec![("content-type".to_owned(), content_type.to_owned())];
+        if !self.options.keep_alive {
+            headers.push(("connection".to_owned(), "close".to_owned()));
+        }
+        headers.extend(entry.headers.iter().cloned());
+        headers
+    }
+
+    async fn stream(&self, wire: &mut Wire, entry: Entry, number: usize) -> io::Result<()> {
+        let mut headers = self.headers(&entry, "text/event-stream");
+        if self.options.keep_alive {
+            headers.push(("transfer-encoding".to_owned(), "chunked".to_owned()));
+        }
+        wire.write_head(200, &headers).await?;
+        let is_reset = matches!(entry.end, End::Reset);
+        let mut unsent = Vec::new();
+        for step in responses_events(entry, number) {
+            if !matches!(step, Step::Event(_)) || unsent.len() >= WRITE_SIZE {
+                wire.write(&std::mem::take(&mut unsent)).await?;
+            }
+            match step {
+                Step::Event(event) => self.encode_event(&mut unsent, &event),
+                Step::Pause(span) => wire.keep_silent(Some(span)).await?,
+                Step::Hang => wire.keep_silent(None).await?,
+            }
+        }
+        if self.options.keep_alive && !is_reset {
+            unsent.extend_from_slice(b"0\r\n\r\n");
+        }
+        wire.write(&unsent).await
+    }
+
+    fn encode_event(&self, out: &mut Vec<u8>, event: &Value) {
+        let kind = event["type"].as_str().map_or_else(String::new, |kind| format!("event: {kind}\n"));
+        let text = format!("{kind}data: {event}\n\n");
+        if !self.options.keep_alive {
+            out.extend_from_slice(text.as_bytes());
+            return;
+        }
+        for piece in text.as_bytes().chunks(self.options.piece.unwrap_or(usize::MAX).max(1)) {
+            out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+            out.extend_from_slice(piece);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// The list of the one model there is.
+fn models() -> Entry {
+    let mut entry = Entry::refusal(200, "");
+    if let Some(plain) = &mut entry.plain {
+        let list = serde_json::json!({
+            "object": "list", "data": [{"id": "mock-model", "object": "model"}], "models": [],
+        });
+        plain.body = list.to_string();
+    }
+    entry
+}

@@ -1,0 +1,8 @@
+//! Things that tests share: a fake model that serves scripts over real HTTP.
+//!
+//! Invariant: used by tests only, so it panics where a test could not go on.
+
+mod fake_model;
+mod http;
+
+pub use fake_model::{FakeModel, Options, Request};

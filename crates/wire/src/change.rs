@@ -1,0 +1,66 @@
+//! What a patch does to one file.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Map, Value};
+
+use crate::forms::{same_word, tag_inside, take};
+
+/// What a patch does to one file.
+///
+/// It is read with the kind inside (`{"type": "add", ..}`) or around (`{"add": {..}}`, before 0.59), with members
+/// in snake or camel case. It is written with the kind inside and in snake case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum FileChange {
+    /// A new file.
+    Add {
+        /// What is in it.
+        content: String,
+    },
+    /// A file that goes away.
+    Delete {
+        /// What was in it; empty where the writer did not say.
+        content: String,
+    },
+    /// A file that is edited.
+    Update {
+        /// The edit.
+        unified_diff: String,
+        /// Its new place, if it moves.
+        move_path: Option<PathBuf>,
+    },
+}
+
+impl<'de> Deserialize<'de> for FileChange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Value::Object(mut object) = tag_inside(Value::deserialize(deserializer)?) else {
+            return Err(D::Error::custom("expected a file change: an object with `type`"));
+        };
+        let kind = text(&mut object, &["type"])?.ok_or_else(|| D::Error::missing_field("type"))?;
+        if same_word(&kind, &["add"]) {
+            let content = text(&mut object, &["content"])?.ok_or_else(|| D::Error::missing_field("content"))?;
+            Ok(Self::Add { content })
+        } else if same_word(&kind, &["delete"]) {
+            Ok(Self::Delete { content: text(&mut object, &["content"])?.unwrap_or_default() })
+        } else if same_word(&kind, &["update"]) {
+            let unified_diff = text(&mut object, &["unified_diff", "unifiedDiff"])?
+                .ok_or_else(|| D::Error::missing_field("unified_diff"))?;
+            let move_path = text(&mut object, &["move_path", "movePath"])?.map(PathBuf::from);
+            Ok(Self::Update { unified_diff, move_path })
+        } else {
+            Err(D::Error::unknown_variant(&kind, &["add", "delete", "update"]))
+        }
+    }
+}
+
+/// Takes a text out of an object; `null` counts as absent.
+fn text<E: serde::de::Error>(object: &mut Map<String, Value>, spellings: &[&str]) -> Result<Option<String>, E> {
+    match take(object, spellings) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(E::custom(format_args!("`{}` of a file change is a string", spellings[0]))),
+    }
+}

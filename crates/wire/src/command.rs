@@ -1,0 +1,65 @@
+//! What a shell command amounts to, for clients that show "read main.rs" in place of the command.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+tagged! {
+    /// One step of a shell command.
+    pub enum ParsedCommand by "type" {
+        /// Shows a file.
+        "read" => Read(ReadCommand),
+        /// Lists a folder.
+        "list_files" => ListFiles(ListFilesCommand),
+        /// Looks for something.
+        "search" => Search(SearchCommand),
+        /// Anything else.
+        "unknown" => Unknown(UnknownCommand),
+    }
+}
+
+/// A command that shows a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ReadCommand {
+    /// The command.
+    pub cmd: String,
+    /// The name of the file.
+    pub name: String,
+    /// Where it is; 0.42 did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+/// A command that lists a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ListFilesCommand {
+    /// The command.
+    pub cmd: String,
+    /// The folder, unless it is the working directory.
+    #[serde(default)]
+    pub path: Option<String>,
+}
+
+/// A command that looks for something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct SearchCommand {
+    /// The command.
+    pub cmd: String,
+    /// What it looks for.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// Where it looks.
+    #[serde(default)]
+    pub path: Option<String>,
+}
+
+/// A command that is none of the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct UnknownCommand {
+    /// The command.
+    pub cmd: String,
+}

@@ -1,0 +1,52 @@
+//! What kind of failure ended or delayed a turn, for clients that act on it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The kind of an error. Written in snake case as the events have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum CodexErrorInfo {
+    /// The input no longer fits the model's window.
+    ContextWindowExceeded,
+    /// The account's allowance is used up.
+    UsageLimitExceeded,
+    /// The provider could not be reached.
+    HttpConnectionFailed {
+        /// The status it answered with, if any.
+        #[serde(default)]
+        http_status_code: Option<u16>,
+    },
+    /// The provider answered, but no stream came about.
+    ResponseStreamConnectionFailed {
+        /// The status it answered with, if any.
+        #[serde(default)]
+        http_status_code: Option<u16>,
+    },
+    /// The provider failed.
+    InternalServerError,
+    /// The key or login was refused.
+    Unauthorized,
+    /// The request was refused as wrong.
+    BadRequest,
+    /// The sandbox could not be set up.
+    SandboxError,
+    /// The stream ended before the answer did.
+    ResponseStreamDisconnected {
+        /// The status of the answer, if any.
+        #[serde(default)]
+        http_status_code: Option<u16>,
+    },
+    /// Every retry failed.
+    ResponseTooManyFailedAttempts {
+        /// The last status, if any.
+        #[serde(default)]
+        http_status_code: Option<u16>,
+    },
+    /// Anything else.
+    Other,
+    /// A kind this release does not know, kept as it came.
+    #[serde(untagged)]
+    Unknown(#[cfg_attr(test, proptest(strategy = "crate::forms::any_other(\"kind\")"))] Value),
+}

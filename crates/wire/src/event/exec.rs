@@ -1,0 +1,175 @@
+//! Commands: whether they may run, that they run, and what came of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::Value;
+
+use crate::command::ParsedCommand;
+use crate::forms::base64_bytes;
+
+/// May this command run?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ExecApprovalRequestEvent {
+    /// The call that wants to run it.
+    pub call_id: String,
+    /// The turn; 0.42 did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where it would run.
+    pub cwd: PathBuf,
+    /// Why the model wants it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The words a rule could allow for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed_execpolicy_amendment: Option<Vec<String>>,
+    /// What it amounts to.
+    #[serde(default)]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub parsed_cmd: Vec<ParsedCommand>,
+}
+
+/// A command starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ExecCommandBeginEvent {
+    /// The call that runs it.
+    pub call_id: String,
+    /// The process, for commands that outlive their call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_id: Option<String>,
+    /// The turn; 0.42 did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// What it amounts to.
+    #[serde(default)]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub parsed_cmd: Vec<ParsedCommand>,
+    /// Who wanted it.
+    #[serde(default, alias = "is_user_shell_command", deserialize_with = "source")]
+    pub source: ExecCommandSource,
+    /// What is typed into a process that already runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interaction_input: Option<String>,
+}
+
+/// A command ended. 0.42 wrote neither the command nor where it ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ExecCommandEndEvent {
+    /// The call that ran it.
+    pub call_id: String,
+    /// The process, for commands that outlive their call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_id: Option<String>,
+    /// The turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// The program and its arguments.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Where it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// What it amounts to.
+    #[serde(default)]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub parsed_cmd: Vec<ParsedCommand>,
+    /// Who wanted it.
+    #[serde(default, deserialize_with = "source")]
+    pub source: ExecCommandSource,
+    /// What was typed into a process that already ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interaction_input: Option<String>,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+    /// Both, in the order they were written.
+    #[serde(default)]
+    pub aggregated_output: String,
+    /// How it ended; -1 if it never ran.
+    pub exit_code: i32,
+    /// How long it took.
+    pub duration: Duration,
+    /// The output as the model sees it.
+    #[serde(default)]
+    pub formatted_output: String,
+}
+
+spelled! {
+    /// Who wanted a command.
+    #[derive(Default)]
+    pub open enum ExecCommandSource {
+        /// The model.
+        #[default]
+        "agent" => Agent,
+        /// The user.
+        "user_shell" => UserShell,
+        /// The model, to start a process that outlives the call.
+        "unified_exec_startup" => UnifiedExecStartup,
+        /// The model, to type into such a process.
+        "unified_exec_interaction" => UnifiedExecInteraction,
+    }
+}
+
+/// Reads who wanted a command: a word, or as in 0.58 whether it was the user.
+fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExecCommandSource, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Bool(true) => Ok(ExecCommandSource::UserShell),
+        Value::Bool(false) => Ok(ExecCommandSource::Agent),
+        word => serde_json::from_value(word).map_err(D::Error::custom),
+    }
+}
+
+/// A command wrote something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ExecCommandOutputDeltaEvent {
+    /// The call that runs it.
+    pub call_id: String,
+    /// Where it wrote to.
+    pub stream: ExecOutputStream,
+    /// What it wrote, which need not be text.
+    #[serde(with = "base64_bytes")]
+    pub chunk: Vec<u8>,
+}
+
+spelled! {
+    /// A stream a command writes to.
+    pub enum ExecOutputStream {
+        "stdout" => Stdout,
+        "stderr" => Stderr,
+    }
+}
+
+/// Something was typed into a running command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct TerminalInteractionEvent {
+    /// The call that started the command.
+    pub call_id: String,
+    /// The process.
+    pub process_id: String,
+    /// What was typed.
+    pub stdin: String,
+}
+
+/// The model looks at a picture on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ViewImageToolCallEvent {
+    /// The call.
+    pub call_id: String,
+    /// The picture.
+    pub path: PathBuf,
+}

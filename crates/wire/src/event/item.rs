@@ -1,0 +1,163 @@
+//! Items of a turn, as wholes and in pieces.
+
+use serde::{Deserialize, Serialize};
+
+use crate::forms::tag_inside;
+use crate::ids::ThreadId;
+use crate::input::UserInput;
+use crate::response::ResponseItem;
+
+tagged! {
+    /// One item of a turn. The form of 0.58, with the kind around the rest, is read too.
+    pub enum TurnItem by "type" through tag_inside {
+        /// What the user said.
+        "UserMessage" => UserMessage(UserMessageItem),
+        /// What the model said.
+        "AgentMessage" => AgentMessage(AgentMessageItem),
+        /// What the model thought.
+        "Reasoning" => Reasoning(ReasoningItem),
+        /// A search the provider ran.
+        "WebSearch" => WebSearch(WebSearchItem),
+    }
+}
+
+/// What the user said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct UserMessageItem {
+    /// The item.
+    pub id: String,
+    /// The parts, in order.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub content: Vec<UserInput>,
+}
+
+/// What the model said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentMessageItem {
+    /// The item.
+    pub id: String,
+    /// The parts, in order.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub content: Vec<AgentMessageContent>,
+}
+
+tagged! {
+    /// One part of what the model said.
+    pub enum AgentMessageContent by "type" through tag_inside {
+        /// Plain text.
+        "Text" => Text(AgentMessageText),
+    }
+}
+
+/// Text the model said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentMessageText {
+    /// The text.
+    pub text: String,
+}
+
+/// What the model thought.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ReasoningItem {
+    /// The item.
+    pub id: String,
+    /// The summary, one part a heading.
+    pub summary_text: Vec<String>,
+    /// The thoughts themselves.
+    #[serde(default)]
+    pub raw_content: Vec<String>,
+}
+
+/// A search the provider ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct WebSearchItem {
+    /// The item.
+    pub id: String,
+    /// What it looked for.
+    pub query: String,
+}
+
+/// An item as the provider sent it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct RawResponseItemEvent {
+    /// The item.
+    pub item: ResponseItem,
+}
+
+/// An item of the turn begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ItemStartedEvent {
+    /// The thread.
+    pub thread_id: ThreadId,
+    /// The turn.
+    pub turn_id: String,
+    /// The item as far as it is known.
+    pub item: TurnItem,
+}
+
+/// An item of the turn is whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ItemCompletedEvent {
+    /// The thread.
+    pub thread_id: ThreadId,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item: TurnItem,
+}
+
+/// A piece of a message, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentMessageContentDeltaEvent {
+    /// The thread.
+    pub thread_id: ThreadId,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// The piece.
+    pub delta: String,
+}
+
+/// A piece of a reasoning summary, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ReasoningContentDeltaEvent {
+    /// The thread.
+    pub thread_id: ThreadId,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// The piece.
+    pub delta: String,
+    /// The part it belongs to; 0.58 did not say.
+    #[serde(default)]
+    pub summary_index: i64,
+}
+
+/// A piece of the reasoning itself, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ReasoningRawContentDeltaEvent {
+    /// The thread.
+    pub thread_id: ThreadId,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// The piece.
+    pub delta: String,
+    /// The part it belongs to; 0.58 did not say.
+    #[serde(default)]
+    pub content_index: i64,
+}

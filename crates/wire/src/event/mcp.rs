@@ -1,0 +1,99 @@
+//! MCP servers: how they start, what they offer, what their tools do and what they ask.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::RequestId;
+use crate::mcp::{
+    CallToolResult, McpAuthStatus, McpInvocation, McpStartupFailure, McpStartupStatus, Resource, ResourceTemplate,
+    Tool, call_outcome,
+};
+
+/// An MCP server is further in starting up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct McpStartupUpdateEvent {
+    /// The server.
+    pub server: String,
+    /// How far it is.
+    pub status: McpStartupStatus,
+}
+
+/// All MCP servers have started or failed to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct McpStartupCompleteEvent {
+    /// Servers that can be used.
+    pub ready: Vec<String>,
+    /// Servers that cannot.
+    pub failed: Vec<McpStartupFailure>,
+    /// Servers that were not waited for.
+    pub cancelled: Vec<String>,
+}
+
+/// A tool of an MCP server is called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct McpToolCallBeginEvent {
+    /// The call.
+    pub call_id: String,
+    /// What is called.
+    pub invocation: McpInvocation,
+}
+
+/// A tool of an MCP server answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct McpToolCallEndEvent {
+    /// The call.
+    pub call_id: String,
+    /// What was called.
+    pub invocation: McpInvocation,
+    /// How long it took.
+    pub duration: Duration,
+    /// The answer, or why there is none. A bare answer or message is read too.
+    #[serde(deserialize_with = "call_outcome")]
+    pub result: Result<CallToolResult, String>,
+}
+
+impl McpToolCallEndEvent {
+    /// Tells whether the tool did what it was asked.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.result.as_ref().is_ok_and(|result| !result.is_error.unwrap_or(false))
+    }
+}
+
+/// What the MCP servers offer. 0.42 wrote the tools alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct McpListToolsResponseEvent {
+    /// The tools, by the name a model calls them.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    pub tools: BTreeMap<String, Tool>,
+    /// The resources, by server.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few_lists()"))]
+    pub resources: BTreeMap<String, Vec<Resource>>,
+    /// The families of resources, by server.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few_lists()"))]
+    pub resource_templates: BTreeMap<String, Vec<ResourceTemplate>>,
+    /// How the engine is known to each server.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    pub auth_statuses: BTreeMap<String, McpAuthStatus>,
+}
+
+/// An MCP server asks the user something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ElicitationRequestEvent {
+    /// The server.
+    pub server_name: String,
+    /// Its name for the question.
+    pub id: RequestId,
+    /// The question.
+    pub message: String,
+}

@@ -1,0 +1,151 @@
+//! The event queue: what the engine tells a client.
+
+mod exec;
+mod item;
+mod mcp;
+mod patch;
+mod session;
+mod text;
+mod turn;
+
+pub use exec::*;
+pub use item::*;
+pub use mcp::*;
+pub use patch::*;
+pub use session::*;
+pub use text::*;
+pub use turn::*;
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::agent::{AgentInboxEvent, SubagentLifecycleEvent};
+use crate::plan::UpdatePlanArgs;
+pub use crate::review::{EnteredReviewModeEvent, ExitedReviewModeEvent, ReviewOutputEvent};
+
+/// One line of the event queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct Event {
+    /// The submission this follows from; empty while the session starts up.
+    pub id: String,
+    /// What happened.
+    pub msg: EventMsg,
+}
+
+tagged! {
+    /// What the engine tells a client.
+    pub enum EventMsg by "type" {
+        /// The turn failed.
+        "error" => Error(ErrorEvent),
+        /// Something is amiss, and work goes on.
+        "warning" => Warning(WarningEvent),
+        /// The conversation was summed up to make room.
+        "context_compacted" => ContextCompacted,
+        /// A turn began.
+        "task_started" | "turn_started" => TaskStarted(TaskStartedEvent),
+        /// A turn ended by itself.
+        "task_complete" | "turn_complete" => TaskComplete(TaskCompleteEvent),
+        /// Tokens used so far and what the account still allows.
+        "token_count" => TokenCount(TokenCountEvent),
+        /// A whole message of the model.
+        "agent_message" => AgentMessage(AgentMessageEvent),
+        /// What the user said.
+        "user_message" => UserMessage(UserMessageEvent),
+        /// A piece of a message.
+        "agent_message_delta" => AgentMessageDelta(AgentMessageDeltaEvent),
+        /// A whole part of the reasoning summary.
+        "agent_reasoning" => AgentReasoning(AgentReasoningEvent),
+        /// A piece of the reasoning summary.
+        "agent_reasoning_delta" => AgentReasoningDelta(AgentReasoningDeltaEvent),
+        /// The reasoning itself.
+        "agent_reasoning_raw_content" => AgentReasoningRawContent(AgentReasoningRawContentEvent),
+        /// A piece of the reasoning itself.
+        "agent_reasoning_raw_content_delta" => AgentReasoningRawContentDelta(AgentReasoningRawContentDeltaEvent),
+        /// A new part of the reasoning summary begins.
+        "agent_reasoning_section_break" => AgentReasoningSectionBreak(AgentReasoningSectionBreakEvent),
+        /// The session is ready; always the first event.
+        "session_configured" => SessionConfigured(SessionConfiguredEvent),
+        /// An MCP server is further in starting up.
+        "mcp_startup_update" => McpStartupUpdate(McpStartupUpdateEvent),
+        /// All MCP servers have started or failed to.
+        "mcp_startup_complete" => McpStartupComplete(McpStartupCompleteEvent),
+        /// A tool of an MCP server is called.
+        "mcp_tool_call_begin" => McpToolCallBegin(McpToolCallBeginEvent),
+        /// A tool of an MCP server answered.
+        "mcp_tool_call_end" => McpToolCallEnd(McpToolCallEndEvent),
+        /// The provider searches the web.
+        "web_search_begin" => WebSearchBegin(WebSearchBeginEvent),
+        /// The provider has searched the web.
+        "web_search_end" => WebSearchEnd(WebSearchEndEvent),
+        /// A command starts.
+        "exec_command_begin" => ExecCommandBegin(ExecCommandBeginEvent),
+        /// A command wrote something.
+        "exec_command_output_delta" => ExecCommandOutputDelta(ExecCommandOutputDeltaEvent),
+        /// Something was typed into a running command.
+        "terminal_interaction" => TerminalInteraction(TerminalInteractionEvent),
+        /// A command ended.
+        "exec_command_end" => ExecCommandEnd(ExecCommandEndEvent),
+        /// The model looks at a picture on disk.
+        "view_image_tool_call" => ViewImageToolCall(ViewImageToolCallEvent),
+        /// May this command run?
+        "exec_approval_request" => ExecApprovalRequest(ExecApprovalRequestEvent),
+        /// An MCP server asks the user something.
+        "elicitation_request" => ElicitationRequest(ElicitationRequestEvent),
+        /// May these files be changed?
+        "apply_patch_approval_request" => ApplyPatchApprovalRequest(ApplyPatchApprovalRequestEvent),
+        /// A setting in use will go away.
+        "deprecation_notice" => DeprecationNotice(DeprecationNoticeEvent),
+        /// Progress that belongs to no item.
+        "background_event" => BackgroundEvent(BackgroundEventEvent),
+        /// The work tree is being put back.
+        "undo_started" => UndoStarted(UndoStartedEvent),
+        /// The work tree has been put back, or not.
+        "undo_completed" => UndoCompleted(UndoCompletedEvent),
+        /// The stream from the provider broke and is tried again.
+        "stream_error" => StreamError(StreamErrorEvent),
+        /// Files are about to be changed.
+        "patch_apply_begin" => PatchApplyBegin(PatchApplyBeginEvent),
+        /// Files have been changed, or not.
+        "patch_apply_end" => PatchApplyEnd(PatchApplyEndEvent),
+        /// Everything the turn has changed so far.
+        "turn_diff" => TurnDiff(TurnDiffEvent),
+        /// A line of the history of prompts.
+        "get_history_entry_response" => GetHistoryEntryResponse(GetHistoryEntryResponseEvent),
+        /// What the MCP servers offer.
+        "mcp_list_tools_response" => McpListToolsResponse(McpListToolsResponseEvent),
+        /// The prompts of the user.
+        "list_custom_prompts_response" => ListCustomPromptsResponse(ListCustomPromptsResponseEvent),
+        /// The skills that apply to some folders.
+        "list_skills_response" => ListSkillsResponse(ListSkillsResponseEvent),
+        /// Skills changed on disk.
+        "skills_update_available" => SkillsUpdateAvailable,
+        /// The model changed its plan.
+        "plan_update" => PlanUpdate(UpdatePlanArgs),
+        /// A turn was stopped.
+        "turn_aborted" => TurnAborted(TurnAbortedEvent),
+        /// The session has ended; always the last event.
+        "shutdown_complete" => ShutdownComplete,
+        /// Where the rollout file is.
+        "conversation_path" => ConversationPath(ConversationPathEvent),
+        /// A review begins.
+        "entered_review_mode" => EnteredReviewMode(EnteredReviewModeEvent),
+        /// A review ended.
+        "exited_review_mode" => ExitedReviewMode(ExitedReviewModeEvent),
+        /// An item as the provider sent it.
+        "raw_response_item" => RawResponseItem(RawResponseItemEvent),
+        /// An item of the turn begins.
+        "item_started" => ItemStarted(ItemStartedEvent),
+        /// An item of the turn is whole.
+        "item_completed" => ItemCompleted(ItemCompletedEvent),
+        /// A piece of a message, with its place.
+        "agent_message_content_delta" => AgentMessageContentDelta(AgentMessageContentDeltaEvent),
+        /// A piece of a reasoning summary, with its place.
+        "reasoning_content_delta" => ReasoningContentDelta(ReasoningContentDeltaEvent),
+        /// A piece of the reasoning itself, with its place.
+        "reasoning_raw_content_delta" => ReasoningRawContentDelta(ReasoningRawContentDeltaEvent),
+        /// An agent below this one came, changed or went.
+        "subagent_lifecycle" => SubagentLifecycle(SubagentLifecycleEvent),
+        /// More or less waits for an agent.
+        "agent_inbox" => AgentInbox(AgentInboxEvent),
+    }
+}

@@ -1,0 +1,65 @@
+//! Patches: whether they may be applied, that they are, and what came of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::FileChange;
+
+/// May these files be changed?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ApplyPatchApprovalRequestEvent {
+    /// The call that wants to change them.
+    pub call_id: String,
+    /// The turn; 0.42 did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// The changes, by file.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    pub changes: BTreeMap<PathBuf, FileChange>,
+    /// Why it is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The folder that a yes would open for the rest of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_root: Option<PathBuf>,
+}
+
+/// Files are about to be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct PatchApplyBeginEvent {
+    /// The call that changes them.
+    pub call_id: String,
+    /// The turn; 0.42 did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// Whether nobody was asked.
+    pub auto_approved: bool,
+    /// The changes, by file.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    pub changes: BTreeMap<PathBuf, FileChange>,
+}
+
+/// Files have been changed, or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct PatchApplyEndEvent {
+    /// The call that changed them.
+    pub call_id: String,
+    /// The turn; 0.42 did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// What the tool reports.
+    pub stdout: String,
+    /// What it complains about.
+    pub stderr: String,
+    /// Whether the files were changed.
+    pub success: bool,
+    /// The changes, by file; empty in messages of old releases.
+    #[serde(default)]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    pub changes: BTreeMap<PathBuf, FileChange>,
+}

@@ -1,0 +1,102 @@
+//! The session itself, and answers to questions about it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::EventMsg;
+use crate::history::HistoryEntry;
+use crate::ids::ThreadId;
+use crate::policy::{AskForApproval, SandboxPolicy};
+use crate::prompt::CustomPrompt;
+use crate::reasoning::ReasoningEffort;
+use crate::skill::SkillsListEntry;
+
+/// The session is ready. 0.42 did not write what the optional members say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct SessionConfiguredEvent {
+    /// The thread.
+    pub session_id: ThreadId,
+    /// The model.
+    pub model: String,
+    /// The provider of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_provider_id: Option<String>,
+    /// When to ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_policy: Option<AskForApproval>,
+    /// Where commands may write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_policy: Option<SandboxPolicy>,
+    /// Where commands run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// How hard the model thinks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// The file that holds the history of prompts, as a number; 0 if there is none yet.
+    pub history_log_id: u64,
+    /// How many lines that file has.
+    pub history_entry_count: usize,
+    /// What happened before, in a session taken up again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, proptest(strategy = "any_initial_messages()"))]
+    pub initial_messages: Option<Vec<EventMsg>>,
+    /// The rollout file.
+    pub rollout_path: PathBuf,
+}
+
+/// Some messages that hold no others, so that the strategy ends.
+#[cfg(test)]
+fn any_initial_messages() -> impl proptest::strategy::Strategy<Value = Option<Vec<EventMsg>>> {
+    use proptest::prelude::*;
+    let message = prop_oneof![
+        any::<super::UserMessageEvent>().prop_map(EventMsg::UserMessage),
+        any::<super::AgentMessageEvent>().prop_map(EventMsg::AgentMessage),
+        any::<super::TokenCountEvent>().prop_map(EventMsg::TokenCount),
+        Just(EventMsg::ContextCompacted),
+    ];
+    prop::option::of(prop::collection::vec(message, 0..4))
+}
+
+/// Where the rollout file is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ConversationPathEvent {
+    /// The thread.
+    pub conversation_id: ThreadId,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// A line of the history of prompts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct GetHistoryEntryResponseEvent {
+    /// Which line was asked for.
+    pub offset: usize,
+    /// Which file was meant.
+    pub log_id: u64,
+    /// The line; absent if there is none such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<HistoryEntry>,
+}
+
+/// The prompts of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ListCustomPromptsResponseEvent {
+    /// The prompts, by name.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub custom_prompts: Vec<CustomPrompt>,
+}
+
+/// The skills that apply to some folders.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ListSkillsResponseEvent {
+    /// The skills, folder by folder.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub skills: Vec<SkillsListEntry>,
+}

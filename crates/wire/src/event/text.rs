@@ -1,0 +1,91 @@
+//! What is said and thought.
+
+use serde::{Deserialize, Serialize};
+
+/// A whole message of the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentMessageEvent {
+    /// The text.
+    pub message: String,
+}
+
+/// A piece of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentMessageDeltaEvent {
+    /// The piece.
+    pub delta: String,
+}
+
+/// What the user said. The `kind` that 0.42 added is ignored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct UserMessageEvent {
+    /// The text.
+    pub message: String,
+    /// The pictures, usually as `data:` URLs.
+    #[serde(default)]
+    pub images: Option<Vec<String>>,
+}
+
+/// A whole part of the reasoning summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentReasoningEvent {
+    /// The text.
+    pub text: String,
+}
+
+/// A piece of the reasoning summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentReasoningDeltaEvent {
+    /// The piece.
+    pub delta: String,
+}
+
+/// The reasoning itself, from models that show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentReasoningRawContentEvent {
+    /// The text.
+    pub text: String,
+}
+
+/// A piece of the reasoning itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentReasoningRawContentDeltaEvent {
+    /// The piece.
+    pub delta: String,
+}
+
+/// A new part of the reasoning summary begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AgentReasoningSectionBreakEvent {
+    /// The item; empty in messages of old releases.
+    pub item_id: String,
+    /// Which part begins.
+    pub summary_index: i64,
+}
+
+/// The provider searches the web.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct WebSearchBeginEvent {
+    /// The call.
+    pub call_id: String,
+}
+
+/// The provider has searched the web.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct WebSearchEndEvent {
+    /// The call.
+    pub call_id: String,
+    /// What it looked for.
+    pub query: String,
+}

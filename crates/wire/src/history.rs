@@ -1,0 +1,35 @@
+//! The history of prompts that all sessions of a user share.
+
+use serde::{Deserialize, Serialize};
+
+/// A prompt as an event hands it to a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct HistoryEntry {
+    /// The thread it was typed in.
+    #[serde(alias = "session_id")]
+    pub conversation_id: String,
+    /// When, in Unix seconds.
+    pub ts: u64,
+    /// The prompt.
+    pub text: String,
+}
+
+/// A prompt as a line of `history.jsonl`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct HistoryLine {
+    /// The thread it was typed in.
+    #[serde(alias = "conversation_id")]
+    pub session_id: String,
+    /// When, in Unix seconds.
+    pub ts: u64,
+    /// The prompt.
+    pub text: String,
+}
+
+impl From<HistoryLine> for HistoryEntry {
+    fn from(HistoryLine { session_id, ts, text }: HistoryLine) -> Self {
+        Self { conversation_id: session_id, ts, text }
+    }
+}

@@ -1,0 +1,62 @@
+//! Names of things that outlive one message.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The name of a thread, a UUID of version 7 so that names sort by age. Older texts say "conversation id".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ThreadId(Uuid);
+
+impl ThreadId {
+    /// Makes a name that no other thread has.
+    #[must_use]
+    pub fn fresh() -> Self {
+        Self(Uuid::now_v7())
+    }
+}
+
+impl std::fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::str::FromStr for ThreadId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+/// The name of a request of JSON-RPC, as the peer that asked chose it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum RequestId {
+    /// A number.
+    Integer(i64),
+    /// A text.
+    String(String),
+}
+
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Integer(number) => number.fmt(f),
+            Self::String(text) => text.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+impl proptest::arbitrary::Arbitrary for ThreadId {
+    type Parameters = ();
+    type Strategy = proptest::strategy::BoxedStrategy<Self>;
+
+    fn arbitrary_with((): ()) -> Self::Strategy {
+        use proptest::strategy::Strategy as _;
+        proptest::prelude::any::<u128>().prop_map(|bits| Self(Uuid::from_u128(bits))).boxed()
+    }
+}

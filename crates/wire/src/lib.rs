@@ -1,0 +1,37 @@
+//! Every type that crosses a boundary: the submission and event queues, model items, rollout lines.
+//!
+//! Decoding is lenient: unknown fields are ignored, both spellings are accepted where releases differ, and a
+//! kind this release does not know is kept as it came. Encoding is strict: one spelling, pinned by recordings.
+//!
+//! Invariant: types and their encoding only. No I/O, no clock, no async runtime.
+
+#[macro_use]
+mod tagged;
+#[macro_use]
+mod spelled;
+
+pub mod agent;
+pub mod change;
+pub mod command;
+pub mod decision;
+pub mod error_info;
+pub mod event;
+pub mod history;
+pub mod ids;
+pub mod input;
+pub mod mcp;
+pub mod op;
+pub mod plan;
+pub mod policy;
+pub mod prompt;
+pub mod reasoning;
+pub mod response;
+pub mod review;
+pub mod rollout;
+pub mod skill;
+pub mod tokens;
+
+mod forms;
+
+#[cfg(test)]
+mod round_trip;

@@ -1,0 +1,203 @@
+//! The submission queue: what a client asks the engine to do.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::decision::{ElicitationDecision, ReviewDecision};
+use crate::forms::nullable;
+use crate::ids::RequestId;
+use crate::input::UserInput;
+use crate::policy::{AskForApproval, SandboxPolicy};
+use crate::reasoning::{ReasoningEffort, ReasoningSummary};
+use crate::review::ReviewRequest;
+
+/// One line of the submission queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct Submission {
+    /// Chosen by the client; events that follow from it carry it too.
+    pub id: String,
+    /// What is asked.
+    pub op: Op,
+}
+
+tagged! {
+    /// What a client asks the engine to do.
+    pub enum Op by "type" {
+        /// Stop the running turn.
+        "interrupt" => Interrupt,
+        /// Say something under the settings in force.
+        "user_input" => UserInput(UserInputOp),
+        /// Say something and set everything the turn runs under.
+        "user_turn" => UserTurn(UserTurn),
+        /// Change settings of the turns to come.
+        "override_turn_context" => OverrideTurnContext(TurnContextOverride),
+        /// Change settings and have the session announce itself, as the earliest clients did first of all.
+        "configure_session" => ConfigureSession(TurnContextOverride),
+        /// Answer a request to run a command.
+        "exec_approval" => ExecApproval(ApprovalAnswer),
+        /// Answer a request to change files.
+        "patch_approval" => PatchApproval(ApprovalAnswer),
+        /// Answer a question of an MCP server.
+        "resolve_elicitation" => ResolveElicitation(ResolveElicitation),
+        /// Append a line to the history of prompts.
+        "add_to_history" => AddToHistory(AddToHistory),
+        /// Read a line of the history of prompts.
+        "get_history_entry_request" => GetHistoryEntryRequest(GetHistoryEntryRequest),
+        /// Name the rollout file.
+        "get_path" => GetPath,
+        /// List what the MCP servers offer.
+        "list_mcp_tools" => ListMcpTools,
+        /// List the prompts of the user.
+        "list_custom_prompts" => ListCustomPrompts,
+        /// List the skills that apply to some folders.
+        "list_skills" => ListSkills(ListSkills),
+        /// Sum up the conversation to make room.
+        "compact" => Compact,
+        /// Put the work tree back to where the last turn found it.
+        "undo" => Undo,
+        /// Review changes in a session of its own.
+        "review" => Review(ReviewOp),
+        /// Run a command that the user typed.
+        "run_user_shell_command" => RunUserShellCommand(RunUserShellCommand),
+        /// List the models to choose from.
+        "list_models" => ListModels,
+        /// End the session.
+        "shutdown" => Shutdown,
+    }
+}
+
+/// The payload of [`Op::UserInput`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct UserInputOp {
+    /// What the user said, in order.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub items: Vec<UserInput>,
+}
+
+/// The payload of [`Op::UserTurn`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct UserTurn {
+    /// What the user said, in order.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub items: Vec<UserInput>,
+    /// Where commands run.
+    pub cwd: PathBuf,
+    /// When to ask.
+    pub approval_policy: AskForApproval,
+    /// Where commands may write.
+    pub sandbox_policy: SandboxPolicy,
+    /// The model to use.
+    pub model: String,
+    /// How hard it thinks; absent for models that do not reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<ReasoningEffort>,
+    /// How much of the reasoning is summed up.
+    pub summary: ReasoningSummary,
+    /// The JSON Schema that the last message is to fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    pub final_output_json_schema: Option<Value>,
+}
+
+/// Settings to change; what is absent stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct TurnContextOverride {
+    /// Where commands run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// When to ask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_policy: Option<AskForApproval>,
+    /// Where commands may write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_policy: Option<SandboxPolicy>,
+    /// The model to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How hard it thinks: absent leaves it, `null` clears it.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Option<ReasoningEffort>>,
+    /// How much of the reasoning is summed up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<ReasoningSummary>,
+}
+
+/// The payload of [`Op::ExecApproval`] and [`Op::PatchApproval`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ApprovalAnswer {
+    /// The call that asked, or the submission whose turn asked.
+    pub id: String,
+    /// The turn that asked, from clients that know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// The answer.
+    pub decision: ReviewDecision,
+}
+
+/// The payload of [`Op::ResolveElicitation`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ResolveElicitation {
+    /// The server that asked.
+    pub server_name: String,
+    /// Its name for the question.
+    pub request_id: RequestId,
+    /// The answer.
+    pub decision: ElicitationDecision,
+}
+
+/// The payload of [`Op::AddToHistory`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct AddToHistory {
+    /// The line.
+    pub text: String,
+}
+
+/// The payload of [`Op::GetHistoryEntryRequest`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct GetHistoryEntryRequest {
+    /// Which line, counted from the oldest.
+    pub offset: usize,
+    /// Which file the client means; the answer is empty if it has been replaced since.
+    pub log_id: u64,
+}
+
+/// The payload of [`Op::ListSkills`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ListSkills {
+    /// The folders; none means the working directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub cwds: Vec<PathBuf>,
+    /// Whether to read them again from disk.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub force_reload: bool,
+}
+
+/// The payload of [`Op::Review`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ReviewOp {
+    /// What to review.
+    pub review_request: ReviewRequest,
+}
+
+/// The payload of [`Op::RunUserShellCommand`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct RunUserShellCommand {
+    /// The line, as typed.
+    pub command: String,
+}

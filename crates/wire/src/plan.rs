@@ -1,0 +1,33 @@
+//! The plan a model keeps while it works.
+
+use serde::{Deserialize, Serialize};
+
+spelled! {
+    /// How far one step of a plan is.
+    pub enum StepStatus {
+        "pending" => Pending,
+        "in_progress" => InProgress,
+        "completed" => Completed,
+    }
+}
+
+/// The whole plan, as the model's `update_plan` call gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct UpdatePlanArgs {
+    /// Why the plan changed.
+    #[serde(default)]
+    pub explanation: Option<String>,
+    /// The steps, in order.
+    pub plan: Vec<PlanItemArg>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct PlanItemArg {
+    /// What is to be done.
+    pub step: String,
+    /// How far it is.
+    pub status: StepStatus,
+}

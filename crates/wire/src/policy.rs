@@ -1,0 +1,111 @@
+//! What may be done without asking, and where writes may go.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Map, Value};
+
+use crate::forms::take;
+
+spelled! {
+    /// When the engine stops and asks before it acts.
+    pub enum AskForApproval {
+        /// Only commands known to be harmless run unasked.
+        "untrusted" | "unless-trusted" => UnlessTrusted,
+        /// Everything runs in the sandbox; what fails there is asked about.
+        "on-failure" => OnFailure,
+        /// The model says when it wants more than the sandbox gives.
+        "on-request" => OnRequest,
+        /// Nobody is asked; failures go back to the model.
+        "never" => Never,
+    }
+}
+
+spelled! {
+    /// The short name of a sandbox policy, as in `config.toml`.
+    pub enum SandboxMode {
+        "read-only" => ReadOnly,
+        "workspace-write" => WorkspaceWrite,
+        "danger-full-access" => DangerFullAccess,
+    }
+}
+
+spelled! {
+    /// Whether an outer sandbox lets commands reach the network.
+    pub enum NetworkAccess {
+        "restricted" => Restricted,
+        "enabled" => Enabled,
+    }
+}
+
+/// Where commands may write and whether they may use the network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum SandboxPolicy {
+    /// No limits at all.
+    DangerFullAccess,
+    /// Read everything, write nothing, no network.
+    ReadOnly,
+    /// The caller has already confined this process; no second sandbox is put around commands.
+    ExternalSandbox {
+        /// Whether the outer sandbox lets traffic out.
+        network_access: NetworkAccess,
+    },
+    /// Read everything, write below the workspace.
+    WorkspaceWrite(WorkspaceWrite),
+}
+
+/// The limits of [`SandboxPolicy::WorkspaceWrite`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct WorkspaceWrite {
+    /// Writable folders besides the working directory and the temporary folders.
+    #[serde(alias = "writableRoots", skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub writable_roots: Vec<PathBuf>,
+    /// Whether commands may use the network.
+    #[serde(alias = "networkAccess")]
+    pub network_access: bool,
+    /// Takes `$TMPDIR` out of the writable folders.
+    #[serde(alias = "excludeTmpdirEnvVar")]
+    pub exclude_tmpdir_env_var: bool,
+    /// Takes `/tmp` out of the writable folders.
+    #[serde(alias = "excludeSlashTmp")]
+    pub exclude_slash_tmp: bool,
+}
+
+impl From<SandboxMode> for SandboxPolicy {
+    fn from(mode: SandboxMode) -> Self {
+        match mode {
+            SandboxMode::ReadOnly => Self::ReadOnly,
+            SandboxMode::WorkspaceWrite => Self::WorkspaceWrite(WorkspaceWrite::default()),
+            SandboxMode::DangerFullAccess => Self::DangerFullAccess,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SandboxPolicy {
+    /// Accepts the tags `type` and `mode`, any case of words and members, and a bare word.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut object = match Value::deserialize(deserializer)? {
+            Value::String(word) => Map::from_iter([("type".to_owned(), Value::String(word))]),
+            Value::Object(object) => object,
+            _ => return Err(D::Error::custom("expected a sandbox policy: an object with `type`, or a word")),
+        };
+        let word = take(&mut object, &["type", "mode"]).ok_or_else(|| D::Error::missing_field("type"))?;
+        let word = word.as_str().ok_or_else(|| D::Error::custom("the `type` of a sandbox policy is a string"))?;
+        if crate::forms::same_word(word, &["external-sandbox"]) {
+            let access = take(&mut object, &["network_access", "networkAccess"]);
+            let network_access = access.map_or(Ok(NetworkAccess::Restricted), serde_json::from_value);
+            return Ok(Self::ExternalSandbox { network_access: network_access.map_err(D::Error::custom)? });
+        }
+        match word.parse::<SandboxMode>().map_err(D::Error::custom)? {
+            SandboxMode::WorkspaceWrite => {
+                serde_json::from_value(Value::Object(object)).map(Self::WorkspaceWrite).map_err(D::Error::custom)
+            }
+            mode => Ok(mode.into()),
+        }
+    }
+}

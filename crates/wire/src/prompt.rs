@@ -1,0 +1,23 @@
+//! Prompts that the user keeps in files.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A prompt that the user keeps in a file and calls by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct CustomPrompt {
+    /// The name, which is that of the file without its ending.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+    /// The text, without the front matter.
+    pub content: String,
+    /// What it is for.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// What to type after the name.
+    #[serde(default)]
+    pub argument_hint: Option<String>,
+}

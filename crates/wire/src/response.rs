@@ -1,0 +1,394 @@
+//! Items of a conversation with a model, in the form of the Responses API.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::Value;
+
+tagged! {
+    /// One item of a conversation: what was said, thought, called, or handed back.
+    ///
+    /// Ids that a provider gave its items are read but not written, because a request that stores nothing must
+    /// not name them.
+    pub enum ResponseItem by "type" {
+        "message" => Message(Message),
+        "reasoning" => Reasoning(Reasoning),
+        "local_shell_call" => LocalShellCall(LocalShellCall),
+        "function_call" => FunctionCall(FunctionCall),
+        "function_call_output" => FunctionCallOutput(FunctionCallOutput),
+        "custom_tool_call" => CustomToolCall(CustomToolCall),
+        "custom_tool_call_output" => CustomToolCallOutput(CustomToolCallOutput),
+        "web_search_call" => WebSearchCall(WebSearchCall),
+        "ghost_snapshot" => GhostSnapshot(GhostSnapshot),
+        "compaction" | "compaction_summary" => Compaction(Compaction),
+    }
+}
+
+/// Something said by one side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct Message {
+    /// The provider's name for the item.
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(test, proptest(value = "None"))]
+    pub id: Option<String>,
+    /// `user`, `assistant`, `developer` or `system`.
+    pub role: String,
+    /// The parts, in order.
+    #[serde(default)]
+    pub content: Vec<ContentItem>,
+}
+
+impl Message {
+    /// A message of the user made of one text.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Self {
+        Self { id: None, role: "user".to_owned(), content: vec![ContentItem::InputText { text: text.into() }] }
+    }
+
+    /// The text of all parts, joined.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(ContentItem::text).collect()
+    }
+}
+
+/// One part of a message. A kind this release does not know must not cost the rest of the message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum ContentItem {
+    /// Text for the model.
+    InputText {
+        /// The text.
+        text: String,
+    },
+    /// A picture for the model.
+    InputImage {
+        /// Where it is, usually a `data:` URL.
+        image_url: String,
+    },
+    /// Text of the model.
+    OutputText {
+        /// The text.
+        text: String,
+    },
+    /// What the model says instead of an answer when it will not give one.
+    Refusal {
+        /// The text.
+        refusal: String,
+    },
+    /// A part this release does not know, kept as it came.
+    #[serde(untagged)]
+    Other(#[cfg_attr(test, proptest(strategy = "crate::forms::any_other(\"type\")"))] Value),
+}
+
+impl ContentItem {
+    /// The text of this part, unless it is a picture.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::InputText { text } | Self::OutputText { text } | Self::Refusal { refusal: text } => Some(text),
+            Self::InputImage { .. } | Self::Other(_) => None,
+        }
+    }
+}
+
+/// What the model thought: a summary for people, and what the provider wants back to go on from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct Reasoning {
+    /// The provider's name for the item.
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(test, proptest(value = "String::new()"))]
+    pub id: String,
+    /// The summary, one part a heading.
+    #[serde(default)]
+    pub summary: Vec<ReasoningSummaryText>,
+    /// The thoughts themselves, from models that show them.
+    #[serde(default)]
+    pub content: Option<Vec<ReasoningContent>>,
+    /// The thoughts in a form that only the provider reads.
+    #[serde(default)]
+    pub encrypted_content: Option<String>,
+}
+
+/// One part of a reasoning summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum ReasoningSummaryText {
+    /// The only kind there is.
+    SummaryText {
+        /// The text.
+        text: String,
+    },
+}
+
+/// One part of the thoughts themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum ReasoningContent {
+    /// As `gpt-oss` models write it.
+    ReasoningText {
+        /// The text.
+        text: String,
+    },
+    /// As others write it.
+    Text {
+        /// The text.
+        text: String,
+    },
+}
+
+impl ReasoningContent {
+    /// The text, whichever spelling it came in.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::ReasoningText { text } | Self::Text { text } => text,
+        }
+    }
+}
+
+/// A command that the model runs through its built-in shell tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct LocalShellCall {
+    /// The provider's name for the item, which older models use in place of a call id.
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(test, proptest(value = "None"))]
+    pub id: Option<String>,
+    /// What the output refers to.
+    #[serde(default)]
+    pub call_id: Option<String>,
+    /// How far the call is.
+    pub status: LocalShellStatus,
+    /// What to run.
+    pub action: LocalShellAction,
+}
+
+spelled! {
+    /// How far a call of the built-in shell tool is.
+    pub enum LocalShellStatus {
+        "completed" => Completed,
+        "in_progress" => InProgress,
+        "incomplete" => Incomplete,
+    }
+}
+
+/// What the built-in shell tool is to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum LocalShellAction {
+    /// Run a program.
+    Exec(LocalShellExec),
+}
+
+/// A program with its arguments and surroundings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct LocalShellExec {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// How long it may take.
+    #[serde(default, alias = "timeout")]
+    pub timeout_ms: Option<u64>,
+    /// Where it runs.
+    #[serde(default)]
+    pub working_directory: Option<String>,
+    /// Variables set for it.
+    #[serde(default)]
+    pub env: Option<BTreeMap<String, String>>,
+    /// Whom it runs as.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// Whether the model asks to leave the sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_escalated_permissions: Option<bool>,
+    /// Why it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
+}
+
+/// A call of a tool that takes JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct FunctionCall {
+    /// The provider's name for the item.
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(test, proptest(value = "None"))]
+    pub id: Option<String>,
+    /// The tool.
+    pub name: String,
+    /// The group of tools it belongs to, for providers that have such groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// JSON in a string, exactly as the model wrote it.
+    pub arguments: String,
+    /// What the output refers to.
+    pub call_id: String,
+}
+
+/// What a tool handed back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct FunctionCallOutput {
+    /// The call this answers.
+    pub call_id: String,
+    /// The answer.
+    pub output: FunctionCallOutputPayload,
+}
+
+/// The answer of a tool: text, or parts when there are pictures.
+///
+/// It is read as a string, a list of parts, or the object `{content, success}`; it is never written as an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum FunctionCallOutputPayload {
+    /// Plain text.
+    Text(String),
+    /// Text and pictures.
+    Parts(Vec<ContentItem>),
+}
+
+impl Serialize for FunctionCallOutputPayload {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Parts(parts) => parts.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for FunctionCallOutputPayload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self::Text(text)),
+            parts @ Value::Array(_) => serde_json::from_value(parts).map(Self::Parts).map_err(D::Error::custom),
+            Value::Object(mut object) => match object.shift_remove("content") {
+                Some(Value::String(text)) => Ok(Self::Text(text)),
+                _ => Err(D::Error::missing_field("content")),
+            },
+            _ => Err(D::Error::custom("the output of a call is a string, a list of parts, or an object")),
+        }
+    }
+}
+
+/// A call of a tool that takes free text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct CustomToolCall {
+    /// The provider's name for the item.
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(test, proptest(value = "None"))]
+    pub id: Option<String>,
+    /// How far the call is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// What the output refers to.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// The text.
+    pub input: String,
+}
+
+/// What a tool that takes free text handed back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct CustomToolCallOutput {
+    /// The call this answers.
+    pub call_id: String,
+    /// The answer.
+    pub output: FunctionCallOutputPayload,
+}
+
+/// A search that the provider ran by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct WebSearchCall {
+    /// The provider's name for the item.
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(test, proptest(value = "None"))]
+    pub id: Option<String>,
+    /// How far it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// What it did; absent while it has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<WebSearchAction>,
+}
+
+tagged! {
+    /// What a web search did.
+    pub enum WebSearchAction by "type" {
+        "search" => Search(WebQuery),
+        "open_page" => OpenPage(WebPage),
+        "find_in_page" => FindInPage(WebFind),
+    }
+}
+
+/// A search for a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct WebQuery {
+    /// The text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+}
+
+/// A page that was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct WebPage {
+    /// Its address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// A search in one page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct WebFind {
+    /// The page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// What was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+}
+
+/// A snapshot of the work tree that `undo` goes back to; never sent to a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct GhostSnapshot {
+    /// The commit that holds it.
+    pub ghost_commit: GhostCommit,
+}
+
+/// A commit that no branch names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct GhostCommit {
+    /// Its hash.
+    pub id: String,
+    /// The commit it was made on.
+    pub parent: Option<String>,
+    /// Files that were untracked before.
+    #[serde(default)]
+    pub preexisting_untracked_files: Vec<String>,
+    /// Folders that were untracked before.
+    #[serde(default)]
+    pub preexisting_untracked_dirs: Vec<String>,
+}
+
+/// A conversation summed up by the provider itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct Compaction {
+    /// The summary in a form that only the provider reads.
+    pub encrypted_content: String,
+}

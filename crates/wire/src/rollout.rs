@@ -1,0 +1,351 @@
+//! Rollout files: the record of a thread, one JSON object a line.
+//!
+//! Invariant: a line that has a `timestamp` and a `type` always decodes. What this release does not know, or knows
+//! in another shape, is kept as it came.
+
+use std::path::PathBuf;
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::event::EventMsg;
+use crate::ids::ThreadId;
+use crate::policy::{AskForApproval, SandboxPolicy};
+use crate::reasoning::{ReasoningEffort, ReasoningSummary};
+use crate::response::ResponseItem;
+
+/// One line of a rollout file: `{"timestamp", "ordinal"?, "type", "payload"}`.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct RolloutLine {
+    /// When it was written, in UTC with milliseconds.
+    pub timestamp: String,
+    /// Its number in the file, in files of 0.166 and later.
+    pub ordinal: Option<u64>,
+    /// What it says.
+    pub item: RolloutItem,
+}
+
+/// What a line of a rollout file says.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum RolloutItem {
+    /// Which thread this is; the first line of a file.
+    SessionMeta(Box<SessionMeta>),
+    /// An item of the conversation with the model.
+    ResponseItem(ResponseItem),
+    /// The conversation so far was replaced by a summary.
+    Compacted(CompactedItem),
+    /// What the requests that follow ran under.
+    TurnContext(TurnContextItem),
+    /// Something a client was told.
+    EventMsg(EventMsg),
+    /// A line this release does not know, or knows in another shape.
+    Other(OtherItem),
+}
+
+/// A line of a rollout file kept as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct OtherItem {
+    /// The `type` of the line.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::any_unknown_word()"))]
+    pub kind: String,
+    /// The `payload` of the line; `null` if it has none.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::any_json()"))]
+    pub payload: Value,
+}
+
+impl RolloutItem {
+    /// The `type` of the line.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::SessionMeta(_) => "session_meta",
+            Self::ResponseItem(_) => "response_item",
+            Self::Compacted(_) => "compacted",
+            Self::TurnContext(_) => "turn_context",
+            Self::EventMsg(_) => "event_msg",
+            Self::Other(other) => &other.kind,
+        }
+    }
+
+    fn decode(kind: String, payload: Value) -> Self {
+        let known = match kind.as_str() {
+            "session_meta" => read(&payload).map(Self::SessionMeta),
+            "response_item" => read(&payload).map(Self::ResponseItem),
+            "compacted" => read(&payload).map(Self::Compacted),
+            "turn_context" => read(&payload).map(Self::TurnContext),
+            "event_msg" => read(&payload).map(Self::EventMsg),
+            _ => None,
+        };
+        known.unwrap_or(Self::Other(OtherItem { kind, payload }))
+    }
+
+    fn encode<S: serde::ser::SerializeStruct>(&self, line: &mut S) -> Result<(), S::Error> {
+        line.serialize_field("type", self.kind())?;
+        match self {
+            Self::SessionMeta(meta) => line.serialize_field("payload", meta),
+            Self::ResponseItem(item) => line.serialize_field("payload", item),
+            Self::Compacted(item) => line.serialize_field("payload", item),
+            Self::TurnContext(item) => line.serialize_field("payload", item),
+            Self::EventMsg(msg) => line.serialize_field("payload", msg),
+            Self::Other(other) => line.serialize_field("payload", &other.payload),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(payload: &Value) -> Option<T> {
+    T::deserialize(payload).ok()
+}
+
+impl Serialize for RolloutItem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut line = serializer.serialize_struct("RolloutItem", 2)?;
+        self.encode(&mut line)?;
+        line.end()
+    }
+}
+
+impl Serialize for RolloutLine {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let members = 3 + usize::from(self.ordinal.is_some());
+        let mut line = serializer.serialize_struct("RolloutLine", members)?;
+        line.serialize_field("timestamp", &self.timestamp)?;
+        if let Some(ordinal) = self.ordinal {
+            line.serialize_field("ordinal", &ordinal)?;
+        }
+        self.item.encode(&mut line)?;
+        line.end()
+    }
+}
+
+/// The members of a line before its payload is looked at.
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(default)]
+    timestamp: Option<String>,
+    #[serde(default)]
+    ordinal: Option<u64>,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    payload: Value,
+}
+
+impl<'de> Deserialize<'de> for RolloutItem {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Envelope { kind, payload, .. } = Envelope::deserialize(deserializer)?;
+        Ok(Self::decode(kind, payload))
+    }
+}
+
+impl<'de> Deserialize<'de> for RolloutLine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Envelope { timestamp, ordinal, kind, payload } = Envelope::deserialize(deserializer)?;
+        let timestamp = timestamp.ok_or_else(|| D::Error::missing_field("timestamp"))?;
+        Ok(Self { timestamp, ordinal, item: RolloutItem::decode(kind, payload) })
+    }
+}
+
+/// Which thread a file records. Members that only some releases write are optional.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct SessionMeta {
+    /// The thread.
+    pub id: ThreadId,
+    /// When it began, in UTC with milliseconds.
+    pub timestamp: String,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// The client that began it.
+    pub originator: String,
+    /// The release that began it.
+    pub cli_version: String,
+    /// The instructions of the user, as the project's files gave them.
+    #[serde(default)]
+    pub instructions: Option<String>,
+    /// What kind of client began it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SessionSource>,
+    /// The provider of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_provider: Option<String>,
+    /// What 0.166 adds.
+    #[serde(flatten)]
+    pub lineage: SessionLineage,
+    /// The state of the work tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitInfo>,
+}
+
+/// Where a thread stands in a tree of threads and what it began with, as 0.166 records it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct SessionLineage {
+    /// The thread at the root of the tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<ThreadId>,
+    /// The thread that started this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_thread_id: Option<ThreadId>,
+    /// What started it, in a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_source: Option<String>,
+    /// What the agent is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_nickname: Option<String>,
+    /// Which generation of agent tools it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multi_agent_version: Option<String>,
+    /// How the file is laid out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history_mode: Option<String>,
+    /// The instructions the model was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    pub base_instructions: Option<Value>,
+    /// The folders it may work in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, proptest(strategy = "proptest::option::of(crate::forms::few())"))]
+    pub runtime_workspace_roots: Option<Vec<PathBuf>>,
+    /// Which stretch of the conversation the file begins with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    pub context_window: Option<Value>,
+}
+
+/// What kind of client, or what other than a client, began a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum SessionSource {
+    /// The terminal interface.
+    Cli,
+    /// An editor, or any client of the app server.
+    VsCode,
+    /// A run without a person.
+    Exec,
+    /// A client of MCP.
+    #[serde(alias = "appServer", alias = "app_server")]
+    Mcp,
+    /// Nobody knows.
+    Unknown,
+    /// Another thread.
+    #[serde(alias = "subAgent", alias = "sub_agent")]
+    SubAgent(SubAgentSource),
+    /// A source this release does not know, kept as it came.
+    #[serde(untagged)]
+    Other(#[cfg_attr(test, proptest(strategy = "crate::forms::any_other(\"future\")"))] Value),
+}
+
+/// Why a thread was begun by another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum SubAgentSource {
+    /// To review changes.
+    Review,
+    /// To sum up the conversation.
+    Compact,
+    /// By a model's call.
+    ThreadSpawn(ThreadSpawn),
+    /// For something else, in a word.
+    Other(String),
+}
+
+/// How a model's call began a thread, as 0.166 records it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ThreadSpawn {
+    /// The thread that called.
+    pub parent_thread_id: ThreadId,
+    /// How far below the root it is.
+    pub depth: i64,
+    /// Its place in the tree.
+    #[serde(default)]
+    pub agent_path: Option<String>,
+    /// What it is called.
+    #[serde(default)]
+    pub agent_nickname: Option<String>,
+    /// What it is for.
+    #[serde(default)]
+    pub agent_role: Option<String>,
+}
+
+/// The state of a work tree under git.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct GitInfo {
+    /// The commit that is checked out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit_hash: Option<String>,
+    /// The branch that is checked out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Where it was cloned from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository_url: Option<String>,
+}
+
+/// What requests to the model ran under.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct TurnContextItem {
+    /// Where commands ran.
+    pub cwd: PathBuf,
+    /// When to ask.
+    pub approval_policy: AskForApproval,
+    /// Where commands could write.
+    pub sandbox_policy: SandboxPolicy,
+    /// The model.
+    pub model: String,
+    /// How hard it thought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<ReasoningEffort>,
+    /// How much of the reasoning was summed up.
+    pub summary: ReasoningSummary,
+}
+
+/// A summary that takes the place of the conversation before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct CompactedItem {
+    /// The summary.
+    pub message: String,
+    /// What the model sees from here on, from releases that record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, proptest(strategy = "proptest::option::of(crate::forms::few())"))]
+    pub replacement_history: Option<Vec<ResponseItem>>,
+}
+
+/// What a session begins with.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub enum InitialHistory {
+    /// Nothing.
+    #[default]
+    New,
+    /// A thread that goes on in its own file.
+    Resumed(ResumedHistory),
+    /// A copy of another thread, in a file of its own.
+    Forked(#[cfg_attr(test, proptest(strategy = "crate::forms::few()"))] Vec<RolloutItem>),
+}
+
+/// A thread that goes on in its own file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct ResumedHistory {
+    /// The thread.
+    pub conversation_id: ThreadId,
+    /// What the file says.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub history: Vec<RolloutItem>,
+    /// The file.
+    pub rollout_path: PathBuf,
+}

@@ -1,0 +1,58 @@
+//! Skills: folders of instructions that a model reads when it needs them.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+spelled! {
+    /// Whom a skill belongs to.
+    pub open enum SkillScope {
+        "user" => User,
+        "repo" => Repo,
+        "system" => System,
+        "admin" => Admin,
+    }
+}
+
+/// The skills that apply to one folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct SkillsListEntry {
+    /// The folder.
+    pub cwd: PathBuf,
+    /// The skills.
+    #[serde(default)]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub skills: Vec<SkillMetadata>,
+    /// The files that could not be read as skills.
+    #[serde(default)]
+    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    pub errors: Vec<SkillErrorInfo>,
+}
+
+/// What is known of a skill without reading it whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct SkillMetadata {
+    /// Its name.
+    pub name: String,
+    /// When to use it.
+    pub description: String,
+    /// The same in a few words.
+    #[serde(default)]
+    pub short_description: Option<String>,
+    /// Its `SKILL.md`.
+    pub path: PathBuf,
+    /// Whom it belongs to.
+    pub scope: SkillScope,
+}
+
+/// A file that could not be read as a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct SkillErrorInfo {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub message: String,
+}

@@ -1,0 +1,184 @@
+//! How many tokens a thread has used, how full its window is, and what the account still allows.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens that instructions and tools take up before the user has said anything.
+pub const BASELINE_TOKENS: i64 = 12_000;
+
+/// The tokens of one answer, or of many added up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct TokenUsage {
+    /// Tokens sent, cached ones included.
+    pub input_tokens: i64,
+    /// The part of the input that the provider had cached.
+    pub cached_input_tokens: i64,
+    /// Tokens received, reasoning included.
+    pub output_tokens: i64,
+    /// The part of the output that was reasoning.
+    pub reasoning_output_tokens: i64,
+    /// Input and output together.
+    pub total_tokens: i64,
+}
+
+impl TokenUsage {
+    /// Input that was not cached plus output: the figure that tracks cost.
+    #[must_use]
+    pub fn blended_total(&self) -> i64 {
+        (self.input_tokens - self.cached_input_tokens).max(0) + self.output_tokens.max(0)
+    }
+
+    /// Tokens of the window in use after this answer. Reasoning is dropped between turns, so it does not count.
+    #[must_use]
+    pub fn tokens_in_window(&self) -> i64 {
+        (self.total_tokens - self.reasoning_output_tokens).max(0)
+    }
+
+    /// How much of the window is left for the user, in percent, with the baseline taken off both sides.
+    #[must_use]
+    pub fn percent_of_window_left(&self, window: i64) -> i64 {
+        let usable = window - BASELINE_TOKENS;
+        if usable <= 0 {
+            return 0;
+        }
+        let used = (self.tokens_in_window() - BASELINE_TOKENS).max(0);
+        ((usable - used).max(0) * 100 + usable / 2) / usable
+    }
+}
+
+impl std::ops::AddAssign for TokenUsage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens += other.input_tokens;
+        self.cached_input_tokens += other.cached_input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.reasoning_output_tokens += other.reasoning_output_tokens;
+        self.total_tokens += other.total_tokens;
+    }
+}
+
+/// What a thread has used so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct TokenUsageInfo {
+    /// All answers added up.
+    pub total_token_usage: TokenUsage,
+    /// The newest answer alone.
+    pub last_token_usage: TokenUsage,
+    /// The size of the model's window, where known.
+    pub model_context_window: Option<i64>,
+}
+
+/// What the account still allows, as the provider's headers said last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct RateLimitSnapshot {
+    /// The short window.
+    pub primary: Option<RateLimitWindow>,
+    /// The long window.
+    pub secondary: Option<RateLimitWindow>,
+    /// Prepaid credits.
+    pub credits: Option<CreditsSnapshot>,
+    /// The plan of the account.
+    pub plan_type: Option<String>,
+}
+
+/// One rate-limit window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct RateLimitWindow {
+    /// How much is used, from 0 to 100.
+    #[cfg_attr(test, proptest(strategy = "crate::forms::any_score()"))]
+    pub used_percent: f64,
+    /// The length of the window.
+    #[serde(default)]
+    pub window_minutes: Option<i64>,
+    /// When it starts again, in Unix seconds.
+    #[serde(default)]
+    pub resets_at: Option<i64>,
+    /// Seconds until it starts again: the older spelling of `resets_at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_in_seconds: Option<i64>,
+}
+
+/// Prepaid credits of an account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+pub struct CreditsSnapshot {
+    /// Whether there are any.
+    pub has_credits: bool,
+    /// Whether they never run out.
+    pub unlimited: bool,
+    /// How many are left, as the provider writes it.
+    #[serde(default)]
+    pub balance: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TokenUsage;
+
+    #[track_caller]
+    fn check_left(total_tokens: i64, reasoning_output_tokens: i64, window: i64, percent: i64) {
+        let usage = TokenUsage { reasoning_output_tokens, total_tokens, ..TokenUsage::default() };
+        assert_eq!(usage.percent_of_window_left(window), percent);
+    }
+
+    #[test]
+    fn baseline_is_taken_off_both_sides() {
+        check_left(0, 0, 112_000, 100);
+        check_left(12_000, 0, 112_000, 100);
+        check_left(62_000, 0, 112_000, 50);
+        check_left(112_000, 0, 112_000, 0);
+        check_left(500_000, 0, 112_000, 0);
+    }
+
+    #[test]
+    fn reasoning_does_not_fill_the_window() {
+        check_left(62_000, 25_000, 112_000, 75);
+    }
+
+    #[test]
+    fn percent_is_rounded_to_the_nearest() {
+        check_left(12_000 + 1_004, 0, 13_000 + 199_000, 99);
+        check_left(12_000 + 996, 0, 13_000 + 199_000, 100);
+    }
+
+    #[test]
+    fn window_within_the_baseline_has_nothing_left() {
+        check_left(0, 0, 12_000, 0);
+        check_left(0, 0, 0, 0);
+        check_left(0, 0, -1, 0);
+    }
+
+    #[test]
+    fn blended_total_leaves_cached_input_out() {
+        let usage = TokenUsage {
+            input_tokens: 120,
+            cached_input_tokens: 40,
+            output_tokens: 30,
+            reasoning_output_tokens: 10,
+            total_tokens: 150,
+        };
+        assert_eq!(usage.blended_total(), 110);
+        assert_eq!(usage.tokens_in_window(), 140);
+        let cached = TokenUsage { cached_input_tokens: 500, ..usage };
+        assert_eq!(cached.blended_total(), 30);
+    }
+
+    #[test]
+    fn usages_add_up() {
+        let one = TokenUsage {
+            input_tokens: 1,
+            cached_input_tokens: 2,
+            output_tokens: 3,
+            reasoning_output_tokens: 4,
+            total_tokens: 5,
+        };
+        let mut sum = one;
+        sum += one;
+        assert_eq!(sum.input_tokens + sum.cached_input_tokens + sum.output_tokens, 12);
+        assert_eq!(sum.reasoning_output_tokens + sum.total_tokens, 18);
+    }
+}
