@@ -46,6 +46,8 @@ struct Running {
     id: TurnId,
     machine: Turn,
     work: Work,
+    /// What the model was asked last, for retries.
+    prompt: Option<Prompt>,
     output_schema: Option<Value>,
 }
 
@@ -173,7 +175,8 @@ impl Session {
         let limit = u32::try_from(self.setup.config.provider.stream_max_retries).unwrap_or(u32::MAX);
         let retry = RetryPolicy { limit, backoff: Backoff::new() };
         let (machine, effects) = Turn::start(&turn, said, self.context_window(), retry);
-        self.running = Some(Running { id: turn, machine, work: Work::Nothing, output_schema: change.output_schema });
+        let output_schema = change.output_schema;
+        self.running = Some(Running { id: turn, machine, work: Work::Nothing, prompt: None, output_schema });
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
         if environment != self.environment {
             self.tell_model(environment.text().to_owned());
@@ -205,9 +208,12 @@ impl Session {
                 Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(&self.settings))),
                 Effect::AskModel => {
                     let prompt = self.prompt();
-                    let answer = self.setup.model.ask(prompt);
-                    self.work(Work::Answer(answer));
+                    if let Some(running) = &mut self.running {
+                        running.prompt = Some(prompt);
+                    }
+                    self.ask();
                 }
+                Effect::AskAgain => self.ask(),
                 Effect::Wait(delay) => self.work(Work::wait(delay)),
                 Effect::Run(call) => self.work(Work::call(call)),
                 Effect::Cancel => self.work(Work::Nothing),
@@ -215,6 +221,14 @@ impl Session {
             }
         }
         self.journal.publish();
+    }
+
+    fn ask(&mut self) {
+        if let Some(running) = &mut self.running
+            && let Some(prompt) = &running.prompt
+        {
+            running.work = Work::Answer(self.setup.model.ask(prompt.clone()));
+        }
     }
 
     fn work(&mut self, work: Work) {

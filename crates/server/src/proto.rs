@@ -7,7 +7,7 @@ use codex_engine::eq::{self, Vocabulary};
 use codex_engine::log::{Body, TurnId};
 use codex_engine::settings::SettingsChange;
 use codex_engine::{Closed, Feed, Thread};
-use codex_wire::event::{ConversationPathEvent, EventMsg, WarningEvent};
+use codex_wire::event::{ConversationPathEvent, EventMsg, TaskCompleteEvent, WarningEvent};
 use codex_wire::input::UserInput;
 use codex_wire::op::{Op, Submission, TurnContextOverride, UserTurn};
 use serde::Serialize;
@@ -126,9 +126,8 @@ impl Reader {
     async fn obey(&self, id: String, op: Op) -> Next {
         let obeyed = match op {
             Op::UserInput(input) => self.say(id, input.items, SettingsChange::default()).await,
-            Op::UserTurn(turn) => {
-                let UserTurn { items, .. } = &turn;
-                let items = items.clone();
+            Op::UserTurn(mut turn) => {
+                let items = std::mem::take(&mut turn.items);
                 self.say(id, items, turn_settings(turn)).await
             }
             Op::OverrideTurnContext(change) => self.thread.configure(override_settings(change)).await.map(drop),
@@ -173,7 +172,9 @@ impl Reader {
 
     async fn say(&self, id: String, items: Vec<UserInput>, change: SettingsChange) -> Result<(), Closed> {
         if items.is_empty() {
-            self.warn(id, "the input has no items, so there is nothing to answer".to_owned()).await;
+            // There is nothing to answer, but a client may wait for the end of what it asked.
+            self.warn(id.clone(), "the input has no items, so there is nothing to answer".to_owned()).await;
+            self.answer(id, EventMsg::TaskComplete(TaskCompleteEvent::default())).await;
             return Ok(());
         }
         self.thread.say(TurnId::new(id), items, change).await.map(drop)
@@ -242,26 +243,31 @@ struct EventLine<'a> {
 }
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
-    /// Writes events and answers until both have ended: all events first, so that `shutdown_complete` comes last.
+    /// Writes events and answers until both have ended. An answer comes after all events that were there before it,
+    /// so `shutdown_complete` comes last.
     async fn run(&mut self, mut feed: Feed, mut answers: mpsc::Receiver<Answer>) -> std::io::Result<()> {
-        let mut feed_open = true;
+        let (mut feed_open, mut answers_open) = (true, true);
         loop {
             tokio::select! {
-                biased;
                 event = feed.next(), if feed_open => match event {
-                    Some(event) => {
-                        self.add_event(&event);
-                        while self.buffer.len() < WRITE_BYTES && let Some(event) = feed.try_next() {
-                            self.add_event(&event);
-                        }
-                    }
+                    Some(event) => self.add_event(&event),
                     None => feed_open = false,
                 },
-                answer = answers.recv() => match answer {
-                    Some(Answer { id, msg }) => self.add(&id, &msg),
-                    None if feed_open => answers.close(),
-                    None => return Ok(()),
+                answer = answers.recv(), if answers_open => match answer {
+                    Some(Answer { id, msg }) => {
+                        while let Some(event) = feed.try_next() {
+                            self.add_event(&event);
+                        }
+                        self.add(&id, &msg);
+                    }
+                    None => answers_open = false,
                 },
+                else => return Ok(()),
+            }
+            while self.buffer.len() < WRITE_BYTES
+                && let Some(event) = feed.try_next()
+            {
+                self.add_event(&event);
             }
             self.output.write_all(&self.buffer).await?;
             self.output.flush().await?;

@@ -52,6 +52,8 @@ pub(crate) enum Effect {
     NoteSettings,
     /// Ask the model with the conversation as it stands.
     AskModel,
+    /// Ask the model once more what it was asked last, without what it has said since.
+    AskAgain,
     /// Come back with [`Input::RetryDue`].
     Wait(Duration),
     /// Run a call and come back with [`Input::CallEnded`].
@@ -159,7 +161,7 @@ impl Turn {
             (Phase::Answering, Input::AnswerFailed(failure, retry)) => self.fail(failure, retry, &mut effects),
             (Phase::Waiting, Input::RetryDue) => {
                 self.phase = Phase::Answering;
-                effects.push(Effect::AskModel);
+                effects.push(Effect::AskAgain);
             }
             (Phase::Calling, Input::CallEnded(output)) => {
                 self.finish_call(output, &mut effects);

@@ -97,6 +97,7 @@ fn show(effect: &Effect) -> String {
         Effect::Count { .. } => "count".to_owned(),
         Effect::NoteSettings => "settings".to_owned(),
         Effect::AskModel => "ASK".to_owned(),
+        Effect::AskAgain => "ASK AGAIN".to_owned(),
         Effect::Wait(delay) => format!("WAIT {delay:?}"),
         Effect::Run(call) => format!("RUN {}", call.id),
         Effect::Cancel => "CANCEL".to_owned(),
@@ -251,13 +252,13 @@ fn a_cut_answer_is_asked_for_again_until_the_limit() {
                 retry 1/2 5ms
                 WAIT 5ms
             due
-                ASK
+                ASK AGAIN
             cut
                 CANCEL
                 retry 2/2 5ms
                 WAIT 5ms
             due
-                ASK
+                ASK AGAIN
             cut
                 CANCEL
                 END Failed(Failure { message: "cut", hint: None, info: Other })
@@ -275,13 +276,13 @@ fn each_answer_has_retries_of_its_own() {
                 retry 1/2 5ms
                 WAIT 5ms
             due
-                ASK
+                ASK AGAIN
             cut
                 CANCEL
                 retry 2/2 5ms
                 WAIT 5ms
             due
-                ASK
+                ASK AGAIN
             call 1 a
                 record call 1
             completed
@@ -410,7 +411,9 @@ impl Witness {
                     let place = self.open_items.iter().rposition(|id| id == item.id().as_str());
                     self.open_items.remove(place.expect("an item that completes has started"));
                 }
-                Effect::AskModel => assert!(self.open_calls.is_empty(), "asked with open calls {:?}", self.open_calls),
+                Effect::AskModel | Effect::AskAgain => {
+                    assert!(self.open_calls.is_empty(), "asked with open calls {:?}", self.open_calls)
+                }
                 Effect::End(_) => {
                     assert!(self.open_calls.is_empty(), "ended with open calls {:?}", self.open_calls);
                     self.ended = true;
