@@ -53,8 +53,8 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
 /// Where to work, as an absolute path.
 fn working_directory(shared: &Shared) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("the current directory is gone")?;
-    Ok(match &shared.cwd {
-        Some(folder) => here.join(folder),
-        None => here,
-    })
+    let Some(folder) = &shared.cwd else { return Ok(here) };
+    let folder = here.join(folder);
+    // Folders are told apart by their names further on, so none may hold a `..`. One that is missing is told by name.
+    Ok(folder.canonicalize().unwrap_or(folder))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use codex_config::Env;
-use codex_engine::log::{Abort, Body, Delta, Event, Item, Outcome};
+use codex_engine::log::{Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, Outcome};
 use codex_wire::input::UserInput;
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 
@@ -32,6 +32,7 @@ enum Within {
     Nothing,
     Message,
     Reasoning,
+    Output,
 }
 
 /// Whether to colour what goes to standard output.
@@ -50,6 +51,8 @@ impl<W: Write> Terminal<W> {
     pub(crate) fn show(&mut self, event: &Event) -> std::io::Result<()> {
         match &event.body {
             Body::ItemDelta { delta, .. } => self.delta(delta)?,
+            Body::ItemStarted(Item::Command(command)) => self.command(command)?,
+            Body::ItemCompleted(Item::Command(command)) => self.command_end(command)?,
             Body::ItemCompleted(Item::UserMessage { content, .. }) => self.user(content)?,
             Body::ItemCompleted(_) => self.enter(Within::Nothing)?,
             Body::PlanUpdated(plan) => self.plan(plan)?,
@@ -58,7 +61,11 @@ impl<W: Write> Terminal<W> {
             }
             Body::Warning { message } => self.note(Style::Yellow, "warning", message)?,
             Body::TurnEnded(outcome) => self.outcome(outcome)?,
-            Body::TokensCounted { .. }
+            Body::ApprovalAsked(approval) => {
+                self.note(Style::Yellow, "approval needed", &approval.argv.join(" "))?;
+            }
+            Body::ApprovalAnswered { .. }
+            | Body::TokensCounted { .. }
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }
             | Body::ModelAsked(_)
@@ -82,6 +89,10 @@ impl<W: Write> Terminal<W> {
                 self.enter(Within::Message)?;
                 self.write(Style::Plain, text)
             }
+            Delta::Output { bytes, .. } => {
+                self.enter(Within::Output)?;
+                self.write(Style::Dim, &String::from_utf8_lossy(bytes))
+            }
             Delta::SummaryPart { .. } => self.enter(Within::Nothing),
             Delta::Summary { text, .. } | Delta::Raw { text, .. } => {
                 self.enter(Within::Reasoning)?;
@@ -101,6 +112,35 @@ impl<W: Write> Terminal<W> {
                 UserInput::Skill { name, .. } | UserInput::Mention { name, .. } => self.write(Style::Dim, name)?,
             }
         }
+        writeln!(self.output, "\n")
+    }
+
+    fn command(&mut self, command: &CommandItem) -> std::io::Result<()> {
+        self.enter(Within::Nothing)?;
+        self.write(Style::Green, "$ ")?;
+        // What a shell is given reads better without the shell around it.
+        let text = match command.argv.as_slice() {
+            [_, flag, script] if flag == "-lc" || flag == "-c" => script.clone(),
+            argv => argv.join(" "),
+        };
+        self.write(Style::Bold, &text)?;
+        writeln!(self.output)
+    }
+
+    fn command_end(&mut self, command: &CommandItem) -> std::io::Result<()> {
+        let Some(end) = &command.end else { return Ok(()) };
+        if self.within == Within::Output && !end.aggregated.ends_with('\n') {
+            writeln!(self.output)?;
+        }
+        self.within = Within::Nothing;
+        let (style, what) = match command.status {
+            CommandStatus::Completed => (Style::Dim, "exit 0".to_owned()),
+            CommandStatus::Declined => (Style::Yellow, end.formatted.clone()),
+            CommandStatus::Failed | CommandStatus::Running | CommandStatus::AwaitingApproval => {
+                (Style::Red, format!("exit {}", end.exit_code))
+            }
+        };
+        self.write(style, &format!("  {what}, {:.1} s", end.duration.as_secs_f64()))?;
         writeln!(self.output, "\n")
     }
 

@@ -7,13 +7,15 @@ use std::{
     collections::BTreeMap,
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 
 use crate::{
     Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, ModelConfig, Origin, Overrides, ProviderConfig,
-    Reader, ReasoningDisplay, SandboxConfig, Tree, TrustLevel, ValueError, WireApi, layers, provider::read_providers,
+    Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, Tree, TrustLevel, ValueError, WireApi, layers,
+    provider::read_providers,
 };
 
 /// The provider when none is set.
@@ -120,6 +122,10 @@ pub struct Config {
     pub reasoning: ReasoningDisplay,
     /// The record of prompts.
     pub history: HistoryConfig,
+    /// Which variables a command gets.
+    pub shell_environment: ShellEnvironmentPolicy,
+    /// `approval_timeout_sec`: how long an approval waits before it counts as denied; for ever if unset.
+    pub approval_timeout: Option<Duration>,
     /// `[features]`: switches by name.
     pub features: BTreeMap<String, bool>,
     /// `[projects.<path>].trust_level`: what the user has said about folders.
@@ -150,6 +156,8 @@ impl Config {
             instructions: InstructionsConfig::read(&root)?,
             reasoning: ReasoningDisplay::read(&root)?,
             history: HistoryConfig::read(&root)?,
+            shell_environment: ShellEnvironmentPolicy::read(&root)?,
+            approval_timeout: root.integer("approval_timeout_sec", 1..)?.map(Duration::from_secs),
             features: root.map("features", Reader::bool)?,
             projects: read_projects(&root)?,
             profile,

@@ -21,6 +21,7 @@ mod provider;
 mod reader;
 mod secret;
 mod settings;
+mod shell_environment;
 mod source;
 mod tree;
 mod words;
@@ -38,6 +39,7 @@ pub use settings::{
     DEFAULT_MODEL, HistoryConfig, HistoryPersistence, InstructionsConfig, ModelConfig, ReasoningDisplay, SandboxConfig,
     TrustLevel,
 };
+pub use shell_environment::{Inherit, ShellEnvironmentPolicy};
 pub use source::LayerError;
 pub use tree::{Node, Origin, Table, Tree, Value};
 pub use words::UnknownWord;

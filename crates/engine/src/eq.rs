@@ -5,15 +5,18 @@
 use codex_wire::event::{
     AgentMessageContentDeltaEvent, AgentMessageDeltaEvent, AgentMessageEvent, AgentReasoningDeltaEvent,
     AgentReasoningEvent, AgentReasoningRawContentDeltaEvent, AgentReasoningRawContentEvent,
-    AgentReasoningSectionBreakEvent, ErrorEvent, EventMsg, ItemCompletedEvent, ItemStartedEvent, RawResponseItemEvent,
-    ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent,
-    TaskCompleteEvent, TaskStartedEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent, TurnItem,
-    UserMessageEvent, WarningEvent,
+    AgentReasoningSectionBreakEvent, ErrorEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandBeginEvent,
+    ExecCommandEndEvent, ExecCommandOutputDeltaEvent, ExecCommandSource, ItemCompletedEvent, ItemStartedEvent,
+    RawResponseItemEvent, ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent,
+    StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent,
+    TurnItem, UserMessageEvent, WarningEvent,
 };
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 
-use crate::log::{Abort, Body, Delta, Event, Item, ItemId, Outcome, ThreadStarted};
+use crate::log::{
+    Abort, Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Event, Item, ItemId, Outcome, ThreadStarted,
+};
 
 /// Which of the messages that releases have added over time a reader wants.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,6 +45,13 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         Body::ItemStarted(item) => view.item_started(item, out),
         Body::ItemDelta { item, delta } => view.item_delta(item, delta, out),
         Body::ItemCompleted(item) => view.item_completed(item, out),
+        Body::ApprovalAsked(approval) => out.push(view.approval_asked(approval)),
+        Body::ApprovalAnswered { command, decision, is_again } => {
+            // Readers of the older messages expect a command to begin once it may.
+            if !vocabulary.items && !is_again && decision.allows() {
+                out.push(view.command_begin(command));
+            }
+        }
         Body::PlanUpdated(plan) => out.push(EventMsg::PlanUpdate(plan.clone())),
         Body::TokensCounted { info, rate_limits } => out
             .push(EventMsg::TokenCount(TokenCountEvent { info: info.clone(), rate_limits: Some(rate_limits.clone()) })),
@@ -107,18 +117,34 @@ impl View<'_> {
     }
 
     fn item_started(&self, item: &Item, out: &mut Vec<EventMsg>) {
-        if self.vocabulary.items {
-            let (thread_id, turn_id, item) = (self.event.thread, self.turn_id(), turn_item(item));
+        if let Item::Command(command) = item {
+            if self.vocabulary.items || command.status != CommandStatus::AwaitingApproval {
+                out.push(self.command_begin(command));
+            }
+        } else if self.vocabulary.items
+            && let Some(item) = turn_item(item)
+        {
+            let (thread_id, turn_id) = (self.event.thread, self.turn_id());
             out.push(EventMsg::ItemStarted(ItemStartedEvent { thread_id, turn_id, item }));
         }
     }
 
     fn item_completed(&self, item: &Item, out: &mut Vec<EventMsg>) {
-        if self.vocabulary.items {
-            let (thread_id, turn_id, item) = (self.event.thread, self.turn_id(), turn_item(item));
+        if self.vocabulary.items
+            && let Some(item) = turn_item(item)
+        {
+            let (thread_id, turn_id) = (self.event.thread, self.turn_id());
             out.push(EventMsg::ItemCompleted(ItemCompletedEvent { thread_id, turn_id, item }));
         }
         match item {
+            Item::Command(command) => {
+                // A command that began for nobody ends for nobody.
+                if let Some(end) = &command.end
+                    && (self.vocabulary.items || command.status != CommandStatus::Declined)
+                {
+                    out.push(self.command_end(command, end));
+                }
+            }
             Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(user_message(content))),
             Item::AgentMessage { text, .. } => {
                 out.push(EventMsg::AgentMessage(AgentMessageEvent { message: text.clone() }));
@@ -136,6 +162,50 @@ impl View<'_> {
         }
     }
 
+    fn approval_asked(&self, approval: &Approval) -> EventMsg {
+        EventMsg::ExecApprovalRequest(ExecApprovalRequestEvent {
+            call_id: approval.call.as_str().to_owned(),
+            turn_id: Some(self.turn_id()),
+            command: approval.argv.clone(),
+            cwd: approval.cwd.clone(),
+            reason: approval.reason.clone(),
+            proposed_execpolicy_amendment: approval.amendment.clone(),
+            parsed_cmd: approval.parsed.clone(),
+        })
+    }
+
+    fn command_begin(&self, command: &CommandItem) -> EventMsg {
+        EventMsg::ExecCommandBegin(ExecCommandBeginEvent {
+            call_id: command.id.as_str().to_owned(),
+            turn_id: Some(self.turn_id()),
+            command: command.argv.clone(),
+            cwd: command.cwd.clone(),
+            parsed_cmd: command.parsed.clone(),
+            source: ExecCommandSource::Agent,
+            process_id: None,
+            interaction_input: None,
+        })
+    }
+
+    fn command_end(&self, command: &CommandItem, end: &CommandEnd) -> EventMsg {
+        EventMsg::ExecCommandEnd(ExecCommandEndEvent {
+            call_id: command.id.as_str().to_owned(),
+            turn_id: Some(self.turn_id()),
+            command: command.argv.clone(),
+            cwd: Some(command.cwd.clone()),
+            parsed_cmd: command.parsed.clone(),
+            source: ExecCommandSource::Agent,
+            process_id: None,
+            interaction_input: None,
+            stdout: end.stdout.clone(),
+            stderr: end.stderr.clone(),
+            aggregated_output: end.aggregated.clone(),
+            exit_code: end.exit_code,
+            duration: end.duration,
+            formatted_output: end.formatted.clone(),
+        })
+    }
+
     fn item_delta(&self, item: &ItemId, delta: &Delta, out: &mut Vec<EventMsg>) {
         let items = self.vocabulary.items;
         let (thread_id, item_id) = (self.event.thread, || item.as_str().to_owned());
@@ -150,6 +220,13 @@ impl View<'_> {
                     }));
                 }
                 out.push(EventMsg::AgentMessageDelta(AgentMessageDeltaEvent { delta: text.clone() }));
+            }
+            Delta::Output { stream, bytes } => {
+                out.push(EventMsg::ExecCommandOutputDelta(ExecCommandOutputDeltaEvent {
+                    call_id: item_id(),
+                    stream: *stream,
+                    chunk: bytes.clone(),
+                }));
             }
             Delta::SummaryPart { index } => {
                 out.push(EventMsg::AgentReasoningSectionBreak(AgentReasoningSectionBreakEvent {
@@ -202,9 +279,11 @@ fn user_message(content: &[UserInput]) -> UserMessageEvent {
     UserMessageEvent { message, images: Some(images) }
 }
 
-fn turn_item(item: &Item) -> TurnItem {
+/// The items that the event queue has as such; a command has messages of its own.
+fn turn_item(item: &Item) -> Option<TurnItem> {
     use codex_wire::event::{AgentMessageContent, AgentMessageItem, AgentMessageText, ReasoningItem, UserMessageItem};
-    match item {
+    Some(match item {
+        Item::Command(_) => return None,
         Item::UserMessage { id, content } => {
             TurnItem::UserMessage(UserMessageItem { id: id.as_str().to_owned(), content: content.clone() })
         }
@@ -221,5 +300,5 @@ fn turn_item(item: &Item) -> TurnItem {
             summary_text: summary.clone(),
             raw_content: raw.clone(),
         }),
-    }
+    })
 }

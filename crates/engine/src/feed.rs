@@ -123,6 +123,7 @@ impl Delta {
             (Self::Text(_), Self::Text(_)) => true,
             (Self::Summary { index: a, .. }, Self::Summary { index: b, .. })
             | (Self::Raw { index: a, .. }, Self::Raw { index: b, .. }) => a == b,
+            (Self::Output { stream: a, .. }, Self::Output { stream: b, .. }) => a == b,
             _ => false,
         }
     }
@@ -132,6 +133,7 @@ impl Delta {
             (Self::Text(text), Self::Text(more))
             | (Self::Summary { text, .. }, Self::Summary { text: more, .. })
             | (Self::Raw { text, .. }, Self::Raw { text: more, .. }) => text.push_str(more),
+            (Self::Output { bytes, .. }, Self::Output { bytes: more, .. }) => bytes.extend_from_slice(more),
             _ => {}
         }
     }

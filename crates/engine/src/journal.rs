@@ -25,14 +25,15 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens the log of a new thread. When its file cannot be made, the thread lives in memory and says so.
-    pub(crate) fn create(thread: ThreadId, path: PathBuf) -> Self {
-        let mut journal = Self { thread, next: 0, file: None, unsaved: false, waiting: Vec::new(), feeds: Vec::new() };
-        match RolloutFile::create(path) {
-            Ok(file) => journal.file = Some(file),
-            Err(error) => journal.lost(&error),
-        }
-        journal
+    /// Opens the log of a new thread. When its file cannot be made, the thread lives in memory, and the warning that
+    /// is returned says so; it is for the caller to append, after the event that starts the thread.
+    pub(crate) fn create(thread: ThreadId, path: PathBuf) -> (Self, Option<String>) {
+        let (file, warning) = match RolloutFile::create(path) {
+            Ok(file) => (Some(file), None),
+            Err(error) => (None, Some(not_saved(&error))),
+        };
+        let unsaved = file.is_none();
+        (Self { thread, next: 0, file, unsaved, waiting: Vec::new(), feeds: Vec::new() }, warning)
     }
 
     /// Lets someone read along from here on.
@@ -83,9 +84,7 @@ impl Journal {
 
     fn lost(&mut self, error: &RolloutError) {
         if !std::mem::replace(&mut self.unsaved, true) {
-            let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            let message = format!("this thread is not being saved: {error}{cause}");
-            let event = self.number(None, Body::Warning { message });
+            let event = self.number(None, Body::Warning { message: not_saved(error) });
             self.waiting.push(event);
         }
     }
@@ -95,4 +94,9 @@ impl Journal {
         self.next += 1;
         event
     }
+}
+
+fn not_saved(error: &RolloutError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("this thread is not being saved: {error}{cause}")
 }

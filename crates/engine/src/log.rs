@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_wire::command::ParsedCommand;
+use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::event::ExecOutputStream;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
@@ -91,6 +94,17 @@ pub enum Body {
     },
     /// An item is whole.
     ItemCompleted(Item),
+    /// A person is asked whether something may be done.
+    ApprovalAsked(Arc<Approval>),
+    /// A person has answered, or did not in time.
+    ApprovalAnswered {
+        /// The command that was asked about.
+        command: Arc<CommandItem>,
+        /// The answer.
+        decision: ReviewDecision,
+        /// Whether the command has run before, inside the sandbox.
+        is_again: bool,
+    },
     /// The model has changed its plan.
     PlanUpdated(UpdatePlanArgs),
     /// Tokens were counted, or the account's limits were told.
@@ -183,6 +197,8 @@ pub enum Item {
         /// The thoughts themselves, where the model shows them.
         raw: Vec<String>,
     },
+    /// A command the model runs.
+    Command(Arc<CommandItem>),
 }
 
 impl Item {
@@ -191,6 +207,7 @@ impl Item {
     pub fn id(&self) -> &ItemId {
         match self {
             Self::UserMessage { id, .. } | Self::AgentMessage { id, .. } | Self::Reasoning { id, .. } => id,
+            Self::Command(command) => &command.id,
         }
     }
 }
@@ -219,6 +236,79 @@ pub enum Delta {
         /// The text.
         text: String,
     },
+    /// More of what a command prints.
+    Output {
+        /// Where it was printed.
+        stream: ExecOutputStream,
+        /// The bytes, which need not be text.
+        bytes: Vec<u8>,
+    },
+}
+
+/// A command the model runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandItem {
+    /// Its name: the id of the model's call.
+    pub id: ItemId,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// What it does, for display.
+    pub parsed: Vec<ParsedCommand>,
+    /// How far it is.
+    pub status: CommandStatus,
+    /// How it ended, once it has.
+    pub end: Option<CommandEnd>,
+}
+
+/// How far a command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandStatus {
+    /// A person is asked first.
+    AwaitingApproval,
+    /// It runs.
+    Running,
+    /// It ended with status 0.
+    Completed,
+    /// It ended in another way, or was cut off.
+    Failed,
+    /// It was not allowed to run.
+    Declined,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandEnd {
+    /// The exit status; -1 when it never ran.
+    pub exit_code: i32,
+    /// How long it took.
+    pub duration: Duration,
+    /// What it printed on standard output, bounded.
+    pub stdout: String,
+    /// What it printed on standard error, bounded.
+    pub stderr: String,
+    /// Both in the order they came, bounded.
+    pub aggregated: String,
+    /// What the model gets of it.
+    pub formatted: String,
+}
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    /// The call it is about.
+    pub call: ItemId,
+    /// Exactly what would run.
+    pub argv: Vec<String>,
+    /// Where it would run.
+    pub cwd: PathBuf,
+    /// What it does, for display.
+    pub parsed: Vec<ParsedCommand>,
+    /// A beginning of commands that a rule could allow from here on.
+    pub amendment: Option<Vec<String>>,
+    /// Why the question is asked, where that is not plain from the policy.
+    pub reason: Option<String>,
 }
 
 /// How a turn ended.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chrono::{Local, SecondsFormat, Utc};
 use codex_store::{PromptHistory, RolloutFile};
 use codex_wire::ids::ThreadId;
+use codex_wire::response::Message;
 use codex_wire::rollout::{SessionLineage, SessionMeta};
 
 use crate::journal::Journal;
@@ -22,8 +23,8 @@ pub(crate) struct Opening {
     pub(crate) started: ThreadStarted,
     /// What the model is told before the conversation.
     pub(crate) instructions: Arc<str>,
-    /// The message that carries the instructions of the user and the project.
-    pub(crate) project_doc: Option<String>,
+    /// What the conversation begins with: the instructions of whoever set the agent up, of the user and the project.
+    pub(crate) preface: Vec<Message>,
     /// What the user should know.
     pub(crate) warnings: Vec<String>,
     /// Its log, open.
@@ -60,19 +61,27 @@ impl Opening {
         let now = Local::now();
         let rollout = RolloutFile::place(&home.sessions(), id, now);
         let started = started(id, setup, user.clone(), rollout.clone());
+        let (journal, unsaved) = Journal::create(id, rollout);
         Ok(Self {
             started,
             instructions,
-            project_doc: user.map(|text| project_doc::instructions_message(cwd, &text)),
-            warnings: found.warnings,
-            journal: Journal::create(id, rollout),
+            preface: config
+                .instructions
+                .developer
+                .as_ref()
+                .map(Message::developer)
+                .into_iter()
+                .chain(user.map(|text| Message::user(project_doc::instructions_message(cwd, &text))))
+                .collect(),
+            warnings: unsaved.into_iter().chain(found.warnings).collect(),
+            journal,
         })
     }
 }
 
 fn started(id: ThreadId, setup: &Setup, instructions: Option<String>, rollout: PathBuf) -> ThreadStarted {
     let Setup { config, home, cwd, originator, source, .. } = setup;
-    let history = PromptHistory::look(&home.history_file());
+    let history = PromptHistory::new(home.history_file(), config.history.max_bytes).look();
     ThreadStarted {
         settings: Arc::new(Settings {
             cwd: cwd.clone(),

@@ -25,6 +25,8 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         Body::TurnStarted { .. }
         | Body::ItemStarted(_)
         | Body::ItemDelta { .. }
+        | Body::ApprovalAsked(_)
+        | Body::ApprovalAnswered { .. }
         | Body::PlanUpdated(_)
         | Body::AnswerRetried { .. }
         | Body::Warning { .. } => Ok(()),

@@ -44,6 +44,8 @@ pub(crate) struct Session {
 /// The running turn.
 struct Running {
     id: TurnId,
+    /// What it runs under; a change meanwhile is for the next turn.
+    settings: Arc<Settings>,
     machine: Turn,
     work: Work,
     /// What the model was asked last, for retries.
@@ -64,8 +66,7 @@ impl Session {
         setup: Setup,
         inbox: mpsc::Receiver<Command>,
     ) -> Result<(Self, Feed), StartError> {
-        let Opening { started, instructions, project_doc, warnings, mut journal } =
-            Opening::prepare(id, &setup).await?;
+        let Opening { started, instructions, preface, warnings, mut journal } = Opening::prepare(id, &setup).await?;
         let feed = journal.subscribe();
         journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
         let settings = Arc::clone(&started.settings);
@@ -83,8 +84,9 @@ impl Session {
             running: None,
             inbox,
         };
-        for text in project_doc.into_iter().chain([session.environment.text().to_owned()]) {
-            session.tell_model(text);
+        let environment = Message::user(session.environment.text());
+        for message in preface.into_iter().chain([environment]) {
+            session.tell_model(message);
         }
         for message in warnings {
             session.emit(Body::Warning { message });
@@ -166,7 +168,7 @@ impl Session {
                 let message = "the input joined the running turn, so its settings were not applied".to_owned();
                 self.emit(Body::Warning { message });
             }
-            let said = user_message(content, self.settings.cwd.clone()).await;
+            let said = user_message(content, self.turn_settings().cwd.clone()).await;
             self.step(Input::UserSaid(said)).await;
             return TurnStart::Joined(joined);
         }
@@ -176,10 +178,11 @@ impl Session {
         let retry = RetryPolicy { limit, backoff: Backoff::new() };
         let (machine, effects) = Turn::start(&turn, said, self.context_window(), retry);
         let output_schema = change.output_schema;
-        self.running = Some(Running { id: turn, machine, work: Work::Nothing, prompt: None, output_schema });
+        let settings = Arc::clone(&self.settings);
+        self.running = Some(Running { id: turn, settings, machine, work: Work::Nothing, prompt: None, output_schema });
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
         if environment != self.environment {
-            self.tell_model(environment.text().to_owned());
+            self.tell_model(Message::user(environment.text()));
             self.environment = environment;
         }
         self.perform(effects).await;
@@ -205,7 +208,7 @@ impl Session {
             match effect {
                 Effect::Emit(body) => self.emit(body),
                 Effect::Count { usage, rate_limits } => self.count(usage, rate_limits),
-                Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(&self.settings))),
+                Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(self.turn_settings()))),
                 Effect::AskModel => {
                     let prompt = self.prompt();
                     if let Some(running) = &mut self.running {
@@ -253,13 +256,18 @@ impl Session {
         self.emit(Body::TokensCounted { info: self.context.usage(), rate_limits: self.context.rate_limits() });
     }
 
+    /// The settings of the running turn, or of the next one when none is running.
+    fn turn_settings(&self) -> &Arc<Settings> {
+        self.running.as_ref().map_or(&self.settings, |running| &running.settings)
+    }
+
     fn context_window(&self) -> Option<i64> {
         let configured = self.setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
-        configured.or(ModelInfo::of(&self.settings.model).context_window)
+        configured.or(ModelInfo::of(&self.turn_settings().model).context_window)
     }
 
     fn prompt(&self) -> Prompt {
-        let Settings { model, effort, summary, verbosity, .. } = &*self.settings;
+        let Settings { model, effort, summary, verbosity, .. } = &**self.turn_settings();
         let reasons = ModelInfo::of(model).reasons || effort.is_some();
         Prompt {
             thread: self.id,
@@ -278,8 +286,8 @@ impl Session {
     }
 
     /// Puts a message of ours into the conversation.
-    fn tell_model(&mut self, text: String) {
-        if let Ok(record) = Record::new(ResponseItem::Message(Message::user(text))) {
+    fn tell_model(&mut self, message: Message) {
+        if let Ok(record) = Record::new(ResponseItem::Message(message)) {
             self.emit(Body::Recorded(record));
         }
     }

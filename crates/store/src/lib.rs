@@ -1,12 +1,14 @@
 //! Threads on disk.
 //!
 //! A thread is its rollout: a file of JSON lines that is only ever appended to. The prompt history is one more such
-//! file, shared by all threads.
+//! file, shared by all threads; custom prompts are files of the user.
 //!
 //! Invariant: this crate knows lines and files, never what an agent does; it has no async code and no caches.
 
+mod custom_prompts;
 mod prompt_history;
 mod rollout_file;
 
-pub use prompt_history::PromptHistory;
+pub use custom_prompts::custom_prompts;
+pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};
 pub use rollout_file::{RolloutError, RolloutFile};

@@ -1,51 +1,217 @@
-//! The prompts people have typed, one JSON line each, shared by all threads.
+//! The prompts people have typed, one JSON line each, shared by all threads of a home.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use codex_wire::history::{HistoryEntry, HistoryLine};
+use codex_wire::ids::ThreadId;
+
+/// How often, and how long apart, the lock of another process is waited for.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
+/// When the file outgrows its limit, this share of the limit is kept, so that not every prompt trims it again.
+const KEPT_PERCENT: u64 = 80;
+
+/// Why a prompt could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptHistoryError {
+    /// The file could not be written.
+    #[error("could not write the prompt history {path}", path = .path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Another process held the file for too long.
+    #[error("the prompt history {path} is locked by another process", path = .path.display())]
+    Locked {
+        /// Which file.
+        path: PathBuf,
+    },
+}
 
 /// The prompt history as a client is told of it when a thread starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PromptHistory {
+pub struct PromptHistoryState {
     /// The identity of the file, so that a client notices when it was replaced; 0 when there is none.
     pub log_id: u64,
     /// How many prompts it holds.
     pub entries: usize,
 }
 
+/// The file of prompts.
+#[derive(Debug, Clone)]
+pub struct PromptHistory {
+    path: PathBuf,
+    max_bytes: Option<u64>,
+}
+
 impl PromptHistory {
+    /// The history in a file of at most so many bytes.
+    #[must_use]
+    pub fn new(path: PathBuf, max_bytes: Option<u64>) -> Self {
+        Self { path, max_bytes }
+    }
+
     /// Looks at the file. One that is missing or cannot be read counts as empty: it must not keep a thread from
     /// starting.
     #[must_use]
-    pub fn look(path: &Path) -> Self {
-        Self::read(path).unwrap_or_default()
+    pub fn look(&self) -> PromptHistoryState {
+        self.count().unwrap_or_default()
     }
 
-    fn read(path: &Path) -> std::io::Result<Self> {
-        let file = File::open(path)?;
+    /// The prompt at a place, counted from the oldest; none if there is none, or if the file is not the one that the
+    /// client knows.
+    #[must_use]
+    pub fn entry(&self, log_id: u64, offset: usize) -> Option<HistoryEntry> {
+        let file = File::open(&self.path).ok()?;
+        if file.metadata().ok()?.ino() != log_id {
+            return None;
+        }
+        let line = BufReader::new(file).split(b'\n').nth(offset)?.ok()?;
+        serde_json::from_slice::<HistoryLine>(&line).ok().map(HistoryEntry::from)
+    }
+
+    /// Adds a prompt. It blocks while another process writes; run it off the async threads.
+    pub fn add(&self, thread: ThreadId, text: &str) -> Result<(), PromptHistoryError> {
+        let error = |source| PromptHistoryError::Write { path: self.path.clone(), source };
+        let ts = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let line = HistoryLine { session_id: thread.to_string(), ts, text: text.to_owned() };
+        let mut bytes = serde_json::to_vec(&line).map_err(|source| error(source.into()))?;
+        bytes.push(b'\n');
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).append(true).create(true).mode(0o600).open(&self.path).map_err(error)?;
+        self.lock(&file)?;
+        if ends_in_a_torn_line(&mut file).map_err(error)? {
+            bytes.insert(0, b'\n');
+        }
+        file.write_all(&bytes).map_err(error)?;
+        match self.max_bytes {
+            Some(limit) => trim(&mut file, limit).map_err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn count(&self) -> io::Result<PromptHistoryState> {
+        let file = File::open(&self.path)?;
         let log_id = file.metadata()?.ino();
         let mut lines = BufReader::new(file);
         let mut entries = 0;
         while lines.skip_until(b'\n')? > 0 {
             entries += 1;
         }
-        Ok(Self { log_id, entries })
+        Ok(PromptHistoryState { log_id, entries })
     }
+
+    /// Takes the lock, which the end of the file's use releases.
+    fn lock(&self, file: &File) -> Result<(), PromptHistoryError> {
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::WouldBlock) => thread::park_timeout(LOCK_PAUSE),
+                Err(TryLockError::Error(source)) => {
+                    return Err(PromptHistoryError::Write { path: self.path.clone(), source });
+                }
+            }
+        }
+        Err(PromptHistoryError::Locked { path: self.path.clone() })
+    }
+}
+
+/// Whether a crash has cut the last line, so that the next one would be glued to it.
+fn ends_in_a_torn_line(file: &mut File) -> io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+/// Drops the oldest lines of a file that has outgrown its limit, in place, so that its identity stays.
+fn trim(file: &mut File, limit: u64) -> io::Result<()> {
+    let size = file.metadata()?.len();
+    if size <= limit {
+        return Ok(());
+    }
+    let target = limit.saturating_mul(KEPT_PERCENT) / 100;
+    let mut text = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut text)?;
+    let drop_at_least = text.len().saturating_sub(usize::try_from(target).unwrap_or(usize::MAX));
+    // The newest prompt stays even if it alone is too long.
+    let last_line = text[..text.len().saturating_sub(1)].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let next_line = text[drop_at_least..].iter().position(|byte| *byte == b'\n').map(|at| drop_at_least + at + 1);
+    let keep_from = next_line.unwrap_or(last_line).min(last_line);
+    file.set_len(0)?;
+    file.write_all(&text[keep_from..])
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
-    #[test]
-    fn counts_the_prompts() {
+    fn history(max_bytes: Option<u64>) -> (tempfile::TempDir, PromptHistory) {
         let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("history.jsonl");
-        assert_eq!(PromptHistory::look(&path), PromptHistory::default());
-        std::fs::write(&path, "{\"text\":\"a\"}\n{\"text\":\"b\"}\n").unwrap();
-        let history = PromptHistory::look(&path);
-        assert_eq!(history.entries, 2);
-        assert_ne!(history.log_id, 0);
+        let history = PromptHistory::new(home.path().join("history.jsonl"), max_bytes);
+        (home, history)
+    }
+
+    fn text(history: &PromptHistory, offset: usize) -> Option<String> {
+        history.entry(history.look().log_id, offset).map(|entry| entry.text)
+    }
+
+    #[test]
+    fn prompts_are_added_and_found_again() {
+        let (_home, history) = history(None);
+        assert_eq!(history.look(), PromptHistoryState::default());
+        let thread = ThreadId::fresh();
+        history.add(thread, "first\nthing").unwrap();
+        history.add(thread, "second").unwrap();
+        assert_eq!(history.look().entries, 2);
+        assert_eq!(text(&history, 0).as_deref(), Some("first\nthing"));
+        assert_eq!(text(&history, 1).as_deref(), Some("second"));
+        assert_eq!(text(&history, 2), None);
+        assert_eq!(history.path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn another_file_is_not_taken_for_the_known_one() {
+        let (_home, history) = history(None);
+        history.add(ThreadId::fresh(), "a").unwrap();
+        assert_eq!(history.entry(history.look().log_id + 1, 0), None);
+    }
+
+    #[test]
+    fn the_oldest_prompts_go_when_the_file_outgrows_its_limit() {
+        let (_home, history) = history(Some(1000));
+        let thread = ThreadId::fresh();
+        for number in 0..40 {
+            history.add(thread, &format!("prompt {number}")).unwrap();
+            assert!(history.path.metadata().unwrap().len() <= 1000);
+        }
+        let entries = history.look().entries;
+        assert!((5..15).contains(&entries), "{entries}");
+        assert_eq!(text(&history, entries - 1).as_deref(), Some("prompt 39"));
+        history.add(thread, &"long".repeat(1000)).unwrap();
+        assert_eq!(history.look().entries, 1);
+    }
+
+    #[test]
+    fn a_torn_line_is_no_prompt_and_harms_no_other() {
+        let (_home, history) = history(None);
+        std::fs::write(&history.path, "{torn").unwrap();
+        history.add(ThreadId::fresh(), "whole").unwrap();
+        assert_eq!(text(&history, 0), None);
+        assert_eq!(text(&history, 1).as_deref(), Some("whole"));
     }
 }

@@ -39,7 +39,7 @@ spelled! {
 }
 
 /// Where commands may write and whether they may use the network.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum SandboxPolicy {
@@ -57,7 +57,7 @@ pub enum SandboxPolicy {
 }
 
 /// The limits of [`SandboxPolicy::WorkspaceWrite`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WorkspaceWrite {

@@ -43,7 +43,17 @@ impl Message {
     /// A message of the user made of one text.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
-        Self { id: None, role: "user".to_owned(), content: vec![ContentItem::InputText { text: text.into() }] }
+        Self::input("user", text)
+    }
+
+    /// A message of whoever set the agent up, which outranks the user's.
+    #[must_use]
+    pub fn developer(text: impl Into<String>) -> Self {
+        Self::input("developer", text)
+    }
+
+    fn input(role: &str, text: impl Into<String>) -> Self {
+        Self { id: None, role: role.to_owned(), content: vec![ContentItem::InputText { text: text.into() }] }
     }
 
     /// The text of all parts, joined.

@@ -47,7 +47,7 @@ impl AnswerItems {
         }
         let id = self.name(Some(&id));
         let item = match delta {
-            Delta::Text(_) => Item::AgentMessage { id: id.clone(), text: String::new() },
+            Delta::Text(_) | Delta::Output { .. } => Item::AgentMessage { id: id.clone(), text: String::new() },
             Delta::SummaryPart { .. } | Delta::Summary { .. } | Delta::Raw { .. } => {
                 Item::Reasoning { id: id.clone(), summary: Vec::new(), raw: Vec::new() }
             }

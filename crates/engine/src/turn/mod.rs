@@ -117,7 +117,7 @@ enum Phase {
 pub(crate) struct Turn {
     phase: Phase,
     retry: RetryPolicy,
-    /// Retries of the present answer so far.
+    /// Retries since the last whole answer, so that an answer that always breaks after a call ends too.
     attempt: u32,
     /// The items of the present answer that are still growing.
     items: AnswerItems,
@@ -180,7 +180,6 @@ impl Turn {
     fn ask(&mut self, effects: &mut Vec<Effect>) {
         self.take_in_what_was_said(effects);
         self.phase = Phase::Answering;
-        self.attempt = 0;
         self.last_message = None;
         effects.push(Effect::NoteSettings);
         effects.push(Effect::AskModel);
@@ -204,6 +203,7 @@ impl Turn {
             ModelEvent::ItemDone(item) => return self.item_done(item, effects),
             ModelEvent::Completed { usage, .. } => {
                 effects.push(Effect::Count { usage, rate_limits: None });
+                self.attempt = 0;
                 self.items.close();
                 return self.next_call_or_ask(effects);
             }
@@ -260,6 +260,7 @@ impl Turn {
             Retry::Stream { after } if self.attempt < self.retry.limit => after,
             Retry::Stream { .. } | Retry::Never => {
                 self.drop_calls(effects);
+                self.take_in_what_was_said(effects);
                 return self.end(Outcome::Failed(failure), effects);
             }
         };

@@ -73,6 +73,7 @@ fn show_item(item: &Item) -> String {
         Item::UserMessage { id, .. } => format!("user {}", id.as_str()),
         Item::AgentMessage { id, text } => format!("agent {} {text:?}", id.as_str()),
         Item::Reasoning { id, summary, .. } => format!("reasoning {} {summary:?}", id.as_str()),
+        Item::Command(command) => format!("command {}", command.id.as_str()),
     }
 }
 
@@ -412,7 +413,7 @@ impl Witness {
                     self.open_items.remove(place.expect("an item that completes has started"));
                 }
                 Effect::AskModel | Effect::AskAgain => {
-                    assert!(self.open_calls.is_empty(), "asked with open calls {:?}", self.open_calls)
+                    assert!(self.open_calls.is_empty(), "asked with open calls {:?}", self.open_calls);
                 }
                 Effect::End(_) => {
                     assert!(self.open_calls.is_empty(), "ended with open calls {:?}", self.open_calls);

@@ -1,0 +1,40 @@
+//! `codex demo`.
+
+use crate::program::Place;
+
+#[test]
+fn the_demo_shows_a_turn_in_plain_text_when_piped() {
+    let place = Place::new();
+    let run = place.run(&["demo", "--fast"], "");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
+    let plan = "[>] Read greeting.py and its test";
+    for part in ["> Make the greeting fit the time of day.", plan, "a test for each of the two keeps it so."] {
+        assert!(run.stdout.contains(part), "{part:?} is missing in:\n{}", run.stdout);
+    }
+}
+
+#[test]
+fn the_demo_leaves_nothing_behind() {
+    let place = Place::new();
+    assert_eq!(place.run(&["demo", "--fast"], "").code, Some(0));
+    for folder in ["home", "user", "tmp", "project"] {
+        assert!(place.entries(folder).is_empty(), "{:?}", place.entries(folder));
+    }
+}
+
+#[test]
+fn the_demo_works_though_the_users_configuration_is_broken() {
+    let place = Place::new().file("home/config.toml", "= broken");
+    assert_eq!(place.run(&["demo", "--fast"], "").code, Some(0));
+}
+
+#[test]
+fn the_demo_keeps_its_folder_on_request_and_says_where() {
+    let place = Place::new();
+    let run = place.run(&["demo", "--fast", "--keep"], "");
+    let kept = place.entries("tmp");
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(run.stderr, format!("kept {}\n", kept[0].display()));
+    assert!(kept[0].join("project/greeting.py").exists());
+}

@@ -1,0 +1,111 @@
+//! A turn over real HTTP.
+
+use codex_testkit::FakeModel;
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::program::{Place, say};
+
+/// A home whose provider is the fake model.
+fn place(model: &FakeModel) -> Place {
+    let config = format!(
+        r#"
+        model = "qwen3-coder"
+        model_provider = "local"
+
+        [model_providers.local]
+        name = "My server"
+        base_url = "{}/v1"
+        env_key = "MY_SERVER_KEY"
+        http_headers = {{ "x-team" = "tools" }}
+        env_http_headers = {{ "x-trace" = "TRACE_ID", "x-unset" = "NOT_SET" }}
+        query_params = {{ "api-version" = "2026-01-01" }}
+        "#,
+        model.url()
+    );
+    Place::new().file("home/config.toml", &config).variable("TRACE_ID", "t-1")
+}
+
+#[test]
+fn a_turn_over_http_sends_what_the_provider_asks_for() {
+    let model = FakeModel::start(r#"[{"items": [{"text": "over the wire", "deltas": ["over ", "the wire"]}]}]"#);
+    let place = place(&model).variable("MY_SERVER_KEY", "sk-secret");
+    let run = place.run(&["proto"], &say("1", "hi"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    expect![[r#"
+        "" session_configured
+        "1" task_started
+        "1" user_message
+        "1" token_count
+        "1" agent_message_delta
+        "1" agent_message_delta
+        "1" agent_message
+        "1" token_count
+        "1" task_complete
+    "#]]
+    .assert_eq(&run.kinds());
+    assert_eq!(run.events().last().unwrap()["msg"]["last_agent_message"], "over the wire");
+
+    let requests = model.requests();
+    assert_eq!(requests.len(), 1);
+    let request = &requests[0];
+    assert_eq!(request.path, "/v1/responses?api-version=2026-01-01");
+    let headers = [
+        ("authorization", Some("Bearer sk-secret")),
+        ("content-type", Some("application/json")),
+        ("accept", Some("text/event-stream")),
+        ("originator", Some("codex_cli_rs")),
+        ("x-team", Some("tools")),
+        ("x-trace", Some("t-1")),
+        ("x-unset", None),
+    ];
+    for (name, value) in headers {
+        assert_eq!(request.header(name), value, "{name}");
+    }
+    assert!(request.header("user-agent").unwrap().starts_with("codex_cli_rs/0.200.0 ("));
+
+    let thread = &run.events()[0]["msg"]["session_id"];
+    let body = request.json();
+    assert_eq!(body["prompt_cache_key"], *thread);
+    assert_eq!((&body["model"], &body["stream"], &body["store"]), (&"qwen3-coder".into(), &true.into(), &false.into()));
+    assert!(body["instructions"].as_str().unwrap().starts_with("You are Codex"));
+    let input = body["input"].as_array().unwrap();
+    let said =
+        serde_json::json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]});
+    assert_eq!(input.last(), Some(&said));
+    assert!(body["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "update_plan"));
+}
+
+#[test]
+fn the_key_is_written_nowhere() {
+    let model = FakeModel::start(r#"[{"items": [{"text": "ok"}]}]"#);
+    let place = place(&model).variable("MY_SERVER_KEY", "sk-secret");
+    let run = place.run(&["proto"], &say("1", "hi"));
+    let rollout = run.events()[0]["msg"]["rollout_path"].as_str().unwrap().to_owned();
+    let saved = std::fs::read_to_string(rollout).unwrap();
+    assert!(!format!("{}{}{saved}", run.stdout, run.stderr).contains("sk-secret"));
+}
+
+#[test]
+fn a_refused_key_ends_the_turn_with_an_error() {
+    let model = FakeModel::start(r#"[{"status": 401, "body": {"error": {"message": "wrong key"}}}]"#);
+    let run = place(&model).variable("MY_SERVER_KEY", "sk-secret").run(&["proto"], &say("1", "hi"));
+    let events = run.events();
+    let error: &Value = &events.iter().find(|event| event["msg"]["type"] == "error").unwrap()["msg"];
+    expect![[r#"
+        not authorized, status 401 Unauthorized: wrong key
+        Check the API key, or log in again."#]]
+    .assert_eq(error["message"].as_str().unwrap());
+    assert_eq!(model.requests().len(), 1);
+}
+
+#[test]
+fn a_key_that_is_not_set_is_named_and_nothing_is_sent() {
+    let model = FakeModel::start("[]");
+    let run = place(&model).run(&["proto"], &say("1", "hi"));
+    let events = run.events();
+    let error: &Value = &events.iter().find(|event| event["msg"]["type"] == "error").unwrap()["msg"];
+    expect!["My server needs a key in the variable MY_SERVER_KEY, which is not set; set MY_SERVER_KEY to your key"]
+        .assert_eq(error["message"].as_str().unwrap());
+    assert_eq!(model.connections(), 0);
+}

@@ -1,0 +1,10 @@
+//! Runs of the real program, each with a home of its own.
+
+#![expect(clippy::expect_used, reason = "a test may fail where it stands")]
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
+
+mod demo;
+mod http;
+mod mistakes;
+mod program;
+mod proto;

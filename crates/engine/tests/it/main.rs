@@ -1,0 +1,14 @@
+//! Threads driven from outside, with a scripted model and a home in a temporary folder, on a paused clock.
+
+#![expect(clippy::expect_used, reason = "a test may fail where it stands")]
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
+
+mod prompts;
+mod retries;
+mod saving;
+mod shown;
+mod start;
+mod stopping;
+mod tools;
+mod turns;
+mod world;

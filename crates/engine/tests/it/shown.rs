@@ -1,0 +1,72 @@
+//! Events, records and prompts as short lines for snapshots.
+
+use codex_engine::log::{Body, Event, Item};
+use codex_model::Prompt;
+use codex_wire::response::{ContentItem, FunctionCallOutputPayload, Message, ResponseItem};
+
+/// An event: its turn, then what happened.
+pub(crate) fn event(event: &Event) -> String {
+    let turn = event.turn.as_ref().map_or("-", |turn| turn.as_str());
+    format!("{turn} {}", body(&event.body))
+}
+
+fn body(body: &Body) -> String {
+    match body {
+        Body::ThreadStarted(_) => "thread started".to_owned(),
+        Body::TurnStarted { context_window } => format!("turn started, window {context_window:?}"),
+        Body::ModelAsked(settings) => format!("asked {}", settings.model),
+        Body::Recorded(record) => format!("recorded {}", item(&record.item)),
+        Body::ItemStarted(item) => format!("started {}", shown_item(item)),
+        Body::ItemDelta { item, delta } => format!("grew {} {delta:?}", item.as_str()),
+        Body::ItemCompleted(item) => format!("completed {}", shown_item(item)),
+        Body::PlanUpdated(plan) => format!("plan {:?}", plan.plan.iter().map(|step| &step.step).collect::<Vec<_>>()),
+        Body::TokensCounted { info, .. } => {
+            format!("counted {:?}", info.as_ref().map(|info| info.total_token_usage.total_tokens))
+        }
+        Body::AnswerRetried { failure, attempt, limit, .. } => format!("retry {attempt}/{limit}: {}", failure.message),
+        Body::Warning { message } => format!("warning: {message}"),
+        Body::TurnEnded(outcome) => format!("ended {outcome:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+/// An item as a client sees it. A user's item has a random name, so the name is left out.
+fn shown_item(item: &Item) -> String {
+    match item {
+        Item::UserMessage { content, .. } => format!("user {} piece(s)", content.len()),
+        Item::AgentMessage { id, text } => format!("agent {} {text:?}", id.as_str()),
+        Item::Reasoning { id, summary, raw } => format!("reasoning {} {summary:?} {raw:?}", id.as_str()),
+        Item::Command(command) => format!("command {}", command.id.as_str()),
+    }
+}
+
+/// An item of the conversation.
+pub(crate) fn item(item: &ResponseItem) -> String {
+    match item {
+        ResponseItem::Message(message) => format!("{}: {}", message.role, content(message)),
+        ResponseItem::FunctionCall(call) => format!("call {} {}", call.call_id, call.name),
+        ResponseItem::CustomToolCall(call) => format!("custom call {} {}", call.call_id, call.name),
+        ResponseItem::FunctionCallOutput(out) => format!("output {} {}", out.call_id, output(&out.output)),
+        ResponseItem::CustomToolCallOutput(out) => format!("custom output {} {}", out.call_id, output(&out.output)),
+        other => other.kind().to_owned(),
+    }
+}
+
+fn output(payload: &FunctionCallOutputPayload) -> String {
+    if let FunctionCallOutputPayload::Text(text) = payload { format!("{text:?}") } else { format!("{payload:?}") }
+}
+
+fn content(message: &Message) -> String {
+    let parts = message.content.iter().map(|part| match part {
+        ContentItem::InputText { text } if text.starts_with("<environment_context>") => "(environment)".to_owned(),
+        ContentItem::InputText { text } | ContentItem::OutputText { text } => format!("{text:?}"),
+        other => format!("{other:?}"),
+    });
+    parts.collect::<Vec<_>>().join(" + ")
+}
+
+/// The conversation in a prompt, one item a line.
+pub(crate) fn input(prompt: &Prompt) -> Vec<String> {
+    let items = prompt.input.iter().map(|json| serde_json::from_str(json.get()).expect("an item is in its own form"));
+    items.map(|decoded: ResponseItem| item(&decoded)).collect()
+}

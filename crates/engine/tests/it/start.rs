@@ -1,0 +1,99 @@
+//! How a thread starts.
+
+use std::os::unix::fs::PermissionsExt;
+
+use codex_engine::StartError;
+use codex_engine::log::Body;
+use expect_test::expect;
+
+use crate::shown;
+use crate::world::{World, check, check_lines, start};
+
+#[tokio::test(start_paused = true)]
+async fn a_thread_is_on_disk_when_start_returns() {
+    let client = World::new().file("project/AGENTS.md", "Be kind.").start("[]").await;
+    check_lines(
+        &client.line_kinds(),
+        expect![[r#"
+        session_meta
+        response_item
+        response_item
+    "#]],
+    );
+    let lines = client.lines();
+    let meta = &lines[0]["payload"];
+    assert_eq!(meta["id"], client.thread.id().to_string());
+    assert_eq!(meta["cwd"], client.world.path("project").display().to_string());
+    assert_eq!(meta["originator"], "tests");
+    assert_eq!(meta["source"], "exec");
+    assert_eq!(meta["model_provider"], "scripted");
+    assert_eq!(meta["instructions"], "Be kind.");
+    let context = lines[2]["payload"]["content"][0]["text"].as_str().unwrap();
+    assert!(context.starts_with("<environment_context>") && context.contains("<shell>zsh</shell>"), "{context}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_file_lies_in_the_folder_of_its_day_and_is_the_owners_alone() {
+    let client = start("[]").await;
+    let below = client.rollout().strip_prefix(client.world.path("home")).unwrap().display().to_string();
+    let parts: Vec<&str> = below.split('/').collect();
+    let ["sessions", year, month, day, name] = parts[..] else { panic!("{below}") };
+    assert!(name.starts_with(&format!("rollout-{year}-{month}-{day}T")), "{below}");
+    assert!(name.ends_with(&format!("-{}.jsonl", client.thread.id())), "{below}");
+    assert!([year.len(), month.len(), day.len()] == [4, 2, 2], "{below}");
+    assert_eq!(client.rollout().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_event_tells_that_the_thread_has_started() {
+    let mut client = start("[]").await;
+    let events = client.close().await;
+    check(
+        &events,
+        expect![[r#"
+        - thread started
+        - recorded user: (environment)
+    "#]],
+    );
+    let Body::ThreadStarted(started) = &events[0].body else { panic!("{}", shown::event(&events[0])) };
+    assert_eq!(started.rollout, client.rollout());
+    assert_eq!(started.meta.id, client.thread.id());
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_numbered_without_a_gap() {
+    let mut client = start(r#"[{"items": [{"reasoning": ["r"]}, {"text": "a"}]}, {"items": [{"text": "b"}]}]"#).await;
+    let mut events = client.turn("1", "hi").await;
+    events.extend(client.turn("2", "ho").await);
+    events.extend(client.close().await);
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    let expected: Vec<u64> = (0..).take(events.len()).collect();
+    assert_eq!(numbers, expected);
+    assert!(events.iter().all(|event| event.thread == client.thread.id()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_working_directory_that_does_not_exist_is_refused() {
+    let world = World::new();
+    std::fs::remove_dir(world.path("project")).unwrap();
+    let error = world.start_error().await;
+    assert!(matches!(error, StartError::NoSuchFolder { .. }), "{error:?}");
+    expect!["the working directory TEMP/project does not exist"].assert_eq(&world.without_path(&error.to_string()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_of_instructions_that_does_not_exist_is_refused() {
+    let world = World::new().set("experimental_instructions_file=/nowhere/base.md");
+    let error = world.start_error().await;
+    expect!["experimental_instructions_file: could not read /nowhere/base.md"].assert_eq(&error.to_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_threads_in_one_home_do_not_share_a_file() {
+    let world = World::new();
+    let (first, second) = (world.setup("[]").0, world.setup("[]").0);
+    let (first, _feed) = codex_engine::Thread::start(first).await.unwrap();
+    let (second, _feed) = codex_engine::Thread::start(second).await.unwrap();
+    assert_ne!(first.id(), second.id());
+    assert_ne!(first.started().rollout, second.started().rollout);
+}

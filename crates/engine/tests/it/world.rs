@@ -1,0 +1,236 @@
+//! A home, a project and a model that notes what it was asked.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use codex_config::{Config, Env, Home, Overrides};
+use codex_engine::log::{Body, Event, Outcome, TurnId};
+use codex_engine::settings::SettingsChange;
+use codex_engine::{Feed, Setup, StartError, Thread, TurnStart};
+use codex_model::{Answer, Model, Prompt, ScriptedModel};
+use codex_wire::input::UserInput;
+use codex_wire::rollout::SessionSource;
+use expect_test::Expect;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::shown;
+
+/// A folder with a `home` and a `project` in it.
+pub(crate) struct World {
+    folder: TempDir,
+    overrides: Vec<String>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        for name in ["home", "project"] {
+            std::fs::create_dir(folder.path().join(name)).expect("a folder can be made");
+        }
+        Self { folder, overrides: vec!["model_provider=scripted".to_owned()] }
+    }
+
+    /// Sets a value of the configuration, as `-c` does.
+    pub(crate) fn set(mut self, value: &str) -> Self {
+        self.overrides.push(value.to_owned());
+        self
+    }
+
+    /// Writes a file, named from the folder of `home` and `project`.
+    pub(crate) fn file(self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
+        std::fs::write(self.path(name), bytes).expect("a file can be written");
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A text with the folder's path as `TEMP`.
+    pub(crate) fn without_path(&self, text: &str) -> String {
+        text.replace(&self.folder.path().display().to_string(), "TEMP")
+    }
+
+    /// What a thread in this world is made of, and what its model will be asked.
+    pub(crate) fn setup(&self, script: &str) -> (Setup, Prompts) {
+        let home = Home::at(self.path("home"));
+        let env = Env::from_iter::<[(&str, &str); 0]>([]);
+        let overrides = Overrides { values: self.overrides.clone(), ..Overrides::default() };
+        let config = Config::load(&home, &env, &overrides).expect("the test's configuration is right");
+        let model = ScriptedModel::from_json(script).expect("the test's script is right");
+        let prompts = Prompts::default();
+        let setup = Setup {
+            config: Arc::new(config),
+            home,
+            cwd: self.path("project"),
+            model: Arc::new(Recorder { model, prompts: prompts.clone() }),
+            originator: "tests".to_owned(),
+            source: SessionSource::Exec,
+            shell: Some("/bin/zsh".to_owned()),
+        };
+        (setup, prompts)
+    }
+
+    /// Starts a thread that cannot start, and tells why.
+    pub(crate) async fn start_error(&self) -> StartError {
+        let (setup, _) = self.setup("[]");
+        Thread::start(setup).await.expect_err("the thread must not start")
+    }
+
+    /// Starts a thread whose model plays a script.
+    pub(crate) async fn start(self, script: &str) -> Client {
+        let (setup, prompts) = self.setup(script);
+        let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
+        Client { world: self, thread, feed, prompts }
+    }
+}
+
+/// Starts a thread in a world without anything special.
+pub(crate) async fn start(script: &str) -> Client {
+    World::new().start(script).await
+}
+
+/// Starts a thread, says something, and reads until the turn has ended.
+pub(crate) async fn one_turn(script: &str) -> Client {
+    let mut client = start(script).await;
+    client.turn("1", "hi").await;
+    client
+}
+
+/// What a model was asked, in order.
+#[derive(Clone, Default)]
+pub(crate) struct Prompts(Arc<Mutex<Vec<Prompt>>>);
+
+impl Prompts {
+    /// The prompts so far.
+    pub(crate) fn all(&self) -> Vec<Prompt> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A scripted model that notes what it is asked.
+struct Recorder {
+    model: ScriptedModel,
+    prompts: Prompts,
+}
+
+impl Model for Recorder {
+    fn ask(&self, prompt: Prompt) -> Answer {
+        self.prompts.0.lock().unwrap_or_else(PoisonError::into_inner).push(prompt.clone());
+        self.model.ask(prompt)
+    }
+}
+
+/// A thread and everything around it.
+pub(crate) struct Client {
+    pub(crate) world: World,
+    pub(crate) thread: Thread,
+    pub(crate) feed: Feed,
+    pub(crate) prompts: Prompts,
+}
+
+impl Client {
+    /// Says a text under the settings in force.
+    pub(crate) async fn say(&self, turn: &str, text: &str) -> TurnStart {
+        self.say_with(turn, vec![said(text)], SettingsChange::default()).await
+    }
+
+    pub(crate) async fn say_with(&self, turn: &str, content: Vec<UserInput>, change: SettingsChange) -> TurnStart {
+        self.thread.say(TurnId::new(turn), content, change).await.expect("the thread is open")
+    }
+
+    /// Says a text and reads until the turn has ended.
+    pub(crate) async fn turn(&mut self, turn: &str, text: &str) -> Vec<Arc<Event>> {
+        assert_eq!(self.say(turn, text).await, TurnStart::Started);
+        self.until_ended().await
+    }
+
+    /// The next event.
+    pub(crate) async fn next(&mut self) -> Arc<Event> {
+        self.feed.next().await.expect("the thread says something more")
+    }
+
+    /// Reads up to and with the first event of a kind.
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&Body) -> bool) -> Vec<Arc<Event>> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.next().await;
+            let found = wanted(&event.body);
+            events.push(event);
+            if found {
+                return events;
+            }
+        }
+    }
+
+    /// Reads up to and with the end of a turn.
+    pub(crate) async fn until_ended(&mut self) -> Vec<Arc<Event>> {
+        self.until(|body| matches!(body, Body::TurnEnded(_))).await
+    }
+
+    /// Closes the thread and reads all that is left.
+    pub(crate) async fn close(&mut self) -> Vec<Arc<Event>> {
+        self.thread.close().await;
+        self.rest().await
+    }
+
+    /// Reads until the thread ends.
+    pub(crate) async fn rest(&mut self) -> Vec<Arc<Event>> {
+        let mut events = Vec::new();
+        while let Some(event) = self.feed.next().await {
+            events.push(event);
+        }
+        events
+    }
+
+    pub(crate) fn rollout(&self) -> &Path {
+        &self.thread.started().rollout
+    }
+
+    /// The lines of the thread's file.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.rollout()).expect("the thread has a file");
+        assert!(text.ends_with('\n'), "the last line is not whole: {text}");
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    }
+
+    /// The types of the lines of the thread's file; those of events with the event's own type.
+    pub(crate) fn line_kinds(&self) -> Vec<String> {
+        let kind = |line: &Value| match line["type"].as_str() {
+            Some("event_msg") => format!("event_msg {}", line["payload"]["type"].as_str().unwrap_or_default()),
+            kind => kind.unwrap_or_default().to_owned(),
+        };
+        self.lines().iter().map(kind).collect()
+    }
+}
+
+/// A text as input.
+pub(crate) fn said(text: &str) -> UserInput {
+    UserInput::Text { text: text.to_owned() }
+}
+
+/// How the turn that these events belong to ended. There must be exactly one end, and it must come last.
+#[track_caller]
+pub(crate) fn outcome(events: &[Arc<Event>]) -> Outcome {
+    let mut ends = events.iter().filter_map(|event| match &event.body {
+        Body::TurnEnded(outcome) => Some(outcome.clone()),
+        _ => None,
+    });
+    let end = ends.next().expect("the turn has ended");
+    assert_eq!(ends.next(), None, "the turn has ended twice");
+    assert!(matches!(events.last().map(|event| &event.body), Some(Body::TurnEnded(_))), "something came after the end");
+    end
+}
+
+/// Compares events with a snapshot, one a line.
+#[track_caller]
+pub(crate) fn check(events: &[Arc<Event>], expected: Expect) {
+    check_lines(&events.iter().map(|event| shown::event(event)).collect::<Vec<_>>(), expected);
+}
+
+/// Compares lines with a snapshot.
+#[track_caller]
+pub(crate) fn check_lines(lines: &[String], expected: Expect) {
+    expected.assert_eq(&lines.iter().flat_map(|line| [line, "\n"]).collect::<String>());
+}

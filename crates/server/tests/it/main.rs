@@ -1,0 +1,11 @@
+//! Transcripts of `codex proto`: lines in, lines out, in process and on a paused clock.
+//!
+//! Every test compares all that came out, so a message too many fails as well as one too few.
+
+#![expect(clippy::expect_used, reason = "a test may fail where it stands")]
+
+mod bad_lines;
+mod client;
+mod ending;
+mod settings;
+mod turns;

@@ -1,0 +1,69 @@
+//! Prompts that the user keeps as Markdown files and calls by name.
+
+use std::io;
+use std::path::Path;
+
+use codex_wire::prompt::CustomPrompt;
+
+/// The prompts in a folder, by name. What is no readable text is passed over; a missing folder has none.
+pub fn custom_prompts(folder: &Path) -> io::Result<Vec<CustomPrompt>> {
+    let entries = match folder.read_dir() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut prompts: Vec<CustomPrompt> = entries.filter_map(|entry| read(&entry.ok()?.path())).collect();
+    prompts.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(prompts)
+}
+
+fn read(path: &Path) -> Option<CustomPrompt> {
+    if path.extension()? != "md" || !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let text = std::fs::read_to_string(path).ok()?;
+    let (matter, content) = front_matter(&text);
+    let field = |name: &str| {
+        let mut values = matter.lines().filter_map(|line| line.split_once(':'));
+        let (_, value) = values.find(|(key, _)| key.trim().replace('-', "_") == name)?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    Some(CustomPrompt {
+        name: path.file_stem()?.to_str()?.to_owned(),
+        path: path.to_owned(),
+        description: field("description"),
+        argument_hint: field("argument_hint"),
+        content: content.to_owned(),
+    })
+}
+
+/// Splits off the lines between two `---` at the beginning.
+fn front_matter(text: &str) -> (&str, &str) {
+    let split = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    split.unwrap_or(("", text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_files_are_prompts_and_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+        write("sew.md", b"Sew a button.\n");
+        write("cook.md", b"---\ndescription: \"Makes a meal\"\nargument-hint: DISH\n---\nCook $1.\n");
+        write("notes.txt", b"no");
+        write("binary.md", &[0xff, 0xfe]);
+        std::fs::create_dir(folder.path().join("folder.md")).unwrap();
+        let prompts = custom_prompts(folder.path()).unwrap();
+        let names: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+        assert_eq!(names, ["cook", "sew"]);
+        assert_eq!(prompts[0].description.as_deref(), Some("Makes a meal"));
+        assert_eq!(prompts[0].argument_hint.as_deref(), Some("DISH"));
+        assert_eq!(prompts[0].content, "Cook $1.\n");
+        assert_eq!(prompts[1].content, "Sew a button.\n");
+        assert_eq!(custom_prompts(&folder.path().join("missing")).unwrap(), []);
+    }
+}
