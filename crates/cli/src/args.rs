@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
@@ -27,6 +28,71 @@ pub(crate) enum Command {
     ///
     /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.
     Demo(DemoArgs),
+    /// Run a command in the sandbox that the model's commands run in
+    ///
+    /// Without --full-auto the policy is the one of config.toml, read-only by default. The exit status is that of the
+    /// command.
+    #[command(args_conflicts_with_subcommands = true)]
+    Sandbox(SandboxArgs),
+    /// Ask what the rules say about a command
+    #[command(subcommand)]
+    Execpolicy(ExecpolicyCommand),
+}
+
+/// Options of `sandbox`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SandboxArgs {
+    /// The sandbox of a system, or `explain`
+    #[command(subcommand)]
+    pub(crate) form: Option<SandboxForm>,
+    #[command(flatten)]
+    pub(crate) confined: ConfinedArgs,
+}
+
+/// The forms of `sandbox`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxForm {
+    /// Run a command in the sandbox of Linux
+    #[command(alias = "landlock")]
+    Linux(ConfinedArgs),
+    /// Run a command in the sandbox of macOS
+    #[command(alias = "seatbelt")]
+    Macos(ConfinedArgs),
+    /// Say what the sandbox enforces here and what it lets a command write, without running anything
+    Explain(ConfinedArgs),
+}
+
+/// A command and how it is confined.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfinedArgs {
+    /// Let the command write to the working directory and the temporary folders
+    #[arg(long)]
+    pub(crate) full_auto: bool,
+    /// The command, after a --
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The forms of `execpolicy`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExecpolicyCommand {
+    /// Say whether the rules allow, ask about or forbid a command, and which rule it was
+    #[command(visible_alias = "why")]
+    Check(CheckArgs),
+}
+
+/// Options of `execpolicy check`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CheckArgs {
+    /// Read this rules file; repeat for more. Without any, those of the home folder
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) rules: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long, alias = "pretty")]
+    pub(crate) json: bool,
+    /// The command
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 /// Options that all commands take.

@@ -21,13 +21,13 @@ const SCRIPT: &str = include_str!("../demo/script.json");
 const TASK: &str = "Make the greeting fit the time of day.";
 
 /// The project the demo works on.
-const FILES: &[(&str, &str)] = &[("greeting.py", include_str!("../demo/greeting.py"))];
+const FILES: &[(&str, &str)] = &[("greeting.sh", include_str!("../demo/greeting.sh"))];
 
 /// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("codex-demo-").tempdir().context("could not make a folder")?;
     let env = Env::process();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let terminal = Terminal::new(std::io::stdout().lock(), wants_colour(&env));
     let shown = runtime.block_on(show(folder.path(), args.fast, &env, terminal));
     if args.keep {
@@ -64,7 +64,8 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
     }
     std::fs::create_dir_all(&home)?;
     let home = Home::at(home);
-    let overrides = Overrides { values: vec!["model_provider=scripted".to_owned()], ..Overrides::default() };
+    let values = ["model_provider=scripted", "approval_policy=never", "sandbox_mode=workspace-write"];
+    let overrides = Overrides { values: values.map(str::to_owned).to_vec(), ..Overrides::default() };
     let model = ScriptedModel::from_json(SCRIPT).context("the demo's own script is broken")?;
     Ok(Setup {
         config: Arc::new(Config::load(&home, env, &overrides)?),
@@ -74,6 +75,7 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         originator: "codex_demo".to_owned(),
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
+        forgets_interrupted: false,
     })
 }
 

@@ -8,6 +8,10 @@ use codex_engine::ConnectError;
 
 /// Says what went wrong on stderr and gives the exit status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        // Whoever read the output has seen enough.
+        return ExitCode::SUCCESS;
+    }
     let mut stderr = std::io::stderr().lock();
     // When stderr is gone there is nobody left to tell.
     let _: std::io::Result<()> = writeln!(stderr, "error: {error:#}");
@@ -15,6 +19,11 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         let _: std::io::Result<()> = writeln!(stderr, "hint: {hint}");
     }
     ExitCode::FAILURE
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 fn hint(error: &anyhow::Error) -> Option<String> {

@@ -4,8 +4,11 @@
 
 mod args;
 mod demo;
+mod execpolicy;
 mod failure;
 mod proto;
+mod sandbox;
+mod signals;
 mod stdout;
 mod terminal;
 
@@ -13,16 +16,15 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, ExecpolicyCommand};
 
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match args.command {
-        Command::Proto => proto::run(&args.shared),
-        Command::Demo(demo) => demo::run(&demo),
+        Command::Proto => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
+        Command::Demo(demo) => demo::run(&demo).map(|()| ExitCode::SUCCESS),
+        Command::Sandbox(sandbox) => sandbox::run(&args.shared, &sandbox),
+        Command::Execpolicy(ExecpolicyCommand::Check(check)) => execpolicy::check(&check),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failure::report(&error),
-    }
+    done.unwrap_or_else(|error| failure::report(&error))
 }

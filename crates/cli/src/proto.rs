@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use codex_config::{Config, Env, Home};
+use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_engine::eq::Vocabulary;
 use codex_engine::{Setup, Thread, connect};
-use codex_server::proto;
+use codex_server::proto::{self, Prompts, Served};
+use codex_store::PromptHistory;
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
-use crate::stdout;
+use crate::{signals, stdout};
 
 /// The name the program gives itself; clients of older releases look for it.
 const ORIGINATOR: &str = "codex_cli_rs";
@@ -24,13 +25,31 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
         let vocabulary = Vocabulary { raw_reasoning: setup.config.reasoning.raw, ..Vocabulary::default() };
+        let prompts = prompts(&setup);
         let (thread, feed) = Thread::start(setup).await?;
+        let served = Served { thread: thread.clone(), feed, vocabulary, prompts };
         let output = tokio::fs::File::from_std(output);
-        proto::serve(thread, feed, vocabulary, tokio::io::stdin(), output).await.context("the connection failed")
+        let mut stop = signals::stop()?;
+        tokio::select! {
+            served = proto::serve(served, tokio::io::stdin(), output) => served.context("the connection failed"),
+            () = stop.wait() => {
+                thread.close().await;
+                Ok(())
+            }
+        }
     });
     // A read of standard input cannot be cancelled, so its thread is left behind.
     runtime.shutdown_background();
     served
+}
+
+fn prompts(setup: &Setup) -> Prompts {
+    let Setup { config, home, .. } = setup;
+    let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
+    Prompts {
+        history: is_kept.then(|| PromptHistory::new(home.history_file(), config.history.max_bytes)),
+        folder: home.prompts(),
+    }
 }
 
 fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
@@ -47,11 +66,12 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         originator,
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
+        forgets_interrupted: true,
     })
 }
 
 /// Where to work, as an absolute path.
-fn working_directory(shared: &Shared) -> anyhow::Result<PathBuf> {
+pub(crate) fn working_directory(shared: &Shared) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("the current directory is gone")?;
     let Some(folder) = &shared.cwd else { return Ok(here) };
     let folder = here.join(folder);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use codex_wire::response::ResponseItem;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 use serde_json::value::RawValue;
 
@@ -14,6 +15,10 @@ use crate::log::Record;
 #[derive(Debug, Default)]
 pub(crate) struct Context {
     items: Vec<Arc<RawValue>>,
+    /// How many items the model had been sent when it was asked last.
+    sent: usize,
+    /// Where, after that, messages of the user stand.
+    said: Vec<usize>,
     usage: Option<TokenUsageInfo>,
     rate_limits: RateLimitSnapshot,
 }
@@ -21,7 +26,25 @@ pub(crate) struct Context {
 impl Context {
     /// Appends an item.
     pub(crate) fn record(&mut self, record: &Record) {
+        if let ResponseItem::Message(message) = &*record.item
+            && message.role == "user"
+        {
+            self.said.push(self.items.len());
+        }
         self.items.push(Arc::clone(&record.json));
+    }
+
+    /// Notes that the model is asked now.
+    pub(crate) fn mark(&mut self) {
+        self.sent = self.items.len();
+        self.said.clear();
+    }
+
+    /// Forgets what came after the model was asked last, all but what the user said.
+    pub(crate) fn forget_unfinished(&mut self) {
+        let said: Vec<_> = self.said.drain(..).filter_map(|place| self.items.get(place).cloned()).collect();
+        self.items.truncate(self.sent);
+        self.items.extend(said);
     }
 
     /// All items, for a request.

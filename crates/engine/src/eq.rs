@@ -53,8 +53,10 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
             }
         }
         Body::PlanUpdated(plan) => out.push(EventMsg::PlanUpdate(plan.clone())),
-        Body::TokensCounted { info, rate_limits } => out
-            .push(EventMsg::TokenCount(TokenCountEvent { info: info.clone(), rate_limits: Some(rate_limits.clone()) })),
+        Body::TokensCounted { info, rate_limits } => out.push(EventMsg::TokenCount(TokenCountEvent {
+            info: info.clone(),
+            rate_limits: Some((**rate_limits).clone()),
+        })),
         Body::AnswerRetried { failure, attempt, limit, delay } => {
             let message = format!("{}; retrying {attempt}/{limit} in {}ms", failure.message, delay.as_millis());
             let codex_error_info = Some(failure.info.clone());

@@ -55,31 +55,32 @@ impl Journal {
 
     /// Writes what was appended, then lets the readers have it.
     pub(crate) fn publish(&mut self) {
-        if let Some(file) = &mut self.file {
-            match file.flush() {
-                Ok(()) => self.unsaved = false,
-                Err(error) => self.lost(&error),
-            }
-        }
-        for event in self.waiting.drain(..) {
-            self.feeds.retain(|feed| feed.push(&event));
-        }
+        let written = self.file.as_mut().map_or(Ok(()), RolloutFile::flush);
+        self.settle(written);
     }
 
     /// Like [`Journal::publish`], but what is published then survives a crash of the machine too.
     pub(crate) async fn publish_durably(&mut self) {
-        if let Some(file) = &mut self.file {
-            let flushed = file.flush();
-            let sync = file.sync();
-            let synced = match flushed {
-                Ok(()) => tokio::task::spawn_blocking(sync).await.unwrap_or(Ok(())),
+        let written = match &mut self.file {
+            Some(file) => match file.flush() {
+                // The task is cut off only when the program ends, and then nobody waits for the word.
+                Ok(()) => tokio::task::spawn_blocking(file.sync()).await.unwrap_or(Ok(())),
                 Err(error) => Err(error),
-            };
-            if let Err(error) = synced {
-                self.lost(&error);
-            }
+            },
+            None => Ok(()),
+        };
+        self.settle(written);
+    }
+
+    /// Notes whether the write went well, then lets the readers have what waits.
+    fn settle(&mut self, written: Result<(), RolloutError>) {
+        match written {
+            Ok(()) => self.unsaved = self.file.is_none(),
+            Err(error) => self.lost(&error),
         }
-        self.publish();
+        for event in self.waiting.drain(..) {
+            self.feeds.retain(|feed| feed.push(&event));
+        }
     }
 
     fn lost(&mut self, error: &RolloutError) {

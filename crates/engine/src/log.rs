@@ -112,7 +112,7 @@ pub enum Body {
         /// What the thread has used; none before the first answer.
         info: Option<TokenUsageInfo>,
         /// What the account still allows.
-        rate_limits: RateLimitSnapshot,
+        rate_limits: Box<RateLimitSnapshot>,
     },
     /// An answer broke off and is asked for again.
     AnswerRetried {

@@ -1,5 +1,8 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 
+mod commands;
+
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,6 +16,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use self::commands::Allowed;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
@@ -23,7 +27,7 @@ use crate::models::ModelInfo;
 use crate::opening::Opening;
 use crate::settings::{Settings, SettingsChange};
 use crate::thread::{Command, Setup, StartError, TurnStart};
-use crate::turn::{Effect, Input, RetryPolicy, Turn, UserMessage};
+use crate::turn::{Effect, Input, Manners, Turn, UserMessage};
 use crate::work::{Arrived, Work};
 
 /// The state of one thread.
@@ -36,6 +40,9 @@ pub(crate) struct Session {
     instructions: Arc<str>,
     tools: Arc<RawValue>,
     context: Context,
+    allowed: Allowed,
+    /// Whether the client has said its last word, so that questions can only be denied.
+    is_finishing: bool,
     journal: Journal,
     running: Option<Running>,
     inbox: mpsc::Receiver<Command>,
@@ -66,11 +73,13 @@ impl Session {
         setup: Setup,
         inbox: mpsc::Receiver<Command>,
     ) -> Result<(Self, Feed), StartError> {
-        let Opening { started, instructions, preface, warnings, mut journal } = Opening::prepare(id, &setup).await?;
+        let Opening { started, instructions, preface, mut warnings, mut journal } =
+            Opening::prepare(id, &setup).await?;
         let feed = journal.subscribe();
         journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
+        let allowed = Allowed::load(&setup.home.rules(), &mut warnings);
         let mut session = Self {
             id,
             tools: crate::tools::offered()?,
@@ -80,6 +89,8 @@ impl Session {
             environment,
             instructions,
             context: Context::default(),
+            allowed,
+            is_finishing: false,
             journal,
             running: None,
             inbox,
@@ -102,19 +113,18 @@ impl Session {
 
     /// Serves the thread until it is closed or nobody holds it any more.
     pub(crate) async fn run(mut self) {
-        let mut closing = None;
-        while self.running.is_some() || closing.is_none() {
+        let mut closing = Vec::new();
+        while self.running.is_some() || closing.is_empty() {
             match self.wake().await {
-                Wake::Arrived(Arrived { events, input }) => {
-                    for body in events {
-                        self.emit(body);
-                    }
-                    self.step(input).await;
+                Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
+                Wake::Arrived(Arrived::Command(input)) => self.step_command(input).await,
+                Wake::Command(Some(Command::Finish { reply })) => {
+                    self.expect_no_answers();
+                    closing.push(reply);
                 }
-                Wake::Command(Some(Command::Finish { reply })) => closing = Some(reply),
                 Wake::Command(Some(Command::Close { reply })) => {
                     self.stop(Abort::Interrupted).await;
-                    closing = Some(reply);
+                    closing.push(reply);
                 }
                 Wake::Command(Some(command)) => self.obey(command).await,
                 Wake::Command(None) => {
@@ -125,7 +135,7 @@ impl Session {
         }
         // The feeds end before the reply, so whoever asked can read everything that was said.
         drop(self);
-        if let Some(reply) = closing {
+        for reply in closing {
             let _: Result<(), ()> = reply.send(());
         }
     }
@@ -153,6 +163,10 @@ impl Session {
                 self.settings = Arc::new(self.settings.changed(&change));
                 let _: Result<(), Arc<Settings>> = reply.send(Arc::clone(&self.settings));
             }
+            Command::Answer { id, decision, reply } => {
+                let was_asked = self.answer(&id, decision).await;
+                let _: Result<(), bool> = reply.send(was_asked);
+            }
             Command::Interrupt { reply } => {
                 let stopped = self.stop(Abort::Interrupted).await;
                 let _: Result<(), bool> = reply.send(stopped);
@@ -174,9 +188,12 @@ impl Session {
         }
         self.settings = Arc::new(self.settings.changed(&change));
         let said = user_message(content, self.settings.cwd.clone()).await;
-        let limit = u32::try_from(self.setup.config.provider.stream_max_retries).unwrap_or(u32::MAX);
-        let retry = RetryPolicy { limit, backoff: Backoff::new() };
-        let (machine, effects) = Turn::start(&turn, said, self.context_window(), retry);
+        let manners = Manners {
+            retry_limit: u32::try_from(self.setup.config.provider.stream_max_retries).unwrap_or(u32::MAX),
+            backoff: Backoff::new(),
+            forgets_interrupted: self.setup.forgets_interrupted,
+        };
+        let (machine, effects) = Turn::start(&turn, said, self.context_window(), manners);
         let output_schema = change.output_schema;
         let settings = Arc::clone(&self.settings);
         self.running = Some(Running { id: turn, settings, machine, work: Work::Nothing, prompt: None, output_schema });
@@ -192,7 +209,8 @@ impl Session {
     /// Stops the running turn, if there is one.
     async fn stop(&mut self, abort: Abort) -> bool {
         let running = self.running.is_some();
-        self.step(Input::Stop(abort)).await;
+        let cut_off = self.cut_off_command();
+        self.step(Input::Stop(abort, cut_off)).await;
         running
     }
 
@@ -203,14 +221,17 @@ impl Session {
         }
     }
 
+    /// Performs effects, and those that follow when a call is over as soon as it begins.
     async fn perform(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
+        let mut effects = VecDeque::from(effects);
+        while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::Emit(body) => self.emit(body),
                 Effect::Count { usage, rate_limits } => self.count(usage, rate_limits),
                 Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(self.turn_settings()))),
                 Effect::AskModel => {
                     let prompt = self.prompt();
+                    self.context.mark();
                     if let Some(running) = &mut self.running {
                         running.prompt = Some(prompt);
                     }
@@ -218,7 +239,13 @@ impl Session {
                 }
                 Effect::AskAgain => self.ask(),
                 Effect::Wait(delay) => self.work(Work::wait(delay)),
-                Effect::Run(call) => self.work(Work::call(call)),
+                Effect::Run(call) => {
+                    if let Some(input) = self.run_call(&call)
+                        && let Some(running) = &mut self.running
+                    {
+                        effects.extend(running.machine.step(input));
+                    }
+                }
                 Effect::Cancel => self.work(Work::Nothing),
                 Effect::End(outcome) => return self.end(outcome).await,
             }
@@ -241,6 +268,9 @@ impl Session {
     }
 
     async fn end(&mut self, outcome: Outcome) {
+        if matches!(outcome, Outcome::Aborted(_)) && self.setup.forgets_interrupted {
+            self.context.forget_unfinished();
+        }
         self.emit(Body::TurnEnded(outcome));
         self.running = None;
         self.journal.publish_durably().await;
@@ -253,7 +283,10 @@ impl Session {
         if let Some(limits) = rate_limits {
             self.context.limit(limits);
         }
-        self.emit(Body::TokensCounted { info: self.context.usage(), rate_limits: self.context.rate_limits() });
+        self.emit(Body::TokensCounted {
+            info: self.context.usage(),
+            rate_limits: Box::new(self.context.rate_limits()),
+        });
     }
 
     /// The settings of the running turn, or of the next one when none is running.

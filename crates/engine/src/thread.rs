@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use codex_config::{Config, Home};
 use codex_model::Model;
+use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -35,6 +36,9 @@ pub struct Setup {
     pub source: SessionSource,
     /// The user's shell, from the environment.
     pub shell: Option<String>,
+    /// Whether an interrupt makes the model forget the answer it was giving and the calls in it. Clients of the
+    /// submission queue were written for that; others expect the model to know what was cut off.
+    pub forgets_interrupted: bool,
 }
 
 /// Why a thread could not start.
@@ -89,6 +93,7 @@ pub struct Thread {
 pub(crate) enum Command {
     Say { turn: TurnId, content: Vec<UserInput>, change: SettingsChange, reply: oneshot::Sender<TurnStart> },
     Configure { change: SettingsChange, reply: oneshot::Sender<Arc<Settings>> },
+    Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },
     Close { reply: oneshot::Sender<()> },
@@ -142,6 +147,14 @@ impl Thread {
     /// When the thread has ended.
     pub async fn configure(&self, change: SettingsChange) -> Result<Arc<Settings>, Closed> {
         self.ask(|reply| Command::Configure { change, reply }).await
+    }
+
+    /// Answers the question about a call, named by the call or by its turn; false when nothing waits for an answer.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn answer(&self, id: String, decision: ReviewDecision) -> Result<bool, Closed> {
+        self.ask(|reply| Command::Answer { id, decision, reply }).await
     }
 
     /// Stops the running turn and returns when it has ended; false when none was running.

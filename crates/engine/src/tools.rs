@@ -24,7 +24,7 @@ impl CallResult {
 
 /// The tools as the model is told of them, encoded once for all requests of a thread.
 pub(crate) fn offered() -> Result<Arc<RawValue>, serde_json::Error> {
-    let tools = json!([{
+    let tools = json!([shell(), {
         "type": "function",
         "name": "update_plan",
         "description": "Shows the person your plan. Send all steps each time, with at most one in progress.",
@@ -54,8 +54,40 @@ pub(crate) fn offered() -> Result<Arc<RawValue>, serde_json::Error> {
     serde_json::value::to_raw_value(&tools).map(Arc::from)
 }
 
-/// Runs a call. It never fails: what goes wrong is told to the model.
-pub(crate) fn run(call: Call) -> CallResult {
+fn shell() -> serde_json::Value {
+    json!({
+        "type": "function",
+        "name": "shell",
+        "description": "Runs a command and returns what it prints. Most commands need a shell: [\"bash\", \"-lc\", \"…\"].",
+        "strict": false,
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "command": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "The program and its arguments"
+                },
+                "workdir": {"type": "string", "description": "Where to run it; the working directory by default"},
+                "timeout_ms": {"type": "number", "description": "How long it may take; 10 seconds by default"},
+                "sandbox_permissions": {
+                    "type": "string",
+                    "enum": ["use_default", "require_escalated"],
+                    "description": "`require_escalated` asks the person to let it run outside the sandbox"
+                },
+                "justification": {
+                    "type": "string",
+                    "description": "With `require_escalated`: one sentence that tells the person why"
+                }
+            },
+            "required": ["command"],
+            "additionalProperties": false
+        }
+    })
+}
+
+/// Runs a call that is no command. It never fails: what goes wrong is told to the model.
+pub(crate) fn run(call: &Call) -> CallResult {
     match (call.tool.as_str(), &call.payload) {
         ("update_plan", CallPayload::Function(arguments)) => update_plan(arguments),
         (tool, CallPayload::Function(_)) => CallResult::text(format!("unsupported call: {tool}")),

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use codex_model::{Answer, Retry, StreamExt};
 use codex_wire::error_info::CodexErrorInfo;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
-use crate::log::{Body, Failure};
-use crate::tools::{self, CallResult};
-use crate::turn::{Call, Input};
+use crate::command::{self, CommandCall, Process};
+use crate::log::Failure;
+use crate::turn::Input;
 
 /// The one thing a running turn waits for. Replacing it cancels it.
 pub(crate) enum Work {
@@ -19,14 +19,26 @@ pub(crate) enum Work {
     Answer(Answer),
     /// The time of the next retry.
     Wait(Pin<Box<Sleep>>),
-    /// The end of a call.
-    Call(Pin<Box<dyn Future<Output = CallResult> + Send>>),
+    /// A command: an answer to a question about it, its output, or its end.
+    Command(Box<RunningCommand>),
 }
 
-/// What came of waiting: events for the log, and what the turn is told.
-pub(crate) struct Arrived {
-    pub(crate) events: Vec<Body>,
-    pub(crate) input: Input,
+/// A command with what it waits for.
+pub(crate) struct RunningCommand {
+    pub(crate) call: CommandCall,
+    pub(crate) since: Instant,
+    /// The process, while it runs.
+    pub(crate) process: Option<Process>,
+    /// When a question counts as denied, and how long that took.
+    pub(crate) deadline: Option<(Pin<Box<Sleep>>, Duration)>,
+}
+
+/// What came of waiting.
+pub(crate) enum Arrived {
+    /// For the turn.
+    Turn(Input),
+    /// For the running command.
+    Command(command::Input),
 }
 
 impl Work {
@@ -35,49 +47,64 @@ impl Work {
         Self::Wait(Box::pin(sleep(delay)))
     }
 
-    /// Runs a call.
-    pub(crate) fn call(call: Call) -> Self {
-        Self::Call(Box::pin(async move { tools::run(call) }))
-    }
-
     /// Waits for whatever comes next. Cancelling it loses nothing.
     pub(crate) async fn next(&mut self) -> Arrived {
-        let input = match self {
+        match self {
             Self::Nothing => std::future::pending().await,
-            Self::Answer(answer) => match answer.next().await {
+            Self::Answer(answer) => Arrived::Turn(match answer.next().await {
                 Some(Ok(event)) => Input::Model(event),
                 Some(Err(error)) => {
                     let failure = Failure { message: full_message(&error), hint: error.hint(), info: error.info() };
                     Input::AnswerFailed(failure, error.retry())
                 }
-                None => Input::AnswerFailed(
-                    Failure {
-                        message: "the model's answer ended early".to_owned(),
-                        hint: None,
-                        info: CodexErrorInfo::ResponseStreamDisconnected { http_status_code: None },
-                    },
-                    Retry::Stream { after: None },
-                ),
-            },
+                None => Input::AnswerFailed(ended_early(), Retry::Stream { after: None }),
+            }),
             Self::Wait(sleep) => {
                 sleep.await;
-                Input::RetryDue
-            }
-            Self::Call(call) => {
-                let CallResult { events, output } = call.await;
                 *self = Self::Nothing;
-                return Arrived { events, input: Input::CallEnded(output) };
+                Arrived::Turn(Input::RetryDue)
             }
-        };
-        if let Input::RetryDue = input {
-            *self = Self::Nothing;
+            Self::Command(command) => Arrived::Command(command.next().await),
         }
-        Arrived { events: Vec::new(), input }
+    }
+}
+
+impl RunningCommand {
+    /// A command about to be judged.
+    pub(crate) fn new(call: CommandCall) -> Self {
+        Self { call, since: Instant::now(), process: None, deadline: None }
+    }
+
+    async fn next(&mut self) -> command::Input {
+        if let Some(process) = &mut self.process {
+            let input = process.next().await;
+            if matches!(input, command::Input::Ended(_)) {
+                self.process = None;
+            }
+            return input;
+        }
+        match &mut self.deadline {
+            Some((sleep, after)) => {
+                sleep.await;
+                let after = *after;
+                self.deadline = None;
+                command::Input::Unanswered(after)
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn ended_early() -> Failure {
+    Failure {
+        message: "the model's answer ended early".to_owned(),
+        hint: None,
+        info: CodexErrorInfo::ResponseStreamDisconnected { http_status_code: None },
     }
 }
 
 /// An error with its causes, since clients get one line.
-fn full_message(error: &dyn std::error::Error) -> String {
+pub(crate) fn full_message(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -8,8 +8,8 @@ fn the_demo_shows_a_turn_in_plain_text_when_piped() {
     let run = place.run(&["demo", "--fast"], "");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
-    let plan = "[>] Read greeting.py and its test";
-    for part in ["> Make the greeting fit the time of day.", plan, "a test for each of the two keeps it so."] {
+    let plan = "[>] Read greeting.sh";
+    for part in ["> Make the greeting fit the time of day.", plan, "12: Good evening", "as it should."] {
         assert!(run.stdout.contains(part), "{part:?} is missing in:\n{}", run.stdout);
     }
 }
@@ -36,5 +36,5 @@ fn the_demo_keeps_its_folder_on_request_and_says_where() {
     let kept = place.entries("tmp");
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert_eq!(run.stderr, format!("kept {}\n", kept[0].display()));
-    assert!(kept[0].join("project/greeting.py").exists());
+    assert!(kept[0].join("project/greeting.sh").exists());
 }

@@ -56,8 +56,8 @@ fn a_whole_session_with_a_script() {
         "1" agent_reasoning_delta
         "1" agent_reasoning_delta
         "1" agent_reasoning
-        "1" token_count
         "1" plan_update
+        "1" token_count
         "1" token_count
         "1" agent_message_delta
         "1" agent_message

@@ -37,8 +37,8 @@ pub(crate) enum Input {
     RetryDue,
     /// The running call has ended.
     CallEnded(FunctionCallOutputPayload),
-    /// The turn must stop.
-    Stop(Abort),
+    /// The turn must stop. The text is what the model is told of the call that was running.
+    Stop(Abort, Option<String>),
 }
 
 /// What is to be done, in order.
@@ -95,13 +95,15 @@ pub(crate) enum CallPayload {
     Custom(String),
 }
 
-/// How often and how fast a broken answer is asked for again.
+/// What a turn does when something gets in its way.
 #[derive(Debug)]
-pub(crate) struct RetryPolicy {
-    /// How many retries one answer gets.
-    pub(crate) limit: u32,
+pub(crate) struct Manners {
+    /// How many times a broken answer is asked for again.
+    pub(crate) retry_limit: u32,
     /// How long to wait before each.
     pub(crate) backoff: Backoff,
+    /// Whether an interrupted answer is to be forgotten, with its calls and what it cost.
+    pub(crate) forgets_interrupted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +118,7 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct Turn {
     phase: Phase,
-    retry: RetryPolicy,
+    manners: Manners,
     /// Retries since the last whole answer, so that an answer that always breaks after a call ends too.
     attempt: u32,
     /// The items of the present answer that are still growing.
@@ -127,6 +129,8 @@ pub(crate) struct Turn {
     joined: VecDeque<UserMessage>,
     /// What the model said last in the present answer.
     last_message: Option<String>,
+    /// The tokens of a whole answer whose calls have not all ended, where they are told only then.
+    uncounted: Option<TokenUsage>,
 }
 
 impl Turn {
@@ -135,16 +139,17 @@ impl Turn {
         id: &TurnId,
         said: UserMessage,
         context_window: Option<i64>,
-        retry: RetryPolicy,
+        manners: Manners,
     ) -> (Self, Vec<Effect>) {
         let mut turn = Self {
             phase: Phase::Answering,
-            retry,
+            manners,
             attempt: 0,
             items: AnswerItems::new(id),
             calls: VecDeque::new(),
             joined: VecDeque::from([said]),
             last_message: None,
+            uncounted: None,
         };
         let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window })];
         turn.ask(&mut effects);
@@ -167,7 +172,7 @@ impl Turn {
                 self.finish_call(output, &mut effects);
                 self.next_call_or_ask(&mut effects);
             }
-            (_, Input::Stop(abort)) => self.stop(abort, &mut effects),
+            (_, Input::Stop(abort, cut_off)) => self.stop(abort, cut_off, &mut effects),
             // Whatever else arrives belongs to something that was cancelled before it could be told.
             (Phase::Waiting | Phase::Calling, Input::Model(_) | Input::AnswerFailed(..))
             | (Phase::Answering | Phase::Calling, Input::RetryDue)
@@ -202,7 +207,11 @@ impl Turn {
             ModelEvent::ItemAdded(item) => return self.items.start(&item, effects),
             ModelEvent::ItemDone(item) => return self.item_done(item, effects),
             ModelEvent::Completed { usage, .. } => {
-                effects.push(Effect::Count { usage, rate_limits: None });
+                if self.manners.forgets_interrupted && !self.calls.is_empty() {
+                    self.uncounted = usage;
+                } else {
+                    effects.push(Effect::Count { usage, rate_limits: None });
+                }
                 self.attempt = 0;
                 self.items.close();
                 return self.next_call_or_ask(effects);
@@ -234,6 +243,11 @@ impl Turn {
     /// Runs the next call; when there is none, asks again if anything was added to the conversation, else ends.
     fn next_call_or_ask(&mut self, effects: &mut Vec<Effect>) {
         let came_from_call = self.phase == Phase::Calling;
+        if self.calls.is_empty()
+            && let Some(usage) = self.uncounted.take()
+        {
+            effects.push(Effect::Count { usage: Some(usage), rate_limits: None });
+        }
         if let Some(call) = self.calls.front() {
             self.phase = Phase::Calling;
             effects.push(Effect::Run(call.clone()));
@@ -257,7 +271,7 @@ impl Turn {
         self.items.close();
         effects.push(Effect::Cancel);
         let after = match retry {
-            Retry::Stream { after } if self.attempt < self.retry.limit => after,
+            Retry::Stream { after } if self.attempt < self.manners.retry_limit => after,
             Retry::Stream { .. } | Retry::Never => {
                 self.drop_calls(effects);
                 self.take_in_what_was_said(effects);
@@ -265,8 +279,13 @@ impl Turn {
             }
         };
         self.attempt += 1;
-        let delay = after.unwrap_or_else(|| self.retry.backoff.delay(self.attempt));
-        let (attempt, limit) = (self.attempt, self.retry.limit);
+        // Calls take time of their own, and the model is asked again when they have ended.
+        let delay = match after {
+            _ if !self.calls.is_empty() => Duration::ZERO,
+            Some(after) => after,
+            None => self.manners.backoff.delay(self.attempt),
+        };
+        let (attempt, limit) = (self.attempt, self.manners.retry_limit);
         effects.push(Effect::Emit(Body::AnswerRetried { failure, attempt, limit, delay }));
         if self.calls.is_empty() {
             self.phase = Phase::Waiting;
@@ -276,8 +295,11 @@ impl Turn {
         }
     }
 
-    fn stop(&mut self, abort: Abort, effects: &mut Vec<Effect>) {
+    fn stop(&mut self, abort: Abort, cut_off: Option<String>, effects: &mut Vec<Effect>) {
         effects.push(Effect::Cancel);
+        if let Some(text) = cut_off.filter(|_| self.phase == Phase::Calling) {
+            self.finish_call(FunctionCallOutputPayload::Text(text), effects);
+        }
         self.drop_calls(effects);
         // The client was told that its input was taken, so the next turn must know of it.
         self.take_in_what_was_said(effects);

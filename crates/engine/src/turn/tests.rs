@@ -14,8 +14,8 @@ fn said(text: &str) -> UserMessage {
 }
 
 fn start(text: &str) -> (Turn, Vec<Effect>) {
-    let retry = RetryPolicy { limit: 2, backoff: Backoff::seeded(1) };
-    Turn::start(&TurnId::new("t"), said(text), None, retry)
+    let manners = Manners { retry_limit: 2, backoff: Backoff::seeded(1), forgets_interrupted: false };
+    Turn::start(&TurnId::new("t"), said(text), None, manners)
 }
 
 fn message(id: &str, text: &str) -> ResponseItem {
@@ -63,7 +63,7 @@ fn input(line: &str) -> Input {
         "refused" => Input::AnswerFailed(failure("refused"), Retry::Never),
         "due" => Input::RetryDue,
         "ended" => Input::CallEnded(FunctionCallOutputPayload::Text(rest.to_owned())),
-        "stop" => Input::Stop(Abort::Interrupted),
+        "stop" => Input::Stop(Abort::Interrupted, (!rest.is_empty()).then(|| rest.to_owned())),
         other => panic!("no such input: {other}"),
     }
 }
@@ -310,7 +310,7 @@ fn calls_before_a_cut_are_run_and_not_asked_for_twice() {
                 record call 1
             cut
                 CANCEL
-                retry 1/2 5ms
+                retry 1/2 0ns
                 RUN 1
             ended one
                 record output 1 Text("one")

@@ -7,7 +7,7 @@ use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::eq::Vocabulary;
 use codex_engine::{Setup, Thread};
 use codex_model::ScriptedModel;
-use codex_server::proto::serve;
+use codex_server::proto::{Prompts, Served, serve};
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
 use serde_json::Value;
@@ -85,17 +85,20 @@ impl Client {
         let overrides = Overrides { values: vec!["model_provider=scripted".to_owned()], ..Overrides::default() };
         let setup = Setup {
             config: Arc::new(Config::load(&home, &env, &overrides).expect("the test's configuration is right")),
-            home,
+            home: home.clone(),
             cwd: project,
             model: Arc::new(ScriptedModel::from_json(script).expect("the test's script is right")),
             originator: "tests".to_owned(),
             source: SessionSource::Cli,
             shell: None,
+            forgets_interrupted: true,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);
         let (server_output, output) = duplex(options.pipe);
-        let served = tokio::spawn(serve(thread.clone(), feed, options.vocabulary, server_input, server_output));
+        let prompts = Prompts { history: None, folder: home.path().join("prompts") };
+        let served = Served { thread: thread.clone(), feed, vocabulary: options.vocabulary, prompts };
+        let served = tokio::spawn(serve(served, server_input, server_output));
         let output = BufReader::new(output).lines();
         Self { folder, thread, input, output, served, transcript: String::new(), in_full: options.in_full }
     }

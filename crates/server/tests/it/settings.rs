@@ -137,11 +137,11 @@ async fn what_this_release_cannot_do_is_said() {
     check_answers(
         &lines.each_ref().map(String::as_str),
         expect![[r#"
-        {"id":"1","msg":{"type":"warning","message":"`undo` is not supported by this release"}}
-        {"id":"2","msg":{"type":"warning","message":"`list_mcp_tools` is not supported by this release"}}
-        {"id":"3","msg":{"type":"warning","message":"`exec_approval` answers nothing: no approval is pending"}}
-        {"id":"last","msg":{"type":"conversation_path","conversation_id":"THREAD","path":"ROLLOUT"}}
-    "#]],
+            {"id":"1","msg":{"type":"warning","message":"`undo` is not supported by this release"}}
+            {"id":"2","msg":{"type":"warning","message":"`list_mcp_tools` is not supported by this release"}}
+            {"id":"3","msg":{"type":"warning","message":"nothing waits for an answer by the name of \"call-1\""}}
+            {"id":"last","msg":{"type":"conversation_path","conversation_id":"THREAD","path":"ROLLOUT"}}
+        "#]],
     )
     .await;
 }

@@ -105,18 +105,18 @@ async fn a_plan_is_told() {
         script,
         Options::default(),
         expect![[r#"
-        {"id":"","msg":{"type":"session_configured",…}}
-        {"id":"1","msg":{"type":"task_started","model_context_window":272000}}
-        {"id":"1","msg":{"type":"user_message","message":"hi","images":[]}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"plan_update","explanation":"why","plan":[{"step":"Look","status":"in_progress"}]}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"agent_message_delta","delta":"done"}}
-        {"id":"1","msg":{"type":"agent_message","message":"done"}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"task_complete","last_agent_message":"done"}}
-    "#]],
+            {"id":"","msg":{"type":"session_configured",…}}
+            {"id":"1","msg":{"type":"task_started","model_context_window":272000}}
+            {"id":"1","msg":{"type":"user_message","message":"hi","images":[]}}
+            {"id":"1","msg":{"type":"token_count",…}}
+            {"id":"1","msg":{"type":"plan_update","explanation":"why","plan":[{"step":"Look","status":"in_progress"}]}}
+            {"id":"1","msg":{"type":"token_count",…}}
+            {"id":"1","msg":{"type":"token_count",…}}
+            {"id":"1","msg":{"type":"agent_message_delta","delta":"done"}}
+            {"id":"1","msg":{"type":"agent_message","message":"done"}}
+            {"id":"1","msg":{"type":"token_count",…}}
+            {"id":"1","msg":{"type":"task_complete","last_agent_message":"done"}}
+        "#]],
     )
     .await;
 }

@@ -1,0 +1,47 @@
+//! `codex execpolicy check`: what the rules say about a command.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use codex_config::{Env, Home};
+use codex_shell::{Rules, Verdict};
+
+use crate::args::CheckArgs;
+
+/// Prints the decision and the rule that made it.
+pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let verdict = rules(args)?.check(&args.command);
+    let mut stdout = std::io::stdout().lock();
+    if args.json {
+        writeln!(stdout, "{:#}", verdict.to_json())?;
+    } else {
+        describe(&args.command, &verdict, &mut stdout)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rules(args: &CheckArgs) -> anyhow::Result<Rules> {
+    if args.rules.is_empty() {
+        return Ok(Rules::load(&Home::find(&Env::process())?.rules())?);
+    }
+    args.rules.iter().try_fold(Rules::empty(), |rules, path| {
+        let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
+        Ok(rules.and(Rules::parse(path, &text)?))
+    })
+}
+
+fn describe(argv: &[String], verdict: &Verdict, output: &mut impl Write) -> std::io::Result<()> {
+    let command = codex_shell::display(argv);
+    let Some(decision) = verdict.decision else {
+        return writeln!(output, "no rule speaks of {command}");
+    };
+    writeln!(output, "{}: {command}", decision.word())?;
+    for matched in &verdict.matched {
+        writeln!(output, "  {}:{}: {}", matched.file.display(), matched.line, matched.rule)?;
+        if let Some(why) = &matched.justification {
+            writeln!(output, "    because {why}")?;
+        }
+    }
+    Ok(())
+}

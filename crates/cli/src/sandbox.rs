@@ -1,0 +1,74 @@
+//! `codex sandbox`: a command in the sandbox of the model's commands, or what that sandbox enforces.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use codex_config::{Config, Env, Home};
+use codex_sandbox::{Confinement, Launch, Profile, Stdio, Surroundings};
+use codex_wire::policy::{SandboxMode, SandboxPolicy};
+
+use crate::args::{ConfinedArgs, SandboxArgs, SandboxForm, Shared};
+use crate::proto::working_directory;
+
+/// Runs the command, or explains.
+pub(crate) fn run(shared: &Shared, args: &SandboxArgs) -> anyhow::Result<ExitCode> {
+    match &args.form {
+        Some(SandboxForm::Explain(confined)) => explain(shared, confined),
+        Some(SandboxForm::Linux(confined)) if cfg!(target_os = "linux") => launch(shared, confined),
+        Some(SandboxForm::Macos(confined)) if cfg!(target_os = "macos") => launch(shared, confined),
+        Some(SandboxForm::Linux(_)) => bail!("this is not Linux"),
+        Some(SandboxForm::Macos(_)) => bail!("this is not macOS"),
+        None => launch(shared, &args.confined),
+    }
+}
+
+/// What a command is confined by here.
+struct Confined {
+    policy: SandboxPolicy,
+    profile: Option<Profile>,
+    cwd: std::path::PathBuf,
+    env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+}
+
+fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
+    let env = Env::process();
+    let home = Home::find(&env)?;
+    let config = Config::load(&home, &env, &shared.overrides())?;
+    let policy =
+        if args.full_auto { config.sandbox.policy_of(SandboxMode::WorkspaceWrite) } else { config.sandbox_policy() };
+    let cwd = working_directory(shared)?;
+    let variables = config.shell_environment.apply(std::env::vars_os());
+    let tmpdir = variables.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| value.into());
+    let surroundings = Surroundings { codex_home: home.path().to_owned(), tmpdir };
+    let profile = Profile::new(&policy, &cwd, &surroundings);
+    Ok(Confined { policy, profile, cwd, env: variables })
+}
+
+fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
+    if args.command.is_empty() {
+        bail!("no command given; write it after a --");
+    }
+    let Confined { profile, cwd, env, .. } = confined(shared, args)?;
+    let launch =
+        Launch { argv: args.command.clone(), cwd, env, confinement: Confinement::from(profile), stdio: Stdio::Inherit };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let exit = runtime.block_on(async {
+        let mut running = codex_sandbox::spawn(launch)?;
+        anyhow::Ok(running.wait().await)
+    })?;
+    Ok(ExitCode::from(u8::try_from(exit.shell_code()).unwrap_or(u8::MAX)))
+}
+
+fn explain(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
+    let Confined { policy, profile, .. } = confined(shared, args)?;
+    let mut stdout = std::io::stdout().lock();
+    if let Some(profile) = profile {
+        write!(stdout, "{}", codex_sandbox::explain(&profile, codex_sandbox::rung()))?;
+    } else {
+        let policy = serde_json::to_value(&policy).context("could not describe the policy")?;
+        let name = policy.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
+        writeln!(stdout, "Nothing is confined: the policy is {name}.")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

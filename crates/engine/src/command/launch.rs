@@ -1,0 +1,111 @@
+//! The one place where an approved command becomes a process.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use codex_sandbox::{
+    Captured, Chunk, Confinement, Finished, Launch, Limits, Profile, SpawnError, Stdio, Stream, Surroundings,
+};
+use codex_wire::event::ExecOutputStream;
+use codex_wire::policy::SandboxPolicy;
+use tokio::sync::mpsc;
+
+use super::{CommandRequest, Input, Permit, Ran};
+
+/// How much of each stream is kept for the client and the model.
+const KEPT_BYTES: usize = 256 * 1024;
+
+/// How much of all output is streamed to the client while the command runs.
+const STREAMED_BYTES: usize = 512 * 1024;
+
+/// How many pieces of output may wait to be taken up.
+const WAITING_CHUNKS: usize = 64;
+
+/// What a command runs under, from the session and never from the model.
+#[derive(Debug, Clone)]
+pub(crate) struct Surrounding {
+    /// The policy of the turn.
+    pub(crate) policy: SandboxPolicy,
+    /// The workspace: where the turn works, whatever folder the model names for one command.
+    pub(crate) workspace: PathBuf,
+    /// The home folder of the program, never writable.
+    pub(crate) codex_home: PathBuf,
+    /// The variables of the command.
+    pub(crate) env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+}
+
+impl Surrounding {
+    /// What the sandbox allows; none where the policy wants no sandbox.
+    pub(crate) fn profile(&self) -> Option<Profile> {
+        let tmpdir = self.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| PathBuf::from(value));
+        let surroundings = Surroundings { codex_home: self.codex_home.clone(), tmpdir };
+        Profile::new(&self.policy, &self.workspace, &surroundings)
+    }
+}
+
+/// A command that runs. Dropping it ends the whole tree of its processes.
+pub(crate) struct Process {
+    run: Pin<Box<dyn Future<Output = Result<Finished, SpawnError>> + Send>>,
+    chunks: mpsc::Receiver<Chunk>,
+    ran: Option<Ran>,
+}
+
+impl Process {
+    /// Starts a command that has a permit. There is no other way from a command to a process.
+    pub(crate) fn start(request: &CommandRequest, permit: Permit, surrounding: Surrounding) -> Self {
+        let confinement = Confinement::from(surrounding.profile().filter(|_| permit.is_sandboxed()));
+        let launch = Launch {
+            argv: request.argv.iter().map(Into::into).collect(),
+            cwd: request.cwd.clone(),
+            env: surrounding.env,
+            confinement,
+            stdio: Stdio::Pipes,
+        };
+        let limits = Limits { timeout: Some(request.timeout), kept_bytes: KEPT_BYTES, streamed_bytes: STREAMED_BYTES };
+        let (sender, chunks) = mpsc::channel(WAITING_CHUNKS);
+        Self { run: Box::pin(codex_sandbox::run(launch, limits, sender)), chunks, ran: None }
+    }
+
+    /// Waits for output, and after the last of it for the end. Cancelling it loses nothing.
+    pub(crate) async fn next(&mut self) -> Input {
+        loop {
+            tokio::select! {
+                biased;
+                Some(chunk) = self.chunks.recv() => return Input::Printed(stream(chunk.stream), chunk.bytes),
+                finished = &mut self.run, if self.ran.is_none() => self.ran = Some(ran(finished)),
+                else => break,
+            }
+        }
+        Input::Ended(self.ran.take().unwrap_or_else(|| Ran::not_started("the command was started twice".to_owned())))
+    }
+}
+
+fn stream(stream: Stream) -> ExecOutputStream {
+    match stream {
+        Stream::Stdout => ExecOutputStream::Stdout,
+        Stream::Stderr => ExecOutputStream::Stderr,
+    }
+}
+
+/// The lines of what is kept, a last one without an end included.
+fn lines(captured: &Captured) -> usize {
+    let kept = || captured.head.iter().chain(&captured.tail);
+    let ends = kept().filter(|byte| **byte == b'\n').count();
+    ends + usize::from(kept().last().is_some_and(|byte| *byte != b'\n'))
+}
+
+fn ran(finished: Result<Finished, SpawnError>) -> Ran {
+    match finished {
+        Ok(finished) => Ran {
+            exit_code: finished.exit.shell_code(),
+            is_timeout: finished.timed_out,
+            duration: finished.duration,
+            stdout: finished.stdout.text(),
+            stderr: finished.stderr.text(),
+            total_bytes: finished.aggregated.total_bytes,
+            lines: lines(&finished.aggregated),
+            aggregated: finished.aggregated.text(),
+        },
+        Err(error) => Ran::not_started(crate::work::full_message(&error)),
+    }
+}

@@ -1,0 +1,145 @@
+//! How a command ended, as clients and the model get it.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::log::CommandEnd;
+
+/// The status of a command that ran out of time, as `timeout(1)` gives it.
+const TIMED_OUT: i32 = 124;
+
+/// What a refused system call looks like from outside.
+const DENIALS: &[&str] = &[
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "network is unreachable",
+    "could not resolve host",
+    "temporary failure in name resolution",
+    "bad system call",
+];
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ran {
+    /// The exit status; 128 and the number of the signal where one ended it.
+    pub(crate) exit_code: i32,
+    /// Whether its time was up.
+    pub(crate) is_timeout: bool,
+    pub(crate) duration: Duration,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// Both, in the order they came.
+    pub(crate) aggregated: String,
+    /// How many bytes there were of both, kept or not.
+    pub(crate) total_bytes: u64,
+    /// How many lines of both are kept.
+    pub(crate) lines: usize,
+}
+
+impl Ran {
+    /// A run that did not come about.
+    pub(crate) fn not_started(why: String) -> Self {
+        Self {
+            exit_code: 127,
+            is_timeout: false,
+            duration: Duration::ZERO,
+            stdout: String::new(),
+            stderr: why.clone(),
+            total_bytes: why.len() as u64,
+            lines: why.lines().count(),
+            aggregated: why,
+        }
+    }
+
+    /// A run that was cut off.
+    pub(crate) fn aborted(duration: Duration) -> Self {
+        let text = aborted_text(duration);
+        Self { exit_code: 130, duration, ..Self::not_started(text) }
+    }
+
+    /// Whether the sandbox is the likely reason of a failure.
+    pub(crate) fn looks_denied(&self) -> bool {
+        let text = self.aggregated.to_lowercase();
+        self.exit_code != 0 && !self.is_timeout && DENIALS.iter().any(|denial| text.contains(denial))
+    }
+
+    /// The end as the log keeps it.
+    pub(crate) fn end(self, limit: usize) -> CommandEnd {
+        let notice = if self.is_timeout {
+            format!("command timed out after {} milliseconds\n", self.duration.as_millis())
+        } else {
+            String::new()
+        };
+        CommandEnd {
+            formatted: notice + &cut(&self.aggregated, limit, self.total_bytes, self.lines),
+            exit_code: if self.is_timeout { TIMED_OUT } else { self.exit_code },
+            duration: self.duration,
+            stdout: self.stdout,
+            stderr: self.stderr,
+            aggregated: self.aggregated,
+        }
+    }
+}
+
+impl CommandEnd {
+    /// The end of a command that was not allowed to run.
+    pub(crate) fn declined(why: &str) -> Self {
+        Self {
+            exit_code: -1,
+            duration: Duration::ZERO,
+            stdout: String::new(),
+            stderr: why.to_owned(),
+            aggregated: why.to_owned(),
+            formatted: why.to_owned(),
+        }
+    }
+}
+
+/// What the model is told of a command that its turn's end cut off.
+pub(crate) fn aborted_text(duration: Duration) -> String {
+    format!("Wall time: {:.1} seconds\naborted by user", duration.as_secs_f64())
+}
+
+/// What the model gets.
+pub(super) fn for_model(end: &CommandEnd) -> String {
+    let seconds = (end.duration.as_secs_f64() * 10.0).round() / 10.0;
+    json!({"output": end.formatted, "metadata": {"exit_code": end.exit_code, "duration_seconds": seconds}}).to_string()
+}
+
+/// A text of at most about so many bytes: its beginning and its end, with what is left out counted between them.
+fn cut(text: &str, limit: usize, total_bytes: u64, lines: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let head = (0..=limit / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let tail = (text.len() - limit / 2..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let kept = head + (text.len() - tail);
+    let missing = total_bytes.saturating_sub(kept as u64);
+    format!("Total output lines: {lines}\n\n{}…{missing} chars truncated…{}", &text[..head], &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_keeps_its_ends_and_counts_what_is_missing() {
+        assert_eq!(cut("short", 10, 5, 1), "short");
+        let text = format!("{}\n{}", "é".repeat(50), "z".repeat(100));
+        let short = cut(&text, 41, 5000, 2);
+        assert_eq!(
+            short,
+            format!("Total output lines: 2\n\n{}…4960 chars truncated…{}", "é".repeat(10), "z".repeat(20))
+        );
+    }
+
+    #[test]
+    fn a_denial_is_told_from_an_ordinary_failure() {
+        let ran = |exit_code, text: &str| Ran { exit_code, ..Ran::not_started(text.to_owned()) };
+        assert!(ran(1, "touch: cannot touch 'x': Read-only file system").looks_denied());
+        assert!(!ran(1, "assertion failed").looks_denied());
+        assert!(!ran(0, "permission denied, but it went on").looks_denied());
+    }
+}

@@ -1,0 +1,229 @@
+//! The commands of a turn: judged by the policy in force, and started only with a permit.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_sandbox::Rung;
+use codex_shell::{Answer, Question, Rules, SandboxState};
+use codex_wire::decision::ReviewDecision;
+use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::response::FunctionCallOutputPayload;
+use tokio::time::sleep;
+
+use super::Session;
+use crate::command::{self, CommandCall, CommandRequest, Process, Surrounding, aborted_text};
+use crate::log::{Abort, Body, TurnId};
+use crate::settings::Settings;
+use crate::tools;
+use crate::turn::{Call, Input};
+use crate::work::{RunningCommand, Work, full_message};
+
+/// How many bytes of a command's output the model gets, when the user has not said how many tokens.
+const OUTPUT_BYTES: usize = 10_000;
+
+/// What the model is told when it asks to leave the sandbox though nobody may be asked.
+const NO_ESCALATION: &str = "approval policy is Never; reject command — you should not ask for escalated permissions if \
+                             the approval policy is Never";
+
+/// The bytes of a token, near enough.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// What may run without asking: by rules of the user, and by what was approved in this thread.
+pub(super) struct Allowed {
+    rules: Rules,
+    approved: HashSet<Approved>,
+}
+
+/// Exactly what was approved. Another folder or another policy is another question.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Approved {
+    argv: Vec<String>,
+    cwd: PathBuf,
+    policy: SandboxPolicy,
+    is_escalated: bool,
+}
+
+impl Allowed {
+    /// Reads the rules. Ones that cannot be read allow nothing, and the user is told.
+    pub(super) fn load(folder: &Path, warnings: &mut Vec<String>) -> Self {
+        let rules = Rules::load(folder).unwrap_or_else(|error| {
+            warnings.push(format!("the rules are not in force: {}", full_message(&error)));
+            Rules::empty()
+        });
+        Self { rules, approved: HashSet::new() }
+    }
+}
+
+impl Session {
+    /// Begins a call. Returns what the turn is told when that is already its end.
+    pub(super) fn run_call(&mut self, call: &Call) -> Option<Input> {
+        let shell = self.setup.shell.as_deref().unwrap_or("/bin/sh");
+        match CommandRequest::read(call, &self.turn_settings().cwd, shell) {
+            Some(Ok(request)) => self.start_command(request),
+            Some(Err(error)) => Some(Input::CallEnded(FunctionCallOutputPayload::Text(error.to_string()))),
+            None => {
+                let result = tools::run(call);
+                for body in result.events {
+                    self.emit(body);
+                }
+                Some(Input::CallEnded(result.output))
+            }
+        }
+    }
+
+    fn start_command(&mut self, mut request: CommandRequest) -> Option<Input> {
+        let settings = Arc::clone(self.turn_settings());
+        let sandbox = match (self.surrounding().profile(), codex_sandbox::rung()) {
+            (None, _) => SandboxState::Unconfined,
+            (Some(_), Rung::Nothing { .. }) => SandboxState::CannotConfine,
+            (Some(_), Rung::Namespaces { .. } | Rung::Landlock { .. }) => SandboxState::Confined,
+        };
+        request.cannot_be_confined = sandbox == SandboxState::CannotConfine;
+        // Nobody may be asked, so a command that wants to be asked about cannot run, whatever the sandbox.
+        let judged = if request.is_escalated && settings.approval_policy == AskForApproval::Never {
+            Answer::Refuse { because: NO_ESCALATION.to_owned() }
+        } else {
+            self.judge(&request, &settings, sandbox)
+        };
+        let (call, effects) = CommandCall::start(request, settings.approval_policy, judged, self.output_limit());
+        self.work(Work::Command(Box::new(RunningCommand::new(call))));
+        self.perform_command(effects)
+    }
+
+    fn judge(&self, request: &CommandRequest, settings: &Settings, sandbox: SandboxState) -> Answer {
+        codex_shell::judge(&Question {
+            argv: &request.argv,
+            approval: settings.approval_policy,
+            sandbox,
+            escalated: request.is_escalated,
+            rules: &self.allowed.rules,
+            approved_before: self.allowed.approved.contains(&self.approved(request)),
+        })
+    }
+
+    /// Feeds the running command.
+    pub(super) async fn step_command(&mut self, input: command::Input) {
+        let Some(command) = self.running_command() else { return };
+        let effects = command.call.step(input);
+        match self.perform_command(effects) {
+            Some(input) => self.step(input).await,
+            None => self.journal.publish(),
+        }
+    }
+
+    /// Hands an answer to the command that waits for it, named by its call or by its turn. False when none does.
+    pub(super) async fn answer(&mut self, id: &str, decision: ReviewDecision) -> bool {
+        let turn = self.running.as_ref().map(|running| running.id.clone());
+        let Some(command) = self.running_command().filter(|command| command.call.is_asking()) else { return false };
+        let is_meant = command.call.request().call.as_str() == id || turn.as_ref().map(TurnId::as_str) == Some(id);
+        if is_meant {
+            self.step_command(command::Input::Answered(decision)).await;
+        }
+        is_meant
+    }
+
+    /// Ends the running command because its turn stops, and returns what the model is told of it.
+    pub(super) fn cut_off_command(&mut self) -> Option<String> {
+        let command = self.running_command()?;
+        let elapsed = command.since.elapsed();
+        let effects = command.call.stop(elapsed);
+        self.work(Work::Nothing);
+        self.perform_command(effects);
+        Some(aborted_text(elapsed))
+    }
+
+    fn running_command(&mut self) -> Option<&mut RunningCommand> {
+        match &mut self.running.as_mut()?.work {
+            Work::Command(command) => Some(command),
+            Work::Nothing | Work::Answer(_) | Work::Wait(_) => None,
+        }
+    }
+
+    /// Performs the effects of a command. Returns what the turn is told when the command is over.
+    fn perform_command(&mut self, effects: Vec<command::Effect>) -> Option<Input> {
+        let mut over = None;
+        for effect in effects {
+            match effect {
+                command::Effect::Emit(body) => self.emit(body),
+                command::Effect::Run(permit) => {
+                    let surrounding = self.surrounding();
+                    if let Some(command) = self.running_command() {
+                        command.deadline = None;
+                        command.process = Some(Process::start(command.call.request(), permit, surrounding));
+                    }
+                }
+                command::Effect::AwaitAnswer => self.await_answer(),
+                command::Effect::Remember => self.remember(),
+                command::Effect::Amend(prefix) => self.amend(&prefix),
+                command::Effect::End(output) => over = Some(Input::CallEnded(output)),
+                command::Effect::AbortTurn => over = Some(Input::Stop(Abort::Interrupted, None)),
+            }
+        }
+        if over.is_some() {
+            self.work(Work::Nothing);
+        }
+        over
+    }
+
+    /// From here on nobody answers any more.
+    pub(super) fn expect_no_answers(&mut self) {
+        self.is_finishing = true;
+        if self.running_command().is_some_and(|command| command.call.is_asking()) {
+            self.await_answer();
+        }
+    }
+
+    fn await_answer(&mut self) {
+        let after = if self.is_finishing { Some(Duration::ZERO) } else { self.setup.config.approval_timeout };
+        if let Some(command) = self.running_command() {
+            command.deadline = after.map(|after| (Box::pin(sleep(after)), after));
+        }
+    }
+
+    fn remember(&mut self) {
+        if let Some(command) = self.running_command() {
+            let request = command.call.request().clone();
+            let approved = self.approved(&request);
+            self.allowed.approved.insert(approved);
+        }
+    }
+
+    /// Adds a rule. When that fails the command still runs once, as approved.
+    fn amend(&mut self, prefix: &[String]) {
+        let folder = self.setup.home.rules();
+        let mut warnings = Vec::new();
+        match codex_shell::append_allow(&folder, prefix) {
+            Ok(()) => self.allowed.rules = Allowed::load(&folder, &mut warnings).rules,
+            Err(error) => warnings.push(format!("the rule was not added: {}", full_message(&error))),
+        }
+        for message in warnings {
+            self.emit(Body::Warning { message });
+        }
+    }
+
+    fn approved(&self, request: &CommandRequest) -> Approved {
+        Approved {
+            argv: request.argv.clone(),
+            cwd: request.cwd.clone(),
+            policy: self.turn_settings().sandbox_policy.clone(),
+            is_escalated: request.is_escalated,
+        }
+    }
+
+    fn surrounding(&self) -> Surrounding {
+        let settings = self.turn_settings();
+        Surrounding {
+            policy: settings.sandbox_policy.clone(),
+            workspace: settings.cwd.clone(),
+            codex_home: self.setup.home.path().to_owned(),
+            env: self.setup.config.shell_environment.apply(std::env::vars_os()),
+        }
+    }
+
+    fn output_limit(&self) -> usize {
+        let tokens = self.setup.config.tool_output_token_limit;
+        tokens.map_or(OUTPUT_BYTES, |tokens| usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX))
+    }
+}

@@ -1,0 +1,281 @@
+//! Commands of the model, with real processes.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use codex_engine::log::{Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, Outcome};
+use codex_wire::decision::ReviewDecision;
+use serde_json::{Value, json};
+
+use crate::world::{Client, World, outcome};
+
+/// A script whose model runs shell commands, one an answer, and then is done.
+fn script(commands: &[&str]) -> String {
+    scripted(&commands.iter().map(|command| json!({"command": ["sh", "-c", command]})).collect::<Vec<_>>())
+}
+
+fn scripted(arguments: &[Value]) -> String {
+    let mut entries: Vec<Value> =
+        arguments.iter().map(|args| json!({"items": [{"call": "shell", "args": args}]})).collect();
+    entries.push(json!({"items": [{"text": "done"}]}));
+    Value::Array(entries).to_string()
+}
+
+fn world(approval: &str, sandbox: &str) -> World {
+    World::new().set(&format!("approval_policy={approval}")).set(&format!("sandbox_mode={sandbox}"))
+}
+
+/// The commands that have ended.
+fn ended(events: &[Arc<Event>]) -> Vec<Arc<CommandItem>> {
+    let command = |event: &Arc<Event>| match &event.body {
+        Body::ItemCompleted(Item::Command(command)) => Some(Arc::clone(command)),
+        _ => None,
+    };
+    events.iter().filter_map(command).collect()
+}
+
+/// The one command that has ended: its status, its exit code, and what it printed.
+fn the_end(events: &[Arc<Event>]) -> (CommandStatus, i32, String) {
+    let commands = ended(events);
+    assert_eq!(commands.len(), 1, "{commands:?}");
+    let end = commands[0].end.clone().expect("a command that is over has an end");
+    (commands[0].status, end.exit_code, end.aggregated)
+}
+
+/// What the model was told of the calls, in order.
+fn outputs(client: &Client) -> Vec<String> {
+    let last = client.prompts.all().pop().expect("the model was asked");
+    let items = last.input.iter().map(|item| serde_json::from_str::<Value>(item.get()).expect("an item is JSON"));
+    let outputs = items.filter(|item| item["type"] == "function_call_output");
+    outputs.map(|item| item["output"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+async fn asked(client: &mut Client) {
+    client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
+}
+
+async fn answer(client: &Client, decision: ReviewDecision) {
+    assert_eq!(client.thread.answer("call-1-1".to_owned(), decision).await, Ok(true));
+}
+
+#[tokio::test]
+async fn a_command_streams_its_output_and_the_model_gets_it() {
+    let mut client = world("never", "danger-full-access").start(&script(&["echo out; echo err >&2; exit 3"])).await;
+    let events = client.turn("1", "hi").await;
+    let (status, code, text) = the_end(&events);
+    assert_eq!((status, code), (CommandStatus::Failed, 3));
+    assert!(text.contains("out\n") && text.contains("err\n"), "{text}");
+    let streamed: usize = events
+        .iter()
+        .map(|event| match &event.body {
+            Body::ItemDelta { delta: Delta::Output { bytes, .. }, .. } => bytes.len(),
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(streamed, 8);
+    let output: Value = serde_json::from_str(&outputs(&client)[0]).expect("the output is JSON");
+    assert_eq!(output["metadata"]["exit_code"], 3);
+}
+
+#[tokio::test]
+async fn the_folder_a_model_names_is_where_a_command_starts() {
+    let world = world("never", "danger-full-access");
+    std::fs::create_dir(world.path("project/sub")).expect("a folder can be made");
+    let mut client = world.start(&scripted(&[json!({"command": ["pwd"], "workdir": "sub"})])).await;
+    let (_, code, text) = the_end(&client.turn("1", "hi").await);
+    assert_eq!(code, 0);
+    assert!(text.ends_with("project/sub\n"), "{text}");
+}
+
+#[tokio::test]
+async fn the_folder_a_model_names_is_not_what_it_may_write() {
+    let world = world("never", "workspace-write").set("sandbox_workspace_write.exclude_slash_tmp=true");
+    let outside = world.path("outside");
+    std::fs::create_dir(&outside).expect("a folder can be made");
+    let mut client = world.start(&scripted(&[json!({"command": ["touch", "x"], "workdir": outside})])).await;
+    let (_, code, _) = the_end(&client.turn("1", "hi").await);
+    assert_ne!(code, 0);
+    assert!(!outside.join("x").exists());
+}
+
+#[tokio::test]
+async fn a_denied_command_leaves_no_trace_and_the_turn_goes_on() {
+    let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x"])).await;
+    client.say("1", "hi").await;
+    asked(&mut client).await;
+    answer(&client, ReviewDecision::Denied).await;
+    let events = client.until_ended().await;
+    assert_eq!(the_end(&events).0, CommandStatus::Declined);
+    assert!(!client.world.path("project/x").exists());
+    assert_eq!(outputs(&client), ["exec command rejected by user"]);
+}
+
+#[tokio::test]
+async fn what_was_approved_for_the_session_is_not_asked_about_again() {
+    let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x", "touch x", "touch y"])).await;
+    client.say("1", "hi").await;
+    asked(&mut client).await;
+    answer(&client, ReviewDecision::ApprovedForSession).await;
+    // The second is the same command; the third is another and is asked about.
+    let events = client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
+    assert_eq!(ended(&events).len(), 2);
+    assert_eq!(client.thread.answer("call-3-1".to_owned(), ReviewDecision::Approved).await, Ok(true));
+    client.until_ended().await;
+    assert!(client.world.path("project/y").exists());
+}
+
+#[tokio::test]
+async fn an_amendment_becomes_a_rule_that_holds_at_once_and_later() {
+    let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x", "touch x"])).await;
+    client.say("1", "hi").await;
+    asked(&mut client).await;
+    let proposed_execpolicy_amendment = vec!["touch".to_owned(), "x".to_owned()];
+    answer(&client, ReviewDecision::ApprovedExecpolicyAmendment { proposed_execpolicy_amendment }).await;
+    let events = client.until_ended().await;
+    assert_eq!(ended(&events).len(), 2);
+    let rules = std::fs::read_to_string(client.world.path("home/rules/default.rules")).expect("there is a rule");
+    assert_eq!(rules, "prefix_rule(pattern=[\"touch\", \"x\"], decision=\"allow\")\n");
+}
+
+#[tokio::test]
+async fn an_abort_ends_the_turn() {
+    let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x"])).await;
+    client.say("1", "hi").await;
+    asked(&mut client).await;
+    answer(&client, ReviewDecision::Abort).await;
+    let events = client.until_ended().await;
+    assert_eq!(outcome(&events), Outcome::Aborted(Abort::Interrupted));
+    assert!(!client.world.path("project/x").exists());
+}
+
+#[tokio::test]
+async fn an_answer_to_nothing_is_told_apart_from_one_that_was_wanted() {
+    let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x"])).await;
+    let decision = || ReviewDecision::Approved;
+    assert_eq!(client.thread.answer("1".to_owned(), decision()).await, Ok(false));
+    client.say("1", "hi").await;
+    asked(&mut client).await;
+    assert_eq!(client.thread.answer("another".to_owned(), decision()).await, Ok(false));
+    assert_eq!(client.thread.answer("1".to_owned(), decision()).await, Ok(true), "the turn's name will do");
+    assert_eq!(client.thread.answer("1".to_owned(), decision()).await, Ok(false), "it was answered");
+    client.until_ended().await;
+}
+
+#[tokio::test]
+async fn nobody_is_waited_for_when_the_client_has_said_its_last_word() {
+    let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x", "touch y"])).await;
+    client.say("1", "hi").await;
+    asked(&mut client).await;
+    client.thread.finish().await;
+    let events = client.rest().await;
+    assert_eq!(ended(&events).len(), 2);
+    assert!(!client.world.path("project/x").exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_nobody_gives_in_time_is_a_denial() {
+    let world = world("untrusted", "danger-full-access").set("approval_timeout_sec=120");
+    let mut client = world.start(&script(&["touch x"])).await;
+    let events = client.turn("1", "hi").await;
+    assert_eq!(the_end(&events).0, CommandStatus::Declined);
+    let warned = |event: &Arc<Event>| matches!(&event.body, Body::Warning { message } if message.contains("120 s"));
+    assert!(events.iter().any(warned));
+}
+
+#[tokio::test]
+async fn a_timeout_ends_the_command_and_says_so() {
+    let slow = json!({"command": ["sh", "-c", "echo begun; exec sleep 600"], "timeout_ms": 100});
+    let mut client = world("never", "danger-full-access").start(&scripted(&[slow])).await;
+    let (_, code, text) = the_end(&client.turn("1", "hi").await);
+    assert_eq!((code, text.as_str()), (124, "begun\n"));
+    assert!(outputs(&client)[0].contains("command timed out after"), "{:?}", outputs(&client));
+}
+
+/// Waits until a process is gone. It is killed already, so this takes as long as the kernel does.
+fn wait_until_gone(pid: &str) {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while Path::new("/proc").join(pid).exists() {
+        assert!(Instant::now() < deadline, "process {pid} is still there");
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_whole_tree_and_the_model_knows() {
+    let daemon = "setsid sh -c 'echo $$; trap \"\" TERM HUP; exec sleep 600' & wait";
+    let mut client = world("never", "danger-full-access").start(&script(&[daemon])).await;
+    client.say("1", "hi").await;
+    let events = client.until(|body| matches!(body, Body::ItemDelta { delta: Delta::Output { .. }, .. })).await;
+    let Some(Body::ItemDelta { delta: Delta::Output { bytes, .. }, .. }) = events.last().map(|event| &event.body)
+    else {
+        panic!("the command prints its number")
+    };
+    let pid = String::from_utf8_lossy(bytes).trim().to_owned();
+    assert!(Path::new("/proc").join(&pid).exists());
+    assert_eq!(client.thread.interrupt().await, Ok(true));
+    wait_until_gone(&pid);
+    let events = client.until_ended().await;
+    assert_eq!(outcome(&events), Outcome::Aborted(Abort::Interrupted));
+    assert_eq!(the_end(&events).0, CommandStatus::Failed);
+    client.turn("2", "again").await;
+    assert!(outputs(&client)[0].ends_with("aborted by user"), "{:?}", outputs(&client));
+}
+
+#[tokio::test]
+async fn the_sandbox_lets_a_command_write_here_and_nowhere_else() {
+    let world = world("never", "workspace-write").set("sandbox_workspace_write.exclude_slash_tmp=true");
+    let outside = world.path("outside");
+    let commands = ["touch here", &format!("touch {}", outside.display())];
+    let mut client = world.start(&script(&commands)).await;
+    let events = client.turn("1", "hi").await;
+    let codes: Vec<i32> = ended(&events).iter().filter_map(|command| Some(command.end.as_ref()?.exit_code)).collect();
+    assert_eq!(codes, [0, 1]);
+    assert!(client.world.path("project/here").exists());
+    assert!(!outside.exists());
+}
+
+#[tokio::test]
+async fn on_failure_asks_and_runs_outside_the_sandbox() {
+    let mut client = world("on-failure", "read-only").start(&script(&["touch x"])).await;
+    client.say("1", "hi").await;
+    asked(&mut client).await;
+    assert!(!client.world.path("project/x").exists());
+    answer(&client, ReviewDecision::Approved).await;
+    let events = client.until_ended().await;
+    assert_eq!(the_end(&events).1, 0);
+    assert!(client.world.path("project/x").exists());
+}
+
+#[tokio::test]
+async fn an_escalation_is_refused_where_nobody_may_be_asked() {
+    let escalated = json!({"command": ["touch", "x"], "sandbox_permissions": "require_escalated"});
+    let mut client = world("never", "read-only").start(&scripted(&[escalated])).await;
+    let events = client.turn("1", "hi").await;
+    assert_eq!(the_end(&events).0, CommandStatus::Declined);
+    assert!(outputs(&client)[0].starts_with("approval policy is Never"), "{:?}", outputs(&client));
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_told_to_the_model() {
+    let arguments = [json!({"command": ["no-such-program"]}), json!({"command": []}), json!({"command": "ls"})];
+    let mut client = world("never", "danger-full-access").start(&scripted(&arguments)).await;
+    client.turn("1", "hi").await;
+    let outputs = outputs(&client);
+    assert!(outputs[0].contains("no-such-program"), "{outputs:?}");
+    assert_eq!(outputs[1], "the command is empty");
+    assert!(outputs[2].starts_with("failed to parse function arguments"), "{outputs:?}");
+}
+
+#[tokio::test]
+async fn a_flood_is_cut_for_client_and_model() {
+    let flood = "head -c 5242880 /dev/zero | tr '\\0' x";
+    let mut client = world("never", "danger-full-access").start(&script(&[flood])).await;
+    let events = client.turn("1", "hi").await;
+    let (_, code, text) = the_end(&events);
+    assert_eq!(code, 0);
+    assert!(text.len() < 300 * 1024, "{}", text.len());
+    let output: Value = serde_json::from_str(&outputs(&client)[0]).expect("the output is JSON");
+    let x = "x".repeat(5000);
+    assert_eq!(output["output"], format!("Total output lines: 1\n\n{x}…5232880 chars truncated…{x}"));
+}

@@ -1,0 +1,123 @@
+//! Hosts where commands cannot be confined yet: everything is refused, with a reason.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::error::SpawnError;
+use crate::launch::{Exit, Launch, Rung};
+
+static RUNG: OnceLock<Rung> = OnceLock::new();
+
+fn nothing() -> Rung {
+    Rung::Nothing { why: format!("there is no sandbox for {} yet", std::env::consts::OS) }
+}
+
+/// What this host offers: nothing.
+pub fn rung() -> &'static Rung {
+    RUNG.get_or_init(nothing)
+}
+
+/// Settles the rung before anything is run, for tests. Says whether it was not settled yet.
+pub fn force_rung(rung: Rung) -> bool {
+    RUNG.set(rung).is_ok()
+}
+
+/// Landlock is a part of Linux.
+#[must_use]
+pub fn landlock_rung() -> Rung {
+    nothing()
+}
+
+/// Refuses: neither confined nor supervised commands can be run here.
+pub fn spawn(_: Launch) -> Result<Running, SpawnError> {
+    Err(SpawnError::CannotConfine { why: format!("there is no sandbox for {} yet", std::env::consts::OS) })
+}
+
+/// A running command; there are none.
+#[derive(Debug)]
+pub struct Running(Infallible);
+
+/// The output of a command; there is none.
+#[derive(Debug)]
+pub struct Output(Infallible);
+
+/// A terminal; there is none.
+#[derive(Debug, Clone)]
+pub struct Pty(Infallible);
+
+impl Running {
+    /// The process that stands for the command.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        match self.0 {}
+    }
+
+    /// The output, if it was not taken yet.
+    pub fn take_stdout(&mut self) -> Option<Output> {
+        match self.0 {}
+    }
+
+    /// The errors, if they were not taken yet.
+    pub fn take_stderr(&mut self) -> Option<Output> {
+        match self.0 {}
+    }
+
+    /// The terminal, if there is one.
+    pub fn pty(&mut self) -> Option<&mut Pty> {
+        match self.0 {}
+    }
+
+    /// The terminal, to be used beside [`Self::wait`].
+    pub fn take_pty(&mut self) -> Option<Pty> {
+        match self.0 {}
+    }
+
+    /// Waits for the end.
+    #[expect(clippy::unused_async, reason = "as on Linux")]
+    pub async fn wait(&mut self) -> Exit {
+        match self.0 {}
+    }
+
+    /// Ends the command.
+    pub fn kill(&mut self) {
+        match self.0 {}
+    }
+}
+
+impl Pty {
+    /// Changes the size.
+    pub fn resize(&self, _: u16, _: u16) -> io::Result<()> {
+        match self.0 {}
+    }
+}
+
+impl AsyncRead for Output {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.0 {}
+    }
+}
+
+impl AsyncRead for Pty {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.0 {}
+    }
+}
+
+impl AsyncWrite for Pty {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        match self.0 {}
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.0 {}
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.0 {}
+    }
+}

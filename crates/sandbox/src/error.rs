@@ -1,0 +1,133 @@
+//! Why a command did not start.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// A command that did not start. Nothing of it has run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// There are no words to run.
+    #[error("the command is empty")]
+    Empty,
+    /// A word, a variable or a path cannot be passed to the system.
+    #[error("{what} contains a zero byte")]
+    ZeroByte {
+        /// Which of them.
+        what: &'static str,
+    },
+    /// The program is not there, neither as a path nor on the command's own `PATH`.
+    #[error("no such program: {}", program.display())]
+    NoSuchProgram {
+        /// The first word of the command.
+        program: OsString,
+    },
+    /// The program is there, but cannot be executed.
+    #[error("cannot execute {}", program.display())]
+    Execute {
+        /// The first word of the command.
+        program: OsString,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The working directory cannot be entered.
+    #[error("cannot enter the folder {}", cwd.display())]
+    Cwd {
+        /// The folder.
+        cwd: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nothing on this host can confine commands, so the caller must ask before it runs any without confinement.
+    #[error("commands cannot be confined here: {why}")]
+    CannotConfine {
+        /// What is missing.
+        why: String,
+    },
+    /// One step of the promised confinement failed, so the command was not run.
+    #[error("cannot confine the command: {step}{}", at(path.as_ref()))]
+    Confine {
+        /// The step.
+        step: Step,
+        /// The place that it was about, where there is one.
+        path: Option<PathBuf>,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The process could not be made.
+    #[error("cannot start the command: {step}")]
+    Start {
+        /// The step.
+        step: Step,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn at(path: Option<&PathBuf>) -> String {
+    path.map(|path| format!(" at {}", path.display())).unwrap_or_default()
+}
+
+impl SpawnError {
+    /// A next step for the person or the model, shown on a line of its own.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::CannotConfine { .. } => Some("ask for approval to run the command without a sandbox"),
+            Self::NoSuchProgram { .. } => Some("check the spelling, or the PATH that the command is given"),
+            Self::Empty
+            | Self::ZeroByte { .. }
+            | Self::Execute { .. }
+            | Self::Cwd { .. }
+            | Self::Confine { .. }
+            | Self::Start { .. } => None,
+        }
+    }
+}
+
+macro_rules! steps {
+    ($($variant:ident = $text:literal,)*) => {
+        /// A step between the request and the running command.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Step {
+            $(#[doc = concat!("Failed to ", $text, ".")] $variant,)*
+        }
+
+        impl Step {
+            #[cfg(target_os = "linux")]
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$variant),*];
+        }
+
+        impl fmt::Display for Step {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(match self { $(Self::$variant => concat!("failed to ", $text)),* })
+            }
+        }
+    };
+}
+
+steps! {
+    Descriptors = "make pipes or a terminal",
+    StandIn = "hold a protected name",
+    Rules = "make the Landlock rules",
+    Clone = "make a process",
+    Namespaces = "make namespaces",
+    UserMap = "map the user",
+    Private = "detach the mounts from the outside",
+    OpenFolder = "find a writable folder",
+    ReadOnly = "make everything read-only",
+    Devices = "make a small /dev",
+    Processes = "mount /proc",
+    MountOpen = "open a writable folder",
+    MountClosed = "close a protected place",
+    Privileges = "give up privileges",
+    Landlock = "apply the Landlock rules",
+    Filter = "apply the system call filter",
+    Terminal = "take the terminal",
+    Streams = "set up the standard streams",
+    Enter = "enter the working directory",
+    Execute = "execute the program",
+}

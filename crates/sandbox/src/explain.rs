@@ -1,0 +1,130 @@
+//! Says in words what is enforced for a profile here, and what is not.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::launch::Rung;
+use crate::layout::Layout;
+use crate::profile::Profile;
+use crate::search;
+
+/// What a profile means on a rung. Its text is for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// The rung, in one line.
+    pub rung: String,
+    /// What is enforced.
+    pub enforced: Vec<String>,
+    /// Where commands may write.
+    pub writable: Vec<PathBuf>,
+    /// What stays closed inside of that, whether it exists or not.
+    pub protected: Vec<PathBuf>,
+    /// What the policy leads one to expect, but does not hold here.
+    pub not_enforced: Vec<String>,
+}
+
+/// Explains what `profile` means on `rung`, as of now.
+#[must_use]
+pub fn explain(profile: &Profile, rung: &Rung) -> Explanation {
+    let layout = profile.layout();
+    let mut explanation = Explanation {
+        rung: String::new(),
+        enforced: Vec::new(),
+        writable: layout.open().map(Path::to_owned).collect(),
+        protected: layout.closed().map(Path::to_owned).collect(),
+        not_enforced: layout.notes.clone(),
+    };
+    match rung {
+        Rung::Namespaces { landlock_abi } => on_namespaces(&mut explanation, profile, *landlock_abi),
+        Rung::Landlock { abi } => on_landlock(&mut explanation, profile, &layout, *abi),
+        Rung::Nothing { why } => {
+            explanation.rung = format!("no sandbox: {why}");
+            explanation.writable.clear();
+            explanation.not_enforced =
+                vec!["anything: confined commands are refused, so the caller must ask".to_owned()];
+        }
+    }
+    explanation
+}
+
+fn everywhere(explanation: &mut Explanation, profile: &Profile) {
+    let lines = &mut explanation.enforced;
+    if profile.network() {
+        lines.push("network: IPv4 and IPv6 only; no Unix, netlink (but routes), vsock or packet sockets".to_owned());
+    } else {
+        lines.push("no network: no sockets of any family; only connected pairs of sockets".to_owned());
+    }
+    lines.push("no ptrace, io_uring, bpf, keyrings, perf, userfaultfd, new namespaces or mounts".to_owned());
+    lines.push("no input injected into terminals, no inherited descriptors, no privileges to gain".to_owned());
+    lines.push("no process outlives the command or this program".to_owned());
+    if !profile.workspaces().is_empty() {
+        let depth = search::MAX_DEPTH;
+        let limit = format!("settings and repositories deeper than {depth} folders, or created by the command itself");
+        explanation.not_enforced.push(limit);
+    }
+}
+
+fn on_namespaces(explanation: &mut Explanation, profile: &Profile, abi: u32) {
+    let net = if profile.network() { "" } else { ", net" };
+    let landlock = if abi == 0 { "no Landlock".to_owned() } else { format!("Landlock {abi}") };
+    explanation.rung = format!("namespaces (user, mount, pid, ipc, uts{net}), system call filter, {landlock}");
+    explanation
+        .enforced
+        .push("everything is read-only but the writable folders; their protected names are closed".to_owned());
+    explanation.enforced.push("processes and shared memory outside cannot be seen; small /dev and /proc".to_owned());
+    everywhere(explanation, profile);
+    if abi == 0 {
+        explanation.not_enforced.push("the second line of defence: this kernel has no Landlock".to_owned());
+    }
+}
+
+fn on_landlock(explanation: &mut Explanation, profile: &Profile, layout: &Layout, abi: u32) {
+    explanation.rung = format!("Landlock {abi} and system call filter; this host allows no user namespaces");
+    explanation
+        .enforced
+        .push("writes only to what is listed; nothing new directly in a folder that holds a protected name".to_owned());
+    explanation.enforced.push("so new files go into sub-folders, and git cannot commit here".to_owned());
+    everywhere(explanation, profile);
+    explanation.writable = granted(layout);
+    let not = &mut explanation.not_enforced;
+    not.push("modes, owners, times and attributes of the user's own files can be changed everywhere".to_owned());
+    not.push("processes of the user can be listed".to_owned());
+    if abi < SIGNALS_SINCE {
+        not.push("signals to other processes of the user: this needs Landlock 6".to_owned());
+    }
+}
+
+/// The first version of Landlock that keeps signals inside.
+const SIGNALS_SINCE: u32 = 6;
+
+#[cfg(target_os = "linux")]
+fn granted(layout: &Layout) -> Vec<PathBuf> {
+    crate::linux::landlock::apart(layout).into_iter().map(|(path, _)| path).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn granted(_: &Layout) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "sandbox: {}", self.rung)?;
+        list(out, "enforced", self.enforced.iter())?;
+        list(out, "writable", self.writable.iter().map(|path| path.display()))?;
+        list(out, "protected", self.protected.iter().map(|path| path.display()))?;
+        list(out, "not enforced", self.not_enforced.iter())
+    }
+}
+
+fn list<T: fmt::Display>(out: &mut fmt::Formatter<'_>, title: &str, lines: impl Iterator<Item = T>) -> fmt::Result {
+    let mut lines = lines.peekable();
+    if lines.peek().is_none() {
+        return writeln!(out, "{title}: nothing");
+    }
+    writeln!(out, "{title}:")?;
+    for line in lines {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! The plan of the writable world: which folders are opened, and which places inside them are closed again.
+//!
+//! Three kinds of places, parents before children: *open* folders can be written below, *closed* ones cannot, and
+//! *pinned* ones are the folders between the two, which must stay where they are, because renaming a parent would carry
+//! the closed child away and free its name.
+//!
+//! Invariant: a closed place below an open one has every folder in between pinned. Symbolic links are never followed
+//! without closing the link too.
+
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use crate::git;
+use crate::names::{DOT_GIT, PROJECT, StandIn};
+use crate::profile::Profile;
+use crate::search;
+
+/// How many links are followed from one protected name to the place that it stands for.
+const MAX_LINKS: usize = 8;
+
+/// The mode of a stand-in folder: unusual enough to recognise one that an interrupted run left behind.
+pub(crate) const STAND_IN_FOLDER: u32 = 0o1555;
+/// The mode of a stand-in file.
+pub(crate) const STAND_IN_FILE: u32 = 0o1444;
+
+/// What is done with a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Writable below.
+    Open,
+    /// As writable as its surroundings, but neither renamed nor removed.
+    Pinned,
+    /// Not writable at all.
+    Closed,
+}
+
+/// One place of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: Kind,
+    /// Set when nothing is there yet, or another command's stand-in.
+    pub(crate) stand_in: Option<StandIn>,
+}
+
+/// All places, parents before children.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Layout {
+    pub(crate) places: Vec<Place>,
+    /// What could not be done, for the explanation.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Layout {
+    /// Looks at the disk and plans for `profile`.
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let mut builder = Builder { places: BTreeMap::new(), notes: Vec::new() };
+        for root in profile.writable_roots() {
+            builder.open(root);
+        }
+        for root in profile.workspaces() {
+            for name in PROJECT {
+                builder.close(&root.join(name.path), Some(name.stand_in));
+            }
+            git::protect_checkout(&mut builder, root, git::Outside::Opened);
+            search::protect_nested(&mut builder, root);
+        }
+        for root in profile.writable_roots() {
+            if !profile.workspaces().contains(root) {
+                for name in PROJECT.iter().chain([&DOT_GIT]) {
+                    builder.close(&root.join(name.path), None);
+                }
+            }
+        }
+        if !profile.codex_home().as_os_str().is_empty() {
+            builder.close(profile.codex_home(), Some(StandIn::Folder));
+        }
+        builder.finish()
+    }
+
+    /// The closed places.
+    pub(crate) fn closed(&self) -> impl Iterator<Item = &Path> {
+        self.of_kind(Kind::Closed)
+    }
+
+    /// The open places.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Path> {
+        self.of_kind(Kind::Open)
+    }
+
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Path> {
+        self.places.iter().filter(move |place| place.kind == kind).map(|place| place.path.as_path())
+    }
+}
+
+/// Collects places in any order.
+pub(crate) struct Builder {
+    places: BTreeMap<PathBuf, (Kind, Option<StandIn>)>,
+    notes: Vec<String>,
+}
+
+impl Builder {
+    /// Opens a folder. A place that was closed before stays closed.
+    pub(crate) fn open(&mut self, path: &Path) {
+        let slot = self.places.entry(path.to_owned()).or_insert((Kind::Open, None));
+        if slot.0 == Kind::Pinned {
+            slot.0 = Kind::Open;
+        }
+    }
+
+    /// Keeps an existing folder, and those between it and its root, where they are.
+    pub(crate) fn pin(&mut self, path: &Path) {
+        for folder in path.ancestors() {
+            match self.places.entry(folder.to_owned()) {
+                Entry::Occupied(entry) if entry.get().0 == Kind::Open => break,
+                Entry::Occupied(_) => {}
+                Entry::Vacant(entry) => {
+                    entry.insert((Kind::Pinned, None));
+                }
+            }
+        }
+    }
+
+    /// Closes a path inside an open folder; outside of all of them it is closed anyway.
+    ///
+    /// What is missing is closed only when a stand-in is given.
+    pub(crate) fn close(&mut self, path: &Path, stand_in: Option<StandIn>) {
+        self.close_following(path, stand_in, MAX_LINKS);
+    }
+
+    fn close_following(&mut self, path: &Path, stand_in: Option<StandIn>, links_left: usize) {
+        let Some(root) = self.root_of(path) else { return };
+        let Ok(below) = path.strip_prefix(&root) else { return };
+        let mut here = root;
+        let mut rest = below.components();
+        while let Some(Component::Normal(name)) = rest.next() {
+            here.push(name);
+            let last = rest.as_path().as_os_str().is_empty();
+            let Ok(found) = fs::symlink_metadata(&here) else {
+                let Some(stand_in) = stand_in else { return };
+                let stand_in = if last { stand_in } else { StandIn::Folder };
+                return self.insert_closed(here, Some(stand_in));
+            };
+            if found.is_symlink() {
+                self.insert_closed(here.clone(), None);
+                if let (Ok(real), true) = (here.canonicalize(), links_left > 0) {
+                    let target = if last { real } else { real.join(rest.as_path()) };
+                    self.close_following(&target, stand_in, links_left - 1);
+                }
+                return;
+            }
+            if last {
+                let left_behind = stand_in.filter(|stand_in| looks_like_stand_in(&found, *stand_in));
+                return self.insert_closed(here, left_behind);
+            }
+            if !found.is_dir() {
+                return;
+            }
+        }
+    }
+
+    /// Notes something that is not enforced.
+    pub(crate) fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    /// How many places there are so far.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The innermost open folder strictly around `path`.
+    pub(crate) fn root_of(&self, path: &Path) -> Option<PathBuf> {
+        let is_open = |folder: &&Path| matches!(self.places.get(*folder), Some((Kind::Open, _)));
+        path.ancestors().skip(1).find(is_open).map(Path::to_owned)
+    }
+
+    fn insert_closed(&mut self, path: PathBuf, stand_in: Option<StandIn>) {
+        if let Some(parent) = path.parent() {
+            self.pin(parent);
+        }
+        match self.places.entry(path) {
+            // A root that somebody named explicitly stays a root.
+            Entry::Occupied(entry) if entry.get().0 == Kind::Open => {}
+            Entry::Occupied(mut entry) => *entry.get_mut() = (Kind::Closed, stand_in),
+            Entry::Vacant(entry) => {
+                entry.insert((Kind::Closed, stand_in));
+            }
+        }
+    }
+
+    /// Puts the places in order and leaves out what makes no difference.
+    fn finish(self) -> Layout {
+        let mut places: Vec<Place> = Vec::with_capacity(self.places.len());
+        let mut around: Vec<(PathBuf, bool)> = Vec::new();
+        for (path, (kind, stand_in)) in self.places {
+            while around.last().is_some_and(|(outer, _)| !path.starts_with(outer)) {
+                around.pop();
+            }
+            let writable = around.last().is_some_and(|(_, writable)| *writable);
+            let kind = match kind {
+                Kind::Open if writable => Kind::Pinned,
+                Kind::Open => Kind::Open,
+                Kind::Pinned | Kind::Closed if !writable => continue,
+                kind => kind,
+            };
+            around.push((path.clone(), kind != Kind::Closed));
+            places.push(Place { path, kind, stand_in });
+        }
+        Layout { places, notes: self.notes }
+    }
+}
+
+/// Whether something is a stand-in that another command made and has not removed yet.
+#[cfg(unix)]
+fn looks_like_stand_in(found: &fs::Metadata, stand_in: StandIn) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    is_stand_in_mode(found.permissions().mode())
+        && match stand_in {
+            StandIn::Folder => found.is_dir(),
+            StandIn::File(text) => found.is_file() && found.len() <= text.len() as u64,
+        }
+}
+
+/// Whether a mode is that of a stand-in, whatever the umask took away: sticky, and writable for nobody.
+#[cfg(unix)]
+pub(crate) fn is_stand_in_mode(mode: u32) -> bool {
+    mode & 0o1222 == 0o1000
+}
+
+#[cfg(not(unix))]
+fn looks_like_stand_in(_: &fs::Metadata, _: StandIn) -> bool {
+    false
+}

@@ -1,0 +1,42 @@
+//! Confines and runs processes: policy to rules, spawn, terminals, bounded output, and an end to the whole tree.
+//!
+//! A [`Profile`] says what a policy allows in a place. [`spawn`] runs one command under it, [`run`] does so to the end
+//! and keeps a bounded amount of its output. Everything is planned in this process and applied by plain system calls
+//! between clone and exec: there is no helper program. [`rung`] says what this host can enforce, [`explain`] what that
+//! means for a profile.
+//!
+//! Invariant: a command with a policy runs under all of what its rung promises or not at all, and none of its processes
+//! outlives the [`Running`] that stands for it, nor this process. Nothing here knows threads, turns or approvals.
+
+#![allow(unsafe_code, reason = "clone, exec, mounts, Landlock and seccomp have no safe interface; see linux/sys.rs")]
+
+mod captured;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+mod error;
+mod explain;
+mod git;
+mod launch;
+mod layout;
+#[cfg(target_os = "linux")]
+mod linux;
+mod names;
+mod profile;
+mod run;
+mod search;
+mod seatbelt;
+pub mod terminal;
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere as platform;
+#[cfg(target_os = "linux")]
+use linux as platform;
+
+pub use captured::Captured;
+pub use error::{SpawnError, Step};
+pub use explain::{Explanation, explain};
+pub use launch::{Confinement, Exit, Launch, Rung, Stdio};
+pub use platform::{Output, Pty, Running, force_rung, landlock_rung, rung, spawn};
+pub use profile::{Profile, Surroundings};
+pub use run::{Chunk, Finished, Limits, Stream, run};
+pub use seatbelt::seatbelt;

@@ -1,0 +1,129 @@
+//! Landlock rules: on the first rung a second line behind the mounts, on the second rung all there is for files.
+//!
+//! Landlock can only add: what is granted on a folder is granted on all below it. So where a closed name lies in a
+//! folder, the second rung grants the entries of that folder one by one and leaves the closed ones out. New entries
+//! cannot be made directly in such a folder, because the right to make them would reach into the closed ones.
+//!
+//! Invariant: a right that this kernel does not know is never assumed to be refused.
+
+use std::fs;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
+
+use super::sys;
+use crate::layout::Layout;
+
+const EXECUTE: u64 = 1;
+const WRITE_FILE: u64 = 1 << 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const MAKE_CHAR: u64 = 1 << 6;
+const MAKE_BLOCK: u64 = 1 << 11;
+const TRUNCATE: u64 = 1 << 14;
+const IOCTL_DEV: u64 = 1 << 15;
+
+/// Everything may be read and executed.
+const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
+
+/// The devices that every program may use.
+pub(super) const DEVICES: [&std::ffi::CStr; 6] =
+    [c"/dev/null", c"/dev/zero", c"/dev/full", c"/dev/random", c"/dev/urandom", c"/dev/tty"];
+
+/// The first version that covers truncation; below it the second rung would leak.
+pub(super) const OLDEST: u32 = 3;
+/// The first version that keeps signals and abstract sockets inside.
+const SCOPES_SINCE: u32 = 6;
+
+/// The file rights that a version knows.
+fn known(abi: u32) -> u64 {
+    match abi {
+        0 => 0,
+        1 => 0x1fff,
+        2 => 0x3fff,
+        3 | 4 => 0x7fff,
+        _ => 0xffff,
+    }
+}
+
+/// The rights below an open folder: all but making devices and talking to them.
+fn write_access(abi: u32) -> u64 {
+    known(abi) & !(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV)
+}
+
+/// The rights below the sandbox's own `/dev`.
+pub(super) fn own_dev_access(abi: u32) -> u64 {
+    known(abi) & !(MAKE_CHAR | MAKE_BLOCK)
+}
+
+/// An empty ruleset that allows reading everywhere.
+pub(super) fn ruleset(abi: u32, network: bool) -> Result<OwnedFd, Errno> {
+    let tcp = if abi >= 4 && !network { 0b11 } else { 0 };
+    let scopes = if abi >= SCOPES_SINCE { 0b11 } else { 0 };
+    let size = match abi {
+        0..=3 => 8,
+        4 | 5 => 16,
+        _ => 24,
+    };
+    let ruleset = sys::landlock_create(&sys::Ruleset { files: known(abi), network: tcp, scopes }, size)?;
+    sys::landlock_allow(ruleset.as_fd(), open(Path::new("/"))?.as_fd(), READ)?;
+    Ok(ruleset)
+}
+
+/// First rung: the open folders as a whole; the mounts close what is closed.
+pub(super) fn allow_open(ruleset: BorrowedFd<'_>, layout: &Layout, abi: u32) -> Result<(), Errno> {
+    for folder in layout.open() {
+        sys::landlock_allow(ruleset, open(folder)?.as_fd(), write_access(abi))?;
+    }
+    Ok(())
+}
+
+/// Second rung: only what has nothing closed below it, and the usual devices.
+pub(super) fn allow_apart(ruleset: BorrowedFd<'_>, layout: &Layout, abi: u32) -> Result<(), Errno> {
+    for (path, is_folder) in apart(layout) {
+        let access = if is_folder { write_access(abi) } else { (WRITE_FILE | READ_FILE | TRUNCATE) & known(abi) };
+        // What has gone since it was listed needs no rule; what has become a link is not followed.
+        if let Ok(place) = open(&path) {
+            sys::landlock_allow(ruleset, place.as_fd(), access)?;
+        }
+    }
+    for device in DEVICES {
+        if let Ok(device) = rustix::fs::open(device, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            sys::landlock_allow(ruleset, device.as_fd(), (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV) & known(abi))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the second rung grants: folders and files with nothing closed below them.
+pub(crate) fn apart(layout: &Layout) -> Vec<(PathBuf, bool)> {
+    let closed: Vec<&Path> = layout.closed().collect();
+    let mut waiting: Vec<PathBuf> = layout.open().map(Path::to_owned).collect();
+    let mut granted = Vec::new();
+    while let Some(folder) = waiting.pop() {
+        if !closed.iter().any(|closed| closed.starts_with(&folder)) {
+            granted.push((folder, true));
+            continue;
+        }
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+            if closed.contains(&path.as_path()) {
+                continue;
+            }
+            if kind.is_dir() {
+                waiting.push(path);
+            } else if kind.is_file() {
+                granted.push((path, false));
+            }
+        }
+    }
+    granted
+}
+
+fn open(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+}

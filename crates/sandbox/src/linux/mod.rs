@@ -1,0 +1,22 @@
+//! Confinement on Linux.
+//!
+//! The parent plans ([`plan`]), clones a supervisor ([`spawn`], [`child`]), and that makes the sandbox ([`world`],
+//! [`landlock`], [`filter`]) and the command in it.
+
+mod child;
+mod filter;
+pub(crate) mod landlock;
+mod plan;
+mod pty;
+mod reap;
+mod rungs;
+mod running;
+mod spawn;
+mod stand_in;
+mod sys;
+mod world;
+
+pub use pty::Pty;
+pub use rungs::{force_rung, landlock_rung, rung};
+pub use running::{Output, Running};
+pub use spawn::spawn;

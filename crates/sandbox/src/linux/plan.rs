@@ -1,0 +1,167 @@
+//! Everything the child processes need, worked out beforehand by the parent.
+//!
+//! Invariant: after `clone` nothing is looked up, formatted or allocated any more.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use super::filter::{self, Needs};
+use super::landlock;
+use super::stand_in::StandIns;
+use super::sys::Instruction;
+use crate::error::{SpawnError, Step};
+use crate::launch::{Launch, Rung};
+use crate::layout::{Kind, Layout};
+use crate::profile::Profile;
+
+/// Where programs are looked for when the command has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The command in the form that the system takes.
+pub(super) struct Words {
+    /// Where the program may be, best first.
+    pub(super) candidates: Vec<CString>,
+    pub(super) arguments: Vec<CString>,
+    pub(super) environment: Vec<CString>,
+    pub(super) cwd: CString,
+}
+
+impl Words {
+    pub(super) fn of(launch: &Launch) -> Result<Self, SpawnError> {
+        let program = launch.argv.first().filter(|program| !program.is_empty()).ok_or(SpawnError::Empty)?;
+        let mut environment = Vec::with_capacity(launch.env.len());
+        for (name, value) in &launch.env {
+            let mut line = name.as_bytes().to_vec();
+            line.push(b'=');
+            line.extend_from_slice(value.as_bytes());
+            environment.push(c_string(OsStr::from_bytes(&line), "the environment")?);
+        }
+        Ok(Self {
+            candidates: candidates(program, &launch.env)?,
+            arguments: launch.argv.iter().map(|word| c_string(word, "the command")).collect::<Result<_, _>>()?,
+            environment,
+            cwd: c_string(launch.cwd.as_os_str(), "the working directory")?,
+        })
+    }
+}
+
+fn c_string(text: &OsStr, what: &'static str) -> Result<CString, SpawnError> {
+    CString::new(text.as_bytes()).map_err(|_| SpawnError::ZeroByte { what })
+}
+
+fn candidates(program: &OsString, env: &[(OsString, OsString)]) -> Result<Vec<CString>, SpawnError> {
+    if program.as_bytes().contains(&b'/') {
+        return Ok(vec![c_string(program, "the command")?]);
+    }
+    let path = env.iter().rev().find(|(name, _)| name == "PATH").map_or(OsStr::new(DEFAULT_PATH), |(_, path)| path);
+    let in_folder = |folder: &[u8]| {
+        let folder = if folder.is_empty() { b"." } else { folder };
+        c_string(Path::new(OsStr::from_bytes(folder)).join(program).as_os_str(), "the command")
+    };
+    path.as_bytes().split(|byte| *byte == b':').map(in_folder).collect()
+}
+
+/// How the command is confined.
+pub(super) struct Confined {
+    /// The namespaces and mounts, on the first rung.
+    pub(super) world: Option<World>,
+    pub(super) ruleset: Option<OwnedFd>,
+    pub(super) filter: Vec<Instruction>,
+    pub(super) stand_ins: StandIns,
+}
+
+/// The namespaces and what is mounted in them.
+pub(super) struct World {
+    pub(super) namespaces: u64,
+    pub(super) user_map: String,
+    pub(super) group_map: String,
+    pub(super) places: Vec<(CString, Kind)>,
+    /// One slot for each place, for folders that are taken before everything becomes read-only.
+    pub(super) trees: Vec<Option<OwnedFd>>,
+    /// One byte for each place: 0 if it cannot exist, so nothing is mounted there.
+    pub(super) mountable: Vec<u8>,
+    /// The root folder itself is writable.
+    pub(super) everything_open: bool,
+    /// The rights that Landlock grants on the sandbox's own `/dev`.
+    pub(super) dev_access: u64,
+}
+
+impl Confined {
+    /// Plans for `profile` on `rung`, and puts stand-ins in place.
+    pub(super) fn plan(profile: &Profile, rung: &Rung) -> Result<Self, SpawnError> {
+        let layout = profile.layout();
+        match rung {
+            Rung::Namespaces { landlock_abi } => Self::in_namespaces(profile, layout, *landlock_abi),
+            Rung::Landlock { abi } => Self::by_landlock(profile, &layout, *abi),
+            Rung::Nothing { why } => Err(SpawnError::CannotConfine { why: why.clone() }),
+        }
+    }
+
+    fn in_namespaces(profile: &Profile, layout: Layout, abi: u32) -> Result<Self, SpawnError> {
+        let failed = |step| move |errno: Errno| SpawnError::Confine { step, path: None, source: errno.into() };
+        let ruleset = if abi == 0 {
+            None
+        } else {
+            let ruleset = landlock::ruleset(abi, profile.network()).map_err(failed(Step::Rules))?;
+            landlock::allow_open(std::os::fd::AsFd::as_fd(&ruleset), &layout, abi).map_err(failed(Step::Rules))?;
+            Some(super::spawn::above_stdio(ruleset).map_err(failed(Step::Rules))?)
+        };
+        let everything_open = layout.open().any(|path| path == Path::new("/"));
+        let mut stand_ins = StandIns::default();
+        let places = mount_places(layout, &mut stand_ins)?;
+        let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let net = if profile.network() { 0 } else { libc::CLONE_NEWNET };
+        let namespaces =
+            libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        let world = World {
+            namespaces: u64::from((namespaces | net).cast_unsigned()),
+            user_map: format!("{user} {user} 1"),
+            group_map: format!("{group} {group} 1"),
+            trees: places.iter().map(|_| None).collect(),
+            mountable: vec![1; places.len()],
+            places,
+            everything_open,
+            dev_access: landlock::own_dev_access(abi),
+        };
+        let filter = filter::program(Needs { network: profile.network(), shared_with_outside: false });
+        Ok(Self { world: Some(world), ruleset, filter, stand_ins })
+    }
+
+    fn by_landlock(profile: &Profile, layout: &Layout, abi: u32) -> Result<Self, SpawnError> {
+        let rules = || -> Result<OwnedFd, Errno> {
+            let ruleset = landlock::ruleset(abi, profile.network())?;
+            landlock::allow_apart(std::os::fd::AsFd::as_fd(&ruleset), layout, abi)?;
+            super::spawn::above_stdio(ruleset)
+        };
+        let ruleset =
+            rules().map_err(|errno| SpawnError::Confine { step: Step::Rules, path: None, source: errno.into() })?;
+        let filter = filter::program(Needs { network: profile.network(), shared_with_outside: true });
+        Ok(Self { world: None, ruleset: Some(ruleset), filter, stand_ins: StandIns::default() })
+    }
+
+    /// The descriptors that the supervisor keeps for its cleaning up.
+    pub(super) fn kept(&self) -> Vec<RawFd> {
+        self.stand_ins.descriptors().map(|fd| fd.as_raw_fd()).collect()
+    }
+}
+
+/// The places to mount, noting the stand-ins that are needed first.
+fn mount_places(layout: Layout, stand_ins: &mut StandIns) -> Result<Vec<(CString, Kind)>, SpawnError> {
+    let mut places = Vec::with_capacity(layout.places.len());
+    for place in layout.places.into_iter().filter(|place| place.path != Path::new("/")) {
+        if let Some(stand_in) = place.stand_in {
+            let path = &place.path;
+            stand_ins.want(path, stand_in, places.len()).map_err(|errno| SpawnError::Confine {
+                step: Step::StandIn,
+                path: Some(path.clone()),
+                source: errno.into(),
+            })?;
+        }
+        places.push((c_string(place.path.as_os_str(), "a protected path")?, place.kind));
+    }
+    Ok(places)
+}

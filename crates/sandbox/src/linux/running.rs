@@ -1,0 +1,124 @@
+//! A command that runs, as the server sees it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
+use tokio::net::unix::pipe::Receiver;
+
+use super::child::{EXIT_SIZE, exit_from_bytes};
+use super::pty::Pty;
+use super::reap;
+use crate::launch::Exit;
+
+/// What a launch leaves in the server's hands.
+pub(super) struct Parts {
+    pub(super) pid: u32,
+    pub(super) supervisor: OwnedFd,
+    pub(super) life: OwnedFd,
+    pub(super) end: OwnedFd,
+    pub(super) out: Option<OwnedFd>,
+    pub(super) err: Option<OwnedFd>,
+    pub(super) control: Option<OwnedFd>,
+}
+
+/// A running command. Dropping it ends all of its processes.
+#[derive(Debug)]
+pub struct Running {
+    pid: u32,
+    supervisor: Option<OwnedFd>,
+    life: Option<OwnedFd>,
+    end: Receiver,
+    told: Vec<u8>,
+    out: Option<Output>,
+    err: Option<Output>,
+    pty: Option<Pty>,
+}
+
+/// The output or the errors of a command.
+#[derive(Debug)]
+pub struct Output(Receiver);
+
+impl AsyncRead for Output {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer)
+    }
+}
+
+impl Running {
+    pub(super) fn new(parts: Parts) -> io::Result<Self> {
+        let output = |fd: Option<OwnedFd>| fd.map(|fd| Receiver::from_owned_fd(fd).map(Output)).transpose();
+        Ok(Self {
+            pid: parts.pid,
+            supervisor: Some(parts.supervisor),
+            life: Some(parts.life),
+            end: Receiver::from_owned_fd(parts.end)?,
+            told: Vec::with_capacity(EXIT_SIZE),
+            out: output(parts.out)?,
+            err: output(parts.err)?,
+            pty: parts.control.map(Pty::new).transpose()?,
+        })
+    }
+
+    /// The process that stands for the command in this process's view: its supervisor.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The output, if it is a pipe and was not taken yet.
+    pub fn take_stdout(&mut self) -> Option<Output> {
+        self.out.take()
+    }
+
+    /// The errors, if they are a pipe and were not taken yet.
+    pub fn take_stderr(&mut self) -> Option<Output> {
+        self.err.take()
+    }
+
+    /// The terminal, if the command has one and it was not taken.
+    pub fn pty(&mut self) -> Option<&mut Pty> {
+        self.pty.as_mut()
+    }
+
+    /// The terminal, to be used beside [`Self::wait`].
+    pub fn take_pty(&mut self) -> Option<Pty> {
+        self.pty.take()
+    }
+
+    /// Waits until the command has ended and with it all processes that it left behind.
+    ///
+    /// May be dropped and called again. Says the same every time.
+    pub async fn wait(&mut self) -> Exit {
+        // The supervisor writes the status and ends, which closes the pipe.
+        while self.supervisor.is_some() {
+            match self.end.read_buf(&mut self.told).await {
+                Ok(0) | Err(_) => {
+                    if let Some(supervisor) = self.supervisor.take() {
+                        reap::wait_aside(supervisor);
+                    }
+                }
+                Ok(_) => {}
+            }
+        }
+        let told = self.told.first_chunk::<EXIT_SIZE>();
+        // Somebody has killed the supervisor itself; the kernel then kills the command.
+        told.map_or(Exit::Signal(libc::SIGKILL), |bytes| exit_from_bytes(*bytes))
+    }
+
+    /// Ends all processes of the command. [`Self::wait`] says when that is done.
+    pub fn kill(&mut self) {
+        self.life = None;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.life = None;
+        if let Some(supervisor) = self.supervisor.take() {
+            reap::wait_aside(supervisor);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Starts a command: plans everything, makes the supervisor, and waits until the program runs or has failed to.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd, OwnedFd, RawFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::child::{Failure, Plan, supervise};
+use super::plan::{Confined, Words};
+use super::running::{Parts, Running};
+use super::sys::{self, Side, Strings};
+use super::{reap, rungs};
+use crate::error::{SpawnError, Step};
+use crate::launch::{Confinement, Launch, Rung, Stdio};
+use crate::profile::Profile;
+
+/// How often a launch is tried when a place of the plan vanishes between planning and mounting.
+const ATTEMPTS: usize = 3;
+
+/// Starts a command and returns once its program runs. Blocks for about as long as a fork and an exec take.
+///
+/// Needs a tokio runtime, for the pipes. Dropping what it returns ends all processes of the command.
+pub fn spawn(launch: Launch) -> Result<Running, SpawnError> {
+    let Confinement::Policy(profile) = &launch.confinement else { return start(&launch, None) };
+    // A process that runs one command need not find out first what this host can do: a failed step runs nothing.
+    let mut rung = rungs::known().unwrap_or_else(rungs::hoped_for);
+    for _ in 0..ATTEMPTS {
+        match start(&launch, Some((profile, &rung))) {
+            Err(SpawnError::Confine { source, path: Some(_), .. }) if source.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(SpawnError::Confine { .. }) if rungs::known().is_none() => rung = rungs::rung().clone(),
+            result => return result,
+        }
+    }
+    start(&launch, Some((profile, &rung)))
+}
+
+/// Goes through every step on `rung` in a process that executes nothing.
+pub(super) fn rehearse(profile: &Profile, rung: &Rung) -> Result<(), SpawnError> {
+    let launch = Launch {
+        argv: vec!["true".into()],
+        cwd: "/".into(),
+        env: Vec::new(),
+        confinement: Confinement::None,
+        stdio: Stdio::Inherit,
+    };
+    let words = Words::of(&launch)?;
+    let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
+    let confined = Some(Confined::plan(profile, rung)?);
+    launch_supervisor(&launch, &words, confined, channels, true).map(|parts| reap::wait(&parts.supervisor))
+}
+
+fn start(launch: &Launch, confine: Option<(&Profile, &Rung)>) -> Result<Running, SpawnError> {
+    let words = Words::of(launch)?;
+    let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
+    let confined = confine.map(|(profile, rung)| Confined::plan(profile, rung)).transpose()?;
+    let parts = launch_supervisor(launch, &words, confined, channels, false)?;
+    Running::new(parts).map_err(|source| SpawnError::Start { step: Step::Descriptors, source })
+}
+
+fn start_failed(step: Step) -> impl Fn(Errno) -> SpawnError {
+    move |errno| SpawnError::Start { step, source: errno.into() }
+}
+
+/// The pipes between the server and the processes of one command.
+struct Channels {
+    ready: (OwnedFd, OwnedFd),
+    end: (OwnedFd, OwnedFd),
+    life: (OwnedFd, OwnedFd),
+    /// From the supervisor to the first process of the sandbox: which places can be mounted.
+    places: (OwnedFd, OwnedFd),
+    /// From the first process of the sandbox to the supervisor: nobody else is left.
+    alone: (OwnedFd, OwnedFd),
+    streams: Streams,
+}
+
+/// The standard streams: the ends for the command, and those for the server.
+enum Streams {
+    Inherited,
+    Pipes { null: OwnedFd, out: (OwnedFd, OwnedFd), err: (OwnedFd, OwnedFd) },
+    Terminal { control: OwnedFd, user: OwnedFd },
+}
+
+impl Channels {
+    fn new(stdio: Stdio) -> Result<Self, Errno> {
+        let streams = match stdio {
+            Stdio::Inherit => Streams::Inherited,
+            Stdio::Pipes => {
+                let null = rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+                Streams::Pipes { null: above_stdio(null)?, out: pipe()?, err: pipe()? }
+            }
+            Stdio::Pty { rows, cols } => {
+                let control = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+                unlockpt(&control)?;
+                let user = ioctl_tiocgptpeer(&control, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+                tcsetwinsize(&user, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })?;
+                Streams::Terminal { control: above_stdio(control)?, user: above_stdio(user)? }
+            }
+        };
+        Ok(Self { ready: pipe()?, end: pipe()?, life: pipe()?, places: pipe()?, alone: pipe()?, streams })
+    }
+
+    /// What becomes the standard streams of the command.
+    fn for_command(&self) -> Option<[RawFd; 3]> {
+        match &self.streams {
+            Streams::Inherited => None,
+            Streams::Pipes { null, out, err } => Some([null.as_raw_fd(), out.1.as_raw_fd(), err.1.as_raw_fd()]),
+            Streams::Terminal { user, .. } => Some([user.as_raw_fd(); 3]),
+        }
+    }
+}
+
+/// A pipe, reading end first, neither end of which is one of the standard streams.
+fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    Ok((above_stdio(read)?, above_stdio(write)?))
+}
+
+/// Moves a descriptor out of the way of the standard streams, should one of those be closed in this process.
+pub(super) fn above_stdio(fd: OwnedFd) -> Result<OwnedFd, Errno> {
+    if fd.as_raw_fd() > 2 { Ok(fd) } else { fcntl_dupfd_cloexec(&fd, 3) }
+}
+
+/// Makes the supervisor and waits until the program runs or a step has failed.
+fn launch_supervisor(
+    launch: &Launch,
+    words: &Words,
+    confined: Option<Confined>,
+    channels: Channels,
+    is_rehearsal: bool,
+) -> Result<Parts, SpawnError> {
+    let mut plan = plan(words, confined, &channels, is_rehearsal);
+    let former = sys::block_signals();
+    // No signal at its end: whoever waits for children in this process must not find the supervisor.
+    let side = sys::clone_process(0, 0);
+    if matches!(side, Ok(Side::Child)) {
+        supervise(&mut plan);
+    }
+    sys::restore_signals(&former);
+    let (pid, supervisor) = match side {
+        Ok(Side::Parent { pid, pidfd }) => (pid, pidfd),
+        Ok(Side::Child) => unreachable_child(),
+        Err(errno) => return Err(start_failed(Step::Clone)(errno)),
+    };
+    let Channels { ready, end, life, places, alone, streams } = channels;
+    drop((ready.1, end.1, life.0, places, alone));
+    let (out, err, control) = match streams {
+        Streams::Inherited => (None, None, None),
+        Streams::Pipes { out, err, .. } => (Some(out.0), Some(err.0), None),
+        Streams::Terminal { control, .. } => (None, None, Some(control)),
+    };
+    if let Some(failure) = read_failure(&ready.0) {
+        drop(life.1);
+        reap::wait(&supervisor);
+        return Err(explain_failure(launch, &plan, failure));
+    }
+    Ok(Parts { pid: pid.unsigned_abs(), supervisor, life: life.1, end: end.0, out, err, control })
+}
+
+fn unreachable_child() -> ! {
+    sys::exit(1)
+}
+
+fn plan<'a>(words: &'a Words, confined: Option<Confined>, channels: &Channels, is_rehearsal: bool) -> Plan<'a> {
+    let streams = channels.for_command();
+    let (ready, end, life) = (channels.ready.1.as_raw_fd(), channels.end.1.as_raw_fd(), channels.life.0.as_raw_fd());
+    let mut for_command: Vec<RawFd> = streams.unwrap_or([0, 1, 2]).to_vec();
+    for_command.push(ready);
+    for_command.extend(confined.as_ref().and_then(|it| it.ruleset.as_ref()).map(AsRawFd::as_raw_fd));
+    let mut keep = for_command.clone();
+    let numbers = |pipe: &(OwnedFd, OwnedFd)| [pipe.0.as_raw_fd(), pipe.1.as_raw_fd()];
+    let (places, alone) = (numbers(&channels.places), numbers(&channels.alone));
+    keep.extend([end, life].into_iter().chain(places).chain(alone));
+    keep.extend(confined.iter().flat_map(Confined::kept));
+    keep.sort_unstable();
+    keep.dedup();
+    Plan {
+        confined,
+        candidates: &words.candidates,
+        arguments: Strings::new(&words.arguments, 1),
+        environment: Strings::new(&words.environment, 0),
+        cwd: &words.cwd,
+        streams,
+        is_terminal: matches!(channels.streams, Streams::Terminal { .. }),
+        is_rehearsal,
+        ready,
+        end,
+        life,
+        places,
+        alone,
+        keep,
+        for_command,
+    }
+}
+
+/// Waits for the pipe that a successful exec closes. Nothing in it means success.
+fn read_failure(ready: &OwnedFd) -> Option<Failure> {
+    let mut bytes = [0; Failure::SIZE];
+    loop {
+        match rustix::io::read(ready.as_fd(), &mut bytes) {
+            Err(Errno::INTR) => {}
+            Ok(Failure::SIZE) => return Failure::from_bytes(bytes),
+            Ok(_) | Err(_) => return None,
+        }
+    }
+}
+
+fn explain_failure(launch: &Launch, plan: &Plan<'_>, failure: Failure) -> SpawnError {
+    let source = io::Error::from(failure.errno);
+    let program = launch.argv.first().cloned().unwrap_or_default();
+    match failure.step {
+        Step::Execute if failure.errno == Errno::NOENT => SpawnError::NoSuchProgram { program },
+        Step::Execute => SpawnError::Execute { program, source },
+        Step::Enter => SpawnError::Cwd { cwd: launch.cwd.clone(), source },
+        step @ (Step::Clone | Step::Terminal | Step::Streams | Step::Descriptors) => SpawnError::Start { step, source },
+        step => {
+            let places = plan.confined.as_ref().and_then(|it| it.world.as_ref()).map(|world| &world.places);
+            let place = places.and_then(|places| places.get(failure.place as usize));
+            SpawnError::Confine { step, path: place.map(|(path, _)| to_path(path)), source }
+        }
+    }
+}
+
+fn to_path(path: &CStr) -> std::path::PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())).to_owned()
+}

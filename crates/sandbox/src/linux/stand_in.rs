@@ -1,0 +1,165 @@
+//! Stand-ins: empty folders and harmless files that hold a protected name while a command runs.
+//!
+//! Several commands may need the same one, in this process and in others. Each holds a shared lock on it; who ends takes
+//! the exclusive lock if it can, and only then removes it. Removing a name that another sandbox has mounted over would
+//! undo that mount. A stand-in that a crash left behind is recognised by its mode, adopted and removed by the next.
+//!
+//! Invariant: nothing is created or removed through a symbolic link.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, Stat, flock, fstat, mkdirat, openat, openat2, statat,
+    unlinkat,
+};
+use rustix::io::{Errno, write};
+
+use crate::layout::{STAND_IN_FILE, STAND_IN_FOLDER, is_stand_in_mode};
+use crate::names::StandIn;
+
+/// How often a name is tried that others create and remove at the same time.
+const ATTEMPTS: usize = 100;
+
+/// The stand-ins of one command.
+#[derive(Default)]
+pub(super) struct StandIns {
+    parents: Vec<(PathBuf, OwnedFd)>,
+    wanted: Vec<Wanted>,
+}
+
+struct Wanted {
+    parent: usize,
+    name: CString,
+    stand_in: StandIn,
+    /// Which place of the plan it is for.
+    place: usize,
+    lock: Option<OwnedFd>,
+}
+
+/// What became of a name.
+enum Placed {
+    /// Ours, or shared with other commands.
+    Held(OwnedFd),
+    /// Something else is there by now, and can be closed as it is.
+    Taken,
+    /// It cannot be created by us, hence not by the command either.
+    Impossible,
+}
+
+impl StandIns {
+    /// Notes that `path`, the plan's place number `place`, needs a stand-in.
+    pub(super) fn want(&mut self, path: &Path, stand_in: StandIn, place: usize) -> Result<(), Errno> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
+        let name = CString::new(name.as_bytes()).map_err(|_| Errno::INVAL)?;
+        let parent = self.parent(folder)?;
+        self.wanted.push(Wanted { parent, name, stand_in, place, lock: None });
+        Ok(())
+    }
+
+    /// Whether there is anything to place.
+    pub(super) fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// The descriptors that the supervisor needs.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.parents.iter().map(|(_, parent)| parent.as_fd())
+    }
+
+    /// Puts every stand-in in place and keeps it until [`Self::remove`]. Only plain system calls, for the supervisor.
+    ///
+    /// Marks in `mountable` the places that cannot exist. An error comes with the place that it is about.
+    pub(super) fn place(&mut self, mountable: &mut [u8]) -> Result<(), (Errno, usize)> {
+        for wanted in &mut self.wanted {
+            let Some((_, parent)) = self.parents.get(wanted.parent) else { continue };
+            match hold(parent, &wanted.name, wanted.stand_in).map_err(|errno| (errno, wanted.place))? {
+                Placed::Held(lock) => wanted.lock = Some(lock),
+                Placed::Taken => {}
+                Placed::Impossible => {
+                    if let Some(mark) = mountable.get_mut(wanted.place) {
+                        *mark = 0;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what nobody else holds. Only plain system calls, for the supervisor.
+    pub(super) fn remove(&self) {
+        // Later ones may lie inside earlier ones.
+        for wanted in self.wanted.iter().rev() {
+            let (Some((_, parent)), Some(lock)) = (self.parents.get(wanted.parent), &wanted.lock) else { continue };
+            if flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+                continue;
+            }
+            let name = wanted.name.as_c_str();
+            let (Ok(ours), Ok(now)) = (fstat(lock), statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)) else { continue };
+            if same(&now, &ours) {
+                let is_folder = wanted.stand_in == StandIn::Folder;
+                let _ = unlinkat(parent, name, if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() });
+            }
+        }
+    }
+
+    fn parent(&mut self, folder: &Path) -> Result<usize, Errno> {
+        if let Some(index) = self.parents.iter().position(|(path, _)| path == folder) {
+            return Ok(index);
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)?;
+        self.parents.push((folder.to_owned(), super::spawn::above_stdio(fd)?));
+        Ok(self.parents.len() - 1)
+    }
+}
+
+/// Creates the stand-in or joins the one that is there.
+fn hold(parent: &OwnedFd, name: &CStr, stand_in: StandIn) -> Result<Placed, Errno> {
+    for _ in 0..ATTEMPTS {
+        match create(parent, name, stand_in) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(Placed::Impossible),
+            Err(error) => return Err(error),
+        }
+        let lock = match openat(parent, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(lock) => lock,
+            Err(Errno::NOENT) => continue,
+            Err(_) => return Ok(Placed::Taken),
+        };
+        let found = fstat(&lock)?;
+        if !is_stand_in_mode(found.st_mode) {
+            return Ok(Placed::Taken);
+        }
+        match flock(&lock, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                // Its last holder is about to remove it.
+                rustix::thread::sched_yield();
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
+        if statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|now| same(&now, &found)) {
+            return Ok(Placed::Held(lock));
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+fn create(parent: &OwnedFd, name: &CStr, stand_in: StandIn) -> Result<(), Errno> {
+    match stand_in {
+        StandIn::Folder => mkdirat(parent, name, Mode::from_raw_mode(STAND_IN_FOLDER)),
+        StandIn::File(text) => {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = openat(parent, name, flags, Mode::from_raw_mode(STAND_IN_FILE))?;
+            if text.is_empty() { Ok(()) } else { write(&file, text.as_bytes()).map(drop) }
+        }
+    }
+}
+
+fn same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}

@@ -1,0 +1,162 @@
+//! The mounts of the sandbox, made by its first process.
+//!
+//! Everything becomes read-only, the open folders are put back as they were, and inside them the closed places are
+//! mounted over themselves. A mount point can be neither renamed, removed nor replaced. `/dev` is a small one of its own,
+//! because device files stay writable on read-only mounts.
+//!
+//! Invariant: only the folders that the plan opens are ever taken before the step that makes everything read-only, and no
+//! path is followed through a symbolic link.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd as _, OwnedFd, RawFd};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
+use rustix::io::Errno;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
+};
+
+use super::child::Failure;
+use super::landlock::DEVICES;
+use super::plan::World;
+use super::sys::{self, NO_DEV, NO_SUID, READ_ONLY};
+use crate::error::Step;
+use crate::layout::Kind;
+
+const DEV_LINKS: [(&CStr, &CStr); 5] = [
+    (c"/proc/self/fd", c"/dev/fd"),
+    (c"/proc/self/fd/0", c"/dev/stdin"),
+    (c"/proc/self/fd/1", c"/dev/stdout"),
+    (c"/proc/self/fd/2", c"/dev/stderr"),
+    (c"pts/ptmx", c"/dev/ptmx"),
+];
+
+/// Builds all of it. Runs as the first process of the new namespaces.
+///
+/// `stand_ins` is where the supervisor says which places exist, once it has put the stand-ins there.
+pub(super) fn build(world: &mut World, stand_ins: Option<RawFd>, ruleset: Option<RawFd>) -> Result<(), Failure> {
+    map_user(world).map_err(Failure::of(Step::UserMap))?;
+    mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(Failure::of(Step::Private))?;
+    take_open(world)?;
+    let devices = DEVICES.map(|device| take_path(device).ok());
+    let root = open_path(c"/").map_err(Failure::of(Step::ReadOnly))?;
+    let closed = if world.everything_open { NO_SUID } else { NO_SUID | READ_ONLY };
+    sys::set_mount_attributes(root.as_fd(), closed, true).map_err(Failure::of(Step::ReadOnly))?;
+    make_dev(devices).map_err(Failure::of(Step::Devices))?;
+    mount_processes().map_err(Failure::of(Step::Processes))?;
+    if let Some(stand_ins) = stand_ins {
+        let told = rustix::io::read(sys::borrow(stand_ins), &mut *world.mountable);
+        if told != Ok(world.mountable.len()) {
+            return Err(Failure::of(Step::StandIn)(Errno::CANCELED));
+        }
+    }
+    put_places(world)?;
+    if let Some(ruleset) = ruleset {
+        let dev = open_path(c"/dev").map_err(Failure::of(Step::Rules))?;
+        sys::landlock_allow(sys::borrow(ruleset), dev.as_fd(), world.dev_access).map_err(Failure::of(Step::Rules))?;
+    }
+    Ok(())
+}
+
+/// Keeps this user and group, and nobody else.
+fn map_user(world: &World) -> Result<(), Errno> {
+    write_file(c"/proc/self/setgroups", b"deny")?;
+    write_file(c"/proc/self/uid_map", world.user_map.as_bytes())?;
+    write_file(c"/proc/self/gid_map", world.group_map.as_bytes())
+}
+
+fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
+    let file = openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, text).map(drop)
+}
+
+/// Takes copies of the open folders as long as they are writable, with what is mounted below them.
+fn take_open(world: &mut World) -> Result<(), Failure> {
+    for (index, ((path, kind), slot)) in world.places.iter().zip(&mut world.trees).enumerate() {
+        if *kind == Kind::Open {
+            let failed = Failure::at(Step::OpenFolder, index);
+            let tree = open_path(path).and_then(|place| take(&place)).map_err(&failed)?;
+            sys::set_mount_attributes(tree.as_fd(), NO_SUID | NO_DEV, true).map_err(&failed)?;
+            *slot = Some(tree);
+        }
+    }
+    Ok(())
+}
+
+/// Mounts every place, parents first. A pinned or closed place is a copy of what is there now.
+fn put_places(world: &mut World) -> Result<(), Failure> {
+    for (index, ((path, kind), slot)) in world.places.iter().zip(&mut world.trees).enumerate() {
+        if world.mountable.get(index) == Some(&0) {
+            continue;
+        }
+        let step = if *kind == Kind::Closed { Step::MountClosed } else { Step::MountOpen };
+        let failed = Failure::at(step, index);
+        let place = open_path(path).map_err(&failed)?;
+        let tree = match slot.take() {
+            Some(tree) => tree,
+            None => take(&place).map_err(&failed)?,
+        };
+        if *kind == Kind::Closed {
+            sys::set_mount_attributes(tree.as_fd(), READ_ONLY, true).map_err(&failed)?;
+        }
+        put(&tree, &place).map_err(&failed)?;
+    }
+    Ok(())
+}
+
+/// A small `/dev`: the harmless devices, terminals of its own, shared memory of its own.
+fn make_dev(devices: [Option<OwnedFd>; DEVICES.len()]) -> Result<(), Errno> {
+    mount(c"tmpfs", c"/dev", c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=0755"))?;
+    for (path, tree) in DEVICES.iter().zip(devices) {
+        let Some(tree) = tree else { continue };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        drop(openat(CWD, *path, flags, Mode::from_raw_mode(0o644))?);
+        put(&tree, &open_path(path)?)?;
+    }
+    mkdirat(CWD, c"/dev/shm", Mode::from_raw_mode(0o1777))?;
+    rustix::fs::chmod(c"/dev/shm", Mode::from_raw_mode(0o1777))?;
+    mkdirat(CWD, c"/dev/pts", Mode::from_raw_mode(0o755))?;
+    let options = c"newinstance,ptmxmode=0666,mode=0620";
+    // Without terminals of its own the sandbox is none the weaker.
+    let _ = mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID | MountFlags::NOEXEC, Some(options));
+    for (target, path) in DEV_LINKS {
+        symlinkat(target, CWD, path)?;
+    }
+    Ok(())
+}
+
+/// A `/proc` that shows only the processes inside.
+///
+/// In a container that masks parts of `/proc` the kernel refuses a new one. Then the old one stays, read-only; other
+/// processes can be listed but not touched, because they belong to another user namespace.
+fn mount_processes() -> Result<(), Errno> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    match mount(c"proc", c"/proc", c"proc", flags, None::<&CStr>) {
+        Ok(()) | Err(Errno::PERM) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_path(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+}
+
+fn take_path(path: &CStr) -> Result<OwnedFd, Errno> {
+    open_path(path).and_then(|place| take(&place))
+}
+
+/// A detached copy of the mount at `place`.
+fn take(place: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    open_tree(place, c"", flags)
+}
+
+fn put(tree: &OwnedFd, place: &OwnedFd) -> Result<(), Errno> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(tree, c"", place, c"", flags)
+}

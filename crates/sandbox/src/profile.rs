@@ -1,0 +1,118 @@
+//! What a policy means in a place: which folders are writable, and which names in them stay closed.
+//!
+//! Invariant: roots come from the policy and the surroundings alone, with every symbolic link resolved, and are compared
+//! by whole components.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use codex_wire::policy::SandboxPolicy;
+
+use crate::layout::Layout;
+
+/// Where the session lives, besides its working directory.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// `CODEX_HOME`; never writable from inside.
+    pub codex_home: PathBuf,
+    /// `$TMPDIR` of the session, if set.
+    pub tmpdir: Option<PathBuf>,
+}
+
+/// What a policy allows here: built once per policy and working directory, cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Inner {
+    writable: Vec<PathBuf>,
+    workspaces: Vec<PathBuf>,
+    codex_home: PathBuf,
+    network: bool,
+}
+
+impl Profile {
+    /// Works out what `policy` allows in `cwd`. `None` for full access and for external sandboxes.
+    #[must_use]
+    pub fn new(policy: &SandboxPolicy, cwd: &Path, surroundings: &Surroundings) -> Option<Self> {
+        let codex_home = resolved(&surroundings.codex_home);
+        let (workspaces, scratch, network) = match policy {
+            SandboxPolicy::DangerFullAccess | SandboxPolicy::ExternalSandbox { .. } => return None,
+            SandboxPolicy::ReadOnly => (Vec::new(), Vec::new(), false),
+            SandboxPolicy::WorkspaceWrite(limits) => {
+                let workspaces = std::iter::once(cwd.to_owned())
+                    .chain(limits.writable_roots.iter().map(|root| cwd.join(root)))
+                    .collect();
+                let tmp = (!limits.exclude_slash_tmp).then(|| PathBuf::from("/tmp"));
+                let tmpdir = surroundings.tmpdir.clone().filter(|_| !limits.exclude_tmpdir_env_var);
+                (workspaces, tmp.into_iter().chain(tmpdir).collect(), limits.network_access)
+            }
+        };
+        let workspaces = folders(workspaces, &codex_home);
+        let scratch = folders(scratch, &codex_home);
+        let mut writable = workspaces.clone();
+        writable.extend(scratch.into_iter().filter(|folder| !workspaces.contains(folder)));
+        Some(Self { inner: Arc::new(Inner { writable, workspaces, codex_home, network }) })
+    }
+
+    /// The folders that commands may write below, with links resolved: workspaces first, then temporary folders.
+    #[must_use]
+    pub fn writable_roots(&self) -> &[PathBuf] {
+        &self.inner.writable
+    }
+
+    /// The paths inside the writable folders that stay closed, whether they exist or not, as of now.
+    #[must_use]
+    pub fn protected(&self) -> Vec<PathBuf> {
+        self.layout().closed().map(Path::to_owned).collect()
+    }
+
+    /// Whether commands may use the network.
+    #[must_use]
+    pub fn network(&self) -> bool {
+        self.inner.network
+    }
+
+    /// The writable folders that hold projects: the working directory and the roots named by the policy.
+    pub(crate) fn workspaces(&self) -> &[PathBuf] {
+        &self.inner.workspaces
+    }
+
+    /// `CODEX_HOME` with links resolved; empty when the caller named none.
+    pub(crate) fn codex_home(&self) -> &Path {
+        &self.inner.codex_home
+    }
+
+    /// Looks at the disk and says what is opened and closed, in order.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::of(self)
+    }
+}
+
+/// Keeps existing folders, resolved and each once. Neither `CODEX_HOME` nor anything that is no folder is a root.
+fn folders(paths: Vec<PathBuf>, codex_home: &Path) -> Vec<PathBuf> {
+    let mut kept = Vec::new();
+    for path in paths {
+        let Ok(path) = path.canonicalize() else { continue };
+        if path.is_dir() && path != codex_home && !kept.contains(&path) {
+            kept.push(path);
+        }
+    }
+    kept
+}
+
+/// Resolves the links of the part of `path` that exists. Empty stays empty.
+fn resolved(path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() {
+        return PathBuf::new();
+    }
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for known in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (known.canonicalize(), path.strip_prefix(known)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path
+}

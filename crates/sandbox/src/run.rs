@@ -1,0 +1,242 @@
+//! Runs a command to its end with bounded memory.
+//!
+//! Invariant: reading never waits for whoever watches the chunks, and nothing is dropped without being counted.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::captured::{Captured, Keeper};
+use crate::error::SpawnError;
+use crate::launch::{Exit, Launch};
+use crate::platform::{Running, spawn};
+
+/// How much is read at once.
+const READ_SIZE: usize = 32 * 1024;
+/// How long output is awaited after the end, should a process of another user hold the pipe.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the last chunks wait for a slow receiver.
+const LAST_CHUNKS: Duration = Duration::from_millis(250);
+/// What is sent in place of the output that is beyond the budget.
+const MARKER: &[u8] = "\n… more output, not shown while the command runs …\n".as_bytes();
+
+/// What one command may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long it may run.
+    pub timeout: Option<Duration>,
+    /// How much of each stream is kept: half from the beginning, half from the end.
+    pub kept_bytes: usize,
+    /// How much is sent as chunks in all. A marker follows, and then the rest is only counted.
+    pub streamed_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { timeout: None, kept_bytes: 256 * 1024, streamed_bytes: 1024 * 1024 }
+    }
+}
+
+/// One of the two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// The output.
+    Stdout,
+    /// The errors.
+    Stderr,
+}
+
+/// A piece of output as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where it was written.
+    pub stream: Stream,
+    /// What was written; not necessarily whole characters.
+    pub bytes: Vec<u8>,
+}
+
+/// A command that has ended.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// How.
+    pub exit: Exit,
+    /// Whether it was ended because its time was up.
+    pub timed_out: bool,
+    /// How long it took.
+    pub duration: Duration,
+    /// Its output.
+    pub stdout: Captured,
+    /// Its errors.
+    pub stderr: Captured,
+    /// Both, in the order in which they arrived.
+    pub aggregated: Captured,
+}
+
+/// Runs a command to its end. Dropping the future ends all of its processes.
+///
+/// A terminal counts as output. With [`crate::Stdio::Inherit`] there is nothing to keep.
+pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) -> Result<Finished, SpawnError> {
+    let started = Instant::now();
+    let mut running = spawn(launch)?;
+    let mut output = Collected::new(limits, chunks);
+    let (timed_out, exit) = drive(&mut running, limits.timeout.map(|limit| started + limit), &mut output).await;
+    output.sender.finish().await;
+    Ok(Finished {
+        exit,
+        timed_out,
+        duration: started.elapsed(),
+        stdout: output.stdout.finish(),
+        stderr: output.stderr.finish(),
+        aggregated: output.aggregated.finish(),
+    })
+}
+
+/// Reads both streams until the command has ended and the streams too.
+async fn drive(running: &mut Running, deadline: Option<Instant>, output: &mut Collected) -> (bool, Exit) {
+    let out: Option<Box<dyn AsyncRead + Send + Unpin>> = match running.take_pty() {
+        Some(pty) => Some(Box::new(pty)),
+        None => running.take_stdout().map(|pipe| Box::new(pipe) as _),
+    };
+    let (mut out, mut err) = (Source::new(out), Source::new(running.take_stderr()));
+    let (mut timed_out, mut exit, mut until) = (false, None, deadline);
+    while exit.is_none() || out.is_open() || err.is_open() {
+        let had_ended = exit.is_some();
+        let step = async {
+            tokio::select! {
+                bytes = out.read(), if out.is_open() => output.take(Stream::Stdout, bytes),
+                bytes = err.read(), if err.is_open() => output.take(Stream::Stderr, bytes),
+                status = running.wait(), if exit.is_none() => exit = Some(status),
+            }
+        };
+        match (before(until, step).await, exit) {
+            (true, Some(_)) if !had_ended => until = Some(Instant::now() + GRACE),
+            (true, _) => {}
+            (false, Some(_)) => break,
+            (false, None) => {
+                timed_out = true;
+                running.kill();
+                until = None;
+            }
+        }
+    }
+    (timed_out, exit.unwrap_or(Exit::Signal(9)))
+}
+
+/// Whether `step` was done in time.
+async fn before(until: Option<Instant>, step: impl Future<Output = ()>) -> bool {
+    let Some(until) = until else {
+        step.await;
+        return true;
+    };
+    timeout_at(until, step).await.is_ok()
+}
+
+/// A stream with a buffer of its own.
+struct Source<R> {
+    reader: Option<R>,
+    buffer: Box<[u8]>,
+}
+
+impl<R: AsyncRead + Unpin> Source<R> {
+    fn new(reader: Option<R>) -> Self {
+        let size = if reader.is_some() { READ_SIZE } else { 0 };
+        Self { reader, buffer: vec![0; size].into() }
+    }
+
+    fn is_open(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// The next piece; empty at the end.
+    async fn read(&mut self) -> &[u8] {
+        let Some(reader) = &mut self.reader else { return &[] };
+        let length = reader.read(&mut self.buffer).await.unwrap_or(0);
+        if length == 0 {
+            self.reader = None;
+        }
+        self.buffer.get(..length).unwrap_or_default()
+    }
+}
+
+struct Collected {
+    stdout: Keeper,
+    stderr: Keeper,
+    aggregated: Keeper,
+    sender: Sender,
+}
+
+impl Collected {
+    fn new(limits: Limits, chunks: mpsc::Sender<Chunk>) -> Self {
+        let keeper = || Keeper::new(limits.kept_bytes);
+        let sender = Sender { chunks, left: limits.streamed_bytes, marked: false, waiting: VecDeque::new() };
+        Self { stdout: keeper(), stderr: keeper(), aggregated: keeper(), sender }
+    }
+
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        match stream {
+            Stream::Stdout => self.stdout.push(bytes),
+            Stream::Stderr => self.stderr.push(bytes),
+        }
+        self.aggregated.push(bytes);
+        self.sender.push(stream, bytes);
+    }
+}
+
+/// Passes chunks on without waiting. What the receiver has no room for waits here, within the budget.
+struct Sender {
+    chunks: mpsc::Sender<Chunk>,
+    left: usize,
+    marked: bool,
+    waiting: VecDeque<Chunk>,
+}
+
+impl Sender {
+    fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        let (shown, rest) = bytes.split_at(bytes.len().min(self.left));
+        self.left -= shown.len();
+        self.queue(stream, shown);
+        if !rest.is_empty() && !self.marked {
+            self.marked = true;
+            self.queue(stream, MARKER);
+        }
+        self.pass_on();
+    }
+
+    fn queue(&mut self, stream: Stream, bytes: &[u8]) {
+        match self.waiting.back_mut() {
+            Some(last) if last.stream == stream => last.bytes.extend_from_slice(bytes),
+            _ if bytes.is_empty() => {}
+            _ => self.waiting.push_back(Chunk { stream, bytes: bytes.to_vec() }),
+        }
+    }
+
+    fn pass_on(&mut self) {
+        while let Some(chunk) = self.waiting.pop_front() {
+            match self.chunks.try_send(chunk) {
+                Ok(()) => {}
+                Err(TrySendError::Full(chunk)) => return self.waiting.push_front(chunk),
+                Err(TrySendError::Closed(_)) => {
+                    self.left = 0;
+                    self.marked = true;
+                    self.waiting.clear();
+                }
+            }
+        }
+    }
+
+    /// Gives a slow receiver a moment for what still waits.
+    async fn finish(&mut self) {
+        let _ = timeout(LAST_CHUNKS, async {
+            while let Some(chunk) = self.waiting.pop_front() {
+                if self.chunks.send(chunk).await.is_err() {
+                    return;
+                }
+            }
+        })
+        .await;
+    }
+}

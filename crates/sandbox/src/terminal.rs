@@ -1,0 +1,276 @@
+//! Terminals that live longer than one call: started, written to, looked at and ended by number.
+//!
+//! Each has a task that reads it into bounded memory, so a terminal that nobody looks at costs its buffer and no more.
+//!
+//! Invariant: there are never more than [`MAX_TERMINALS`]; ended ones make room for new ones, running ones never.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, timeout_at};
+
+use crate::captured::{Captured, Keeper};
+use crate::error::SpawnError;
+use crate::launch::{Exit, Launch, Stdio};
+use crate::platform::{Pty, Running, spawn};
+
+/// How many terminals there may be at once.
+pub const MAX_TERMINALS: usize = 64;
+/// How much output waits for somebody to look at it.
+const KEPT_BYTES: usize = 1024 * 1024;
+/// How much is read at once.
+const READ_SIZE: usize = 16 * 1024;
+/// How much may be typed ahead of a program that does not read.
+const TYPED_AHEAD: usize = 64;
+/// How long the last output of an ended command is awaited.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Why something with a terminal failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TerminalError {
+    /// There is none with this number, or none any more.
+    #[error("there is no terminal {id}")]
+    Unknown {
+        /// The number.
+        id: u64,
+    },
+    /// All places are taken by running ones.
+    #[error("there are {MAX_TERMINALS} running terminals already")]
+    TooMany,
+    /// The command has ended, or does not read what is typed.
+    #[error("terminal {id} takes no input")]
+    NoInput {
+        /// The number.
+        id: u64,
+    },
+    /// The command did not start.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+}
+
+/// What a look at a terminal shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glance {
+    /// What was shown since the last look.
+    pub output: Captured,
+    /// How the command ended, if it has.
+    pub exit: Option<Exit>,
+}
+
+/// A terminal in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TerminalInfo {
+    /// Its number.
+    pub id: u64,
+    /// The command, as it was given.
+    pub command: Vec<std::ffi::OsString>,
+    /// How the command ended, if it has.
+    pub exit: Option<Exit>,
+}
+
+/// The terminals of one session. Dropping it ends them all.
+#[derive(Debug, Default)]
+pub struct Terminals {
+    inner: Mutex<Registry>,
+}
+
+#[derive(Debug, Default)]
+struct Registry {
+    next: u64,
+    all: BTreeMap<u64, Arc<Terminal>>,
+}
+
+#[derive(Debug)]
+struct Terminal {
+    command: Vec<std::ffi::OsString>,
+    state: Mutex<State>,
+    changed: Notify,
+    typed: mpsc::Sender<Vec<u8>>,
+    unwanted: Arc<Notify>,
+    pty: Pty,
+}
+
+#[derive(Debug)]
+struct State {
+    output: Keeper,
+    is_fresh: bool,
+    exit: Option<Exit>,
+}
+
+impl Terminals {
+    /// Starts a command in a terminal and returns its number. Needs a tokio runtime.
+    pub fn start(&self, launch: Launch, rows: u16, cols: u16) -> Result<u64, TerminalError> {
+        let mut registry = lock(&self.inner);
+        if registry.all.len() >= MAX_TERMINALS {
+            let ended = registry.all.iter().find(|(_, it)| lock(&it.state).exit.is_some()).map(|(id, _)| *id);
+            registry.all.remove(&ended.ok_or(TerminalError::TooMany)?);
+        }
+        let command = launch.argv.clone();
+        let mut running = spawn(Launch { stdio: Stdio::Pty { rows, cols }, ..launch })?;
+        let Some(pty) = running.take_pty() else { return Err(TerminalError::TooMany) };
+        let (typed, input) = mpsc::channel(TYPED_AHEAD);
+        let unwanted = Arc::new(Notify::new());
+        let state = Mutex::new(State { output: Keeper::new(KEPT_BYTES), is_fresh: false, exit: None });
+        let terminal = Arc::new(Terminal {
+            command,
+            state,
+            changed: Notify::new(),
+            typed,
+            unwanted: Arc::clone(&unwanted),
+            pty: pty.clone(),
+        });
+        tokio::spawn(serve(Served { running, pty, terminal: Arc::downgrade(&terminal), input, unwanted }));
+        registry.next += 1;
+        let id = registry.next;
+        registry.all.insert(id, terminal);
+        Ok(id)
+    }
+
+    /// Types into a terminal.
+    pub fn write(&self, id: u64, bytes: &[u8]) -> Result<(), TerminalError> {
+        self.find(id)?.typed.try_send(bytes.to_vec()).map_err(|_| TerminalError::NoInput { id })
+    }
+
+    /// Changes the size of a terminal.
+    pub fn resize(&self, id: u64, rows: u16, cols: u16) -> Result<(), TerminalError> {
+        self.find(id)?.pty.resize(rows, cols).map_err(|_| TerminalError::NoInput { id })
+    }
+
+    /// Ends a terminal's command and all of its processes. What it has shown can still be looked at.
+    pub fn kill(&self, id: u64) -> Result<(), TerminalError> {
+        self.find(id)?.unwanted.notify_one();
+        Ok(())
+    }
+
+    /// Waits for at most `patience` until the command ends, and takes what was shown since the last look, `limit` bytes
+    /// of it at most.
+    pub async fn poll(&self, id: u64, patience: Duration, limit: usize) -> Result<Glance, TerminalError> {
+        let terminal = self.find(id)?;
+        let until = Instant::now() + patience;
+        loop {
+            let changed = terminal.changed.notified();
+            if lock(&terminal.state).exit.is_some() {
+                break;
+            }
+            if timeout_at(until, changed).await.is_err() {
+                break;
+            }
+        }
+        let mut state = lock(&terminal.state);
+        state.is_fresh = false;
+        Ok(Glance { output: shortened(state.output.take(), limit), exit: state.exit })
+    }
+
+    /// Waits for at most `patience` until something new is shown or the command ends.
+    pub async fn wait_for_output(&self, id: u64, patience: Duration) -> Result<(), TerminalError> {
+        let terminal = self.find(id)?;
+        let until = Instant::now() + patience;
+        loop {
+            let changed = terminal.changed.notified();
+            {
+                let state = lock(&terminal.state);
+                if state.is_fresh || state.exit.is_some() {
+                    return Ok(());
+                }
+            }
+            if timeout_at(until, changed).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// All terminals, oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<TerminalInfo> {
+        let info = |(id, it): (&u64, &Arc<Terminal>)| TerminalInfo {
+            id: *id,
+            command: it.command.clone(),
+            exit: lock(&it.state).exit,
+        };
+        lock(&self.inner).all.iter().map(info).collect()
+    }
+
+    fn find(&self, id: u64) -> Result<Arc<Terminal>, TerminalError> {
+        lock(&self.inner).all.get(&id).cloned().ok_or(TerminalError::Unknown { id })
+    }
+}
+
+/// What the task of one terminal works with.
+struct Served {
+    running: Running,
+    pty: Pty,
+    terminal: Weak<Terminal>,
+    input: mpsc::Receiver<Vec<u8>>,
+    unwanted: Arc<Notify>,
+}
+
+/// Reads and writes one terminal until its command has ended or nobody holds the terminal any more.
+async fn serve(served: Served) {
+    let Served { mut running, pty, terminal, mut input, unwanted } = served;
+    let (mut shown, mut keyboard) = (pty.clone(), pty);
+    let mut buffer = vec![0; READ_SIZE];
+    let (mut is_open, mut typed) = (true, Vec::new());
+    let exit = loop {
+        tokio::select! {
+            read = shown.read(&mut buffer), if is_open => is_open = take(&terminal, &buffer, read),
+            written = keyboard.write(&typed), if !typed.is_empty() => {
+                let written = written.unwrap_or(typed.len());
+                typed.drain(..written);
+            }
+            more = input.recv(), if typed.is_empty() => match more {
+                Some(more) => typed = more,
+                None => return,
+            },
+            () = unwanted.notified() => running.kill(),
+            exit = running.wait() => break exit,
+        }
+    };
+    drain(&terminal, &mut shown, &mut buffer).await;
+    if let Some(terminal) = terminal.upgrade() {
+        lock(&terminal.state).exit = Some(exit);
+        terminal.changed.notify_waiters();
+    }
+}
+
+/// Takes what the command had shown before it ended.
+async fn drain(terminal: &Weak<Terminal>, shown: &mut Pty, buffer: &mut [u8]) {
+    let until = Instant::now() + SETTLE;
+    while let Ok(read) = timeout_at(until, shown.read(buffer)).await {
+        if !take(terminal, buffer, read) {
+            return;
+        }
+    }
+}
+
+fn take(terminal: &Weak<Terminal>, buffer: &[u8], read: std::io::Result<usize>) -> bool {
+    let shown = buffer.get(..read.unwrap_or(0)).unwrap_or_default();
+    let Some(terminal) = terminal.upgrade().filter(|_| !shown.is_empty()) else { return false };
+    let mut state = lock(&terminal.state);
+    state.output.push(shown);
+    state.is_fresh = true;
+    drop(state);
+    terminal.changed.notify_waiters();
+    true
+}
+
+/// Cuts what was kept down to `limit` bytes, in the middle.
+fn shortened(kept: Captured, limit: usize) -> Captured {
+    if kept.head.len() + kept.tail.len() <= limit {
+        return kept;
+    }
+    let omitted = kept.omitted_bytes();
+    let mut keeper = Keeper::new(limit);
+    keeper.push(&kept.head);
+    keeper.push(&kept.tail);
+    let mut cut = keeper.finish();
+    cut.total_bytes += omitted;
+    cut
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,252 @@
+//! The reading side: lines in, commands to the thread.
+
+use codex_engine::eq;
+use codex_engine::log::TurnId;
+use codex_engine::settings::SettingsChange;
+use codex_engine::{Closed, Thread};
+use codex_wire::event::{
+    ConversationPathEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent, TaskCompleteEvent,
+    WarningEvent,
+};
+use codex_wire::input::UserInput;
+use codex_wire::op::{
+    AddToHistory, ApprovalAnswer, GetHistoryEntryRequest, Op, Submission, TurnContextOverride, UserTurn,
+};
+use serde_json::Value;
+use tokio::io::AsyncRead;
+use tokio::sync::mpsc;
+
+use super::{Answer, Prompts};
+use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
+
+/// What some programs put before their first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The reading side.
+pub(super) struct Reader {
+    thread: Thread,
+    prompts: Prompts,
+    answers: mpsc::Sender<Answer>,
+    line: u64,
+}
+
+/// Whether more lines are wanted.
+#[derive(PartialEq, Eq)]
+enum Next {
+    GoOn,
+    Stop,
+}
+
+impl Reader {
+    /// Reads for a thread.
+    pub(super) fn new(thread: Thread, prompts: Prompts, answers: mpsc::Sender<Answer>) -> Self {
+        Self { thread, prompts, answers, line: 0 }
+    }
+
+    /// Reads and obeys until the client is done.
+    pub(super) async fn run<R: AsyncRead + Unpin>(mut self, mut lines: LineReader<R>) -> std::io::Result<()> {
+        loop {
+            let line = match lines.next().await {
+                Ok(line) => line,
+                Err(error) => {
+                    self.thread.close().await;
+                    return Err(error);
+                }
+            };
+            self.line += 1;
+            let next = match line {
+                Some(Line::Whole(line)) => self.take(&line).await,
+                Some(Line::TooLong { bytes }) => {
+                    let problem = format!("it has {bytes} bytes, and {MAX_LINE_BYTES} are allowed");
+                    self.refuse(String::new(), &problem).await;
+                    Next::GoOn
+                }
+                None => {
+                    self.thread.finish().await;
+                    Next::Stop
+                }
+            };
+            if next == Next::Stop {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn take(&self, line: &[u8]) -> Next {
+        if line.trim_ascii().is_empty() {
+            return Next::GoOn;
+        }
+        match read_submission(line) {
+            Ok(Submission { id, op }) => self.obey(id, op).await,
+            Err((id, problem)) => {
+                self.refuse(id, &problem).await;
+                Next::GoOn
+            }
+        }
+    }
+
+    async fn obey(&self, id: String, op: Op) -> Next {
+        let obeyed = match op {
+            Op::UserInput(input) => self.say(id, input.items, SettingsChange::default()).await,
+            Op::UserTurn(mut turn) => {
+                let items = std::mem::take(&mut turn.items);
+                self.say(id, items, turn_settings(turn)).await
+            }
+            Op::OverrideTurnContext(change) => self.thread.configure(override_settings(change)).await.map(drop),
+            Op::ConfigureSession(change) => self.configure(id, change).await,
+            Op::Interrupt => self.thread.interrupt().await.map(drop),
+            Op::GetPath => {
+                let path = self.thread.started().rollout.clone();
+                let msg = ConversationPathEvent { conversation_id: self.thread.id(), path };
+                self.answer(id, EventMsg::ConversationPath(msg)).await;
+                Ok(())
+            }
+            Op::Shutdown => {
+                self.thread.close().await;
+                self.answer(id, EventMsg::ShutdownComplete).await;
+                return Next::Stop;
+            }
+            Op::ExecApproval(answer) | Op::PatchApproval(answer) => self.approve(id, answer).await,
+            Op::AddToHistory(AddToHistory { text }) => self.remember(id, text).await,
+            Op::GetHistoryEntryRequest(request) => self.recall(id, request).await,
+            Op::ListCustomPrompts => self.list_prompts(id).await,
+            Op::ResolveElicitation(_)
+            | Op::ListMcpTools
+            | Op::ListSkills(_)
+            | Op::Compact
+            | Op::Undo
+            | Op::Review(_)
+            | Op::RunUserShellCommand(_)
+            | Op::ListModels => {
+                self.warn(id, format!("`{}` is not supported by this release", op.kind())).await;
+                Ok(())
+            }
+            Op::Other(_) => {
+                let problem = format!("unknown op `{}`", op.kind());
+                self.refuse(id, &problem).await;
+                Ok(())
+            }
+        };
+        if obeyed == Err(Closed) { Next::Stop } else { Next::GoOn }
+    }
+
+    async fn say(&self, id: String, items: Vec<UserInput>, change: SettingsChange) -> Result<(), Closed> {
+        if items.is_empty() {
+            // There is nothing to answer, but a client may wait for the end of what it asked.
+            self.warn(id.clone(), "the input has no items, so there is nothing to answer".to_owned()).await;
+            self.answer(id, EventMsg::TaskComplete(TaskCompleteEvent::default())).await;
+            return Ok(());
+        }
+        self.thread.say(TurnId::new(id), items, change).await.map(drop)
+    }
+
+    async fn approve(&self, id: String, answer: ApprovalAnswer) -> Result<(), Closed> {
+        let ApprovalAnswer { id: asked, decision, .. } = answer;
+        if !self.thread.answer(asked.clone(), decision).await? {
+            self.warn(id, format!("nothing waits for an answer by the name of {asked:?}")).await;
+        }
+        Ok(())
+    }
+
+    async fn remember(&self, id: String, text: String) -> Result<(), Closed> {
+        let (prompts, thread) = (self.prompts.clone(), self.thread.id());
+        if let Err(problem) = blocking(move || prompts.add(thread, &text)).await {
+            self.warn(id, format!("the prompt was not kept: {problem}")).await;
+        }
+        Ok(())
+    }
+
+    async fn recall(&self, id: String, request: GetHistoryEntryRequest) -> Result<(), Closed> {
+        let (prompts, GetHistoryEntryRequest { offset, log_id }) = (self.prompts.clone(), request);
+        let entry = blocking(move || Ok::<_, std::convert::Infallible>(prompts.entry(log_id, offset))).await;
+        let entry = entry.unwrap_or_default();
+        let answer = GetHistoryEntryResponseEvent { offset, log_id, entry };
+        self.answer(id, EventMsg::GetHistoryEntryResponse(answer)).await;
+        Ok(())
+    }
+
+    async fn list_prompts(&self, id: String) -> Result<(), Closed> {
+        let prompts = self.prompts.clone();
+        match blocking(move || prompts.custom()).await {
+            Ok(custom_prompts) => {
+                let answer = ListCustomPromptsResponseEvent { custom_prompts };
+                self.answer(id, EventMsg::ListCustomPromptsResponse(answer)).await;
+            }
+            Err(problem) => self.warn(id, format!("the custom prompts cannot be read: {problem}")).await,
+        }
+        Ok(())
+    }
+
+    /// Reconfigures the session as the oldest clients did: what runs is stopped, and the new state is told.
+    async fn configure(&self, id: String, change: TurnContextOverride) -> Result<(), Closed> {
+        self.thread.interrupt().await?;
+        let settings = self.thread.configure(override_settings(change)).await?;
+        let mut started = self.thread.started().clone();
+        started.settings = settings;
+        self.answer(id, eq::session_configured(self.thread.id(), &started)).await;
+        Ok(())
+    }
+
+    async fn refuse(&self, id: String, problem: &str) {
+        self.warn(id, format!("line {} is not a submission: {problem}", self.line)).await;
+    }
+
+    async fn warn(&self, id: String, message: String) {
+        self.answer(id, EventMsg::Warning(WarningEvent { message })).await;
+    }
+
+    async fn answer(&self, id: String, msg: EventMsg) {
+        // When the writer is gone, so is the client.
+        let _: Result<(), _> = self.answers.send(Answer { id, msg }).await;
+    }
+}
+
+/// Reads a line; what is wrong with it comes with the id of the line where it has one.
+fn read_submission(line: &[u8]) -> Result<Submission, (String, String)> {
+    let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+    let value: Value = serde_json::from_slice(line).map_err(|error| {
+        // The parser counts lines within this one.
+        let problem = error.to_string().replace(" at line 1 column ", " at column ");
+        (String::new(), problem)
+    })?;
+    let id = value.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if !value.is_object() {
+        return Err((id, "expected an object with `id` and `op`".to_owned()));
+    }
+    serde_json::from_value(value).map_err(|error| (id, error.to_string()))
+}
+
+fn turn_settings(turn: UserTurn) -> SettingsChange {
+    SettingsChange {
+        cwd: Some(turn.cwd),
+        approval_policy: Some(turn.approval_policy),
+        sandbox_policy: Some(turn.sandbox_policy),
+        model: Some(turn.model),
+        effort: Some(turn.effort),
+        summary: Some(turn.summary),
+        output_schema: turn.final_output_json_schema,
+    }
+}
+
+fn override_settings(change: TurnContextOverride) -> SettingsChange {
+    SettingsChange {
+        cwd: change.cwd,
+        approval_policy: change.approval_policy,
+        sandbox_policy: change.sandbox_policy,
+        model: change.model,
+        effort: change.effort,
+        summary: change.summary,
+        output_schema: None,
+    }
+}
+
+/// Runs what waits for the disk where that is allowed; an error is told with its cause.
+async fn blocking<T: Send + 'static, E: std::error::Error + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?;
+    done.map_err(|error| match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    })
+}

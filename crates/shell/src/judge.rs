@@ -1,0 +1,168 @@
+//! Whether to run a command, ask about it, or refuse it.
+//!
+//! Invariants: with `never` nobody is asked. A rule that forbids or asks never makes anything run that would not have
+//! run without it. What runs outside the sandbox although there is one was asked for and allowed by a rule or a person.
+
+use codex_wire::policy::AskForApproval;
+
+use crate::danger::danger;
+use crate::rules::{Decision, Match, Rules};
+use crate::safe::is_known_safe;
+use crate::understand::{Understood, understand};
+
+/// What a sandbox can do for a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SandboxState {
+    /// The command runs within the limits of the policy.
+    Confined,
+    /// The policy sets no limits.
+    Unconfined,
+    /// The policy sets limits that this machine cannot enforce.
+    CannotConfine,
+}
+
+/// Everything that decides about a command.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The command line.
+    pub argv: &'a [String],
+    /// When the user wants to be asked.
+    pub approval: AskForApproval,
+    /// What the sandbox can do.
+    pub sandbox: SandboxState,
+    /// Whether the model asks to leave the sandbox.
+    pub escalated: bool,
+    /// What the user has decided before, for all sessions.
+    pub rules: &'a Rules,
+    /// Whether the user has approved this very request for the session.
+    pub approved_before: bool,
+}
+
+/// What to do with a command, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Run it.
+    Run {
+        /// Whether within the sandbox.
+        sandboxed: bool,
+        /// Why it runs.
+        because: String,
+    },
+    /// Ask a person.
+    Ask {
+        /// Why to ask.
+        because: String,
+    },
+    /// Do not run it, and tell the model.
+    Refuse {
+        /// Why not.
+        because: String,
+    },
+}
+
+/// Decides about a command: rules first, then what was approved, then what is harmless, then the policy.
+#[must_use]
+pub fn judge(question: &Question<'_>) -> Answer {
+    let never = question.approval == AskForApproval::Never;
+    let verdict = question.rules.check(question.argv);
+    let rule = verdict.decisive().map_or_else(String::new, cite);
+    match verdict.decision {
+        Some(Decision::Forbidden) => return refuse(format!("it is forbidden by {rule}")),
+        Some(Decision::Prompt) if question.approved_before => return approved(question),
+        Some(Decision::Prompt) if never => {
+            return refuse(format!("{rule} wants it asked about, and the approval policy is `never`"));
+        }
+        Some(Decision::Prompt) => return ask(format!("{rule} wants it asked about")),
+        Some(Decision::Allow) => {
+            let sandboxed = stays_inside(question);
+            let outside = question.sandbox != SandboxState::Unconfined && !sandboxed;
+            let place = if outside { ", outside the sandbox too" } else { "" };
+            return run(sandboxed, format!("it is allowed by {rule}{place}"));
+        }
+        None => {}
+    }
+    if question.approved_before {
+        return approved(question);
+    }
+    let sandboxed = question.sandbox == SandboxState::Confined;
+    if is_known_safe(question.argv) {
+        // It needs nothing from outside the sandbox, whatever the model thinks.
+        return run(sandboxed, "it is known to be harmless".to_owned());
+    }
+    by_policy(question, sandboxed)
+}
+
+fn by_policy(question: &Question<'_>, sandboxed: bool) -> Answer {
+    let policy = question.approval;
+    let leaves = question.escalated && question.sandbox != SandboxState::Unconfined;
+    if policy == AskForApproval::Never {
+        return never(question, leaves);
+    }
+    if leaves {
+        return ask("the model asks to run it outside the sandbox".to_owned());
+    }
+    if policy == AskForApproval::UnlessTrusted {
+        return ask(unknown(question.argv));
+    }
+    if question.sandbox == SandboxState::CannotConfine {
+        return ask("this machine cannot confine it as the sandbox policy says".to_owned());
+    }
+    // A sandbox bounds what a command destroys, but the workspace inside it can still be lost.
+    let matters = policy == AskForApproval::OnRequest || !sandboxed;
+    match danger(question.argv).filter(|_| matters) {
+        Some(danger) => ask(format!("it looks dangerous: {danger}")),
+        None if sandboxed => run(true, "it runs in the sandbox".to_owned()),
+        None => run(false, "the sandbox policy sets no limits".to_owned()),
+    }
+}
+
+fn never(question: &Question<'_>, leaves: bool) -> Answer {
+    match question.sandbox {
+        SandboxState::Unconfined => run(false, "the policies set no limits".to_owned()),
+        SandboxState::CannotConfine => refuse(
+            "this machine cannot confine it as the sandbox policy says, and the approval policy is `never`".to_owned(),
+        ),
+        SandboxState::Confined if leaves => refuse(
+            "the approval policy is `never`, so nothing runs outside the sandbox; run it without asking for that"
+                .to_owned(),
+        ),
+        SandboxState::Confined => run(true, "it runs in the sandbox".to_owned()),
+    }
+}
+
+/// Says why a command is not known to be harmless.
+fn unknown(argv: &[String]) -> String {
+    match understand(argv) {
+        Understood::Commands(_) => "it is not known to be harmless".to_owned(),
+        Understood::No(reason) => format!("it is not understood: {reason}"),
+    }
+}
+
+fn approved(question: &Question<'_>) -> Answer {
+    run(stays_inside(question), "it was approved for this session".to_owned())
+}
+
+/// Tells whether a command that may run outside the sandbox still runs inside.
+fn stays_inside(question: &Question<'_>) -> bool {
+    question.sandbox == SandboxState::Confined && !question.escalated
+}
+
+fn cite(found: &Match) -> String {
+    let place = format!("the rule at {}:{}", found.file.display(), found.line);
+    match &found.justification {
+        Some(justification) => format!("{place} ({justification})"),
+        None => place,
+    }
+}
+
+fn run(sandboxed: bool, because: String) -> Answer {
+    Answer::Run { sandboxed, because }
+}
+
+fn ask(because: String) -> Answer {
+    Answer::Ask { because }
+}
+
+fn refuse(because: String) -> Answer {
+    Answer::Refuse { because }
+}

@@ -1,0 +1,32 @@
+//! Understands command lines: what they run, whether that is harmless, what the user's rules say about it, and whether
+//! to run it, ask, or refuse.
+//!
+//! Invariants: nothing is run and nothing but rules files is read or written. A command counts as understood only
+//! if every word of it is literal and means the same in sh, bash and zsh; as harmless only if program and arguments
+//! together were proved so; and whatever is too large or too deep to check counts as neither.
+
+mod actions;
+mod amendment;
+mod danger;
+mod judge;
+mod limits;
+mod plain;
+mod quote;
+mod reach;
+mod reason;
+mod rules;
+mod safe;
+mod sight;
+mod tree;
+mod understand;
+mod unwrap;
+
+pub use actions::{parsed_commands, parsed_commands_or_whole};
+pub use amendment::propose_amendment;
+pub use danger::{Danger, danger};
+pub use judge::{Answer, Question, SandboxState, judge};
+pub use quote::{display, join};
+pub use reason::Reason;
+pub use rules::{Decision, Match, Rules, RulesError, Verdict, append_allow};
+pub use safe::is_known_safe;
+pub use understand::{Understood, understand};

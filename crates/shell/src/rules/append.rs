@@ -1,0 +1,131 @@
+//! Adding a rule that the user has agreed to.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use super::{Rules, RulesError};
+use crate::danger::danger;
+use crate::quote::display;
+use crate::reach::is_wrapper;
+use crate::sight::Word;
+use crate::understand::{base_name, is_shell, script};
+
+/// Adds a rule that allows commands which begin with some words to `default.rules` in a folder.
+///
+/// A rule that is there already is not added again. Beginnings that would allow nearly anything, such as `bash -c`,
+/// `env` or `rm -rf`, are refused.
+pub fn append_allow(folder: &Path, prefix: &[String]) -> Result<(), RulesError> {
+    if let Some(why) = too_broad(prefix) {
+        return Err(RulesError::TooBroad { prefix: display(prefix), why });
+    }
+    let path = folder.join("default.rules");
+    let line = rule_line(prefix);
+    let known = append(folder, &path, &line).map_err(|source| RulesError::Write { path: path.clone(), source })?;
+    // What is in the file already may be broken; then the new rule has no effect, and the user should know.
+    Rules::parse(path, &known).map(drop)
+}
+
+/// Why a rule for commands that begin like this would allow too much.
+pub(crate) fn too_broad(prefix: &[String]) -> Option<&'static str> {
+    let Some(program) = prefix.first() else { return Some("it matches every command") };
+    if prefix.iter().any(|word| word.contains('\0')) {
+        return Some("no command has such a word");
+    }
+    if danger(prefix).is_some() {
+        return Some("it matches a dangerous command");
+    }
+    // One script as a whole is one command.
+    if script(prefix).is_some() {
+        return None;
+    }
+    let name = base_name(program);
+    let options_only = prefix.iter().skip(1).all(|word| word.starts_with('-') || word.contains('='));
+    if is_shell(name) && prefix.iter().skip(1).any(|word| word.starts_with('-')) || is_shell(name) && options_only {
+        return Some("a shell runs anything");
+    }
+    if is_wrapper(&Word::Literal(name.to_owned())) && !is_shell(name) {
+        return wrapper_too_broad(name, prefix);
+    }
+    (options_only && runs_anything(name)).then_some("it runs anything")
+}
+
+fn wrapper_too_broad(name: &str, prefix: &[String]) -> Option<&'static str> {
+    if matches!(name, "xargs" | "parallel" | "eval" | "trap" | "ssh" | "busybox" | "toybox" | "watch") {
+        return Some("it runs anything");
+    }
+    match crate::unwrap::unwrap(prefix) {
+        Some(inner) => too_broad(&inner),
+        None => Some("it runs anything"),
+    }
+}
+
+/// Programs that run anything when no further words say what.
+fn runs_anything(name: &str) -> bool {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    matches!(
+        bare,
+        "awk"
+            | "bun"
+            | "bunx"
+            | "curl"
+            | "deno"
+            | "find"
+            | "gawk"
+            | "git"
+            | "lua"
+            | "mawk"
+            | "node"
+            | "npx"
+            | "osascript"
+            | "perl"
+            | "php"
+            | "pnpx"
+            | "pwsh"
+            | "python"
+            | "rm"
+            | "ruby"
+            | "sed"
+            | "tclsh"
+            | "uvx"
+            | "vim"
+            | "wget"
+            | "chmod"
+            | "chown"
+            | "dd"
+            | "docker"
+            | "kubectl"
+            | "make"
+            | "source"
+            | "."
+            | "mv"
+            | "cp"
+    )
+}
+
+/// The rule as a line of a rules file.
+fn rule_line(prefix: &[String]) -> String {
+    // The strings of JSON mean the same in Starlark.
+    let words: Vec<_> = prefix.iter().map(|word| serde_json::Value::from(word.as_str()).to_string()).collect();
+    format!("prefix_rule(pattern=[{}], decision=\"allow\")\n", words.join(", "))
+}
+
+/// Adds a line, under a lock, unless it is there; returns what the file then holds.
+fn append(folder: &Path, path: &Path, line: &str) -> io::Result<String> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut file: File = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+    file.lock()?;
+    let mut known = String::new();
+    file.read_to_string(&mut known)?;
+    if known.lines().any(|known| known == line.trim_end()) {
+        return Ok(known);
+    }
+    let separator = if known.is_empty() || known.ends_with('\n') { "" } else { "\n" };
+    let addition = format!("{separator}{line}");
+    // One write, so that a reader sees the whole line or none of it.
+    file.write_all(addition.as_bytes())?;
+    file.sync_data()?;
+    known.push_str(&addition);
+    Ok(known)
+}

@@ -1,0 +1,282 @@
+//! The two lists of commands that judge approval, and the order in which a command is decided.
+
+use codex_shell::{Answer, Question, Rules, SandboxState, danger, is_known_safe, judge};
+use codex_wire::policy::AskForApproval;
+use expect_test::{Expect, expect};
+use serde_json::Value;
+
+use crate::{argv, lines, script, scripts};
+
+fn answer(argv: &[String], approval: AskForApproval, sandbox: SandboxState) -> Answer {
+    let rules = Rules::empty();
+    judge(&Question { argv, approval, sandbox, escalated: false, rules: &rules, approved_before: false })
+}
+
+/// The cases of a list that are not answered as they should be.
+fn failed(cases: &[Value], approval: AskForApproval) -> Vec<String> {
+    let mut failed = Vec::new();
+    for case in cases {
+        let text = case["script"].as_str().unwrap().replace("ABSWS", "/var/tmp/ws");
+        let wanted = case["ask"].as_bool().unwrap();
+        let answer = answer(&script(&text), approval, SandboxState::Unconfined);
+        if wanted != !matches!(answer, Answer::Run { .. }) {
+            failed.push(format!("{}: {answer:?}", case["name"]));
+        }
+    }
+    failed
+}
+
+#[test]
+fn under_untrusted_only_harmless_commands_are_not_asked_about() {
+    let cases = lines(include_str!("../data/approval.jsonl"));
+    assert_eq!(cases.len(), 124);
+    assert_eq!(failed(&cases, AskForApproval::UnlessTrusted), Vec::<String>::new());
+}
+
+#[test]
+fn destructive_commands_are_asked_about_without_a_sandbox() {
+    let cases = lines(include_str!("../data/danger.jsonl"));
+    assert_eq!(cases.len(), 42);
+    assert_eq!(failed(&cases, AskForApproval::OnRequest), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_harmless_and_dangerous() {
+    for case in lines(include_str!("../data/approval.jsonl")) {
+        let argv = script(case["script"].as_str().unwrap());
+        assert!(!is_known_safe(&argv) || danger(&argv).is_none(), "{argv:?}");
+    }
+}
+
+#[test]
+fn ordinary_work_does_not_look_dangerous() {
+    let ordinary = scripts(include_str!("../data/ordinary.txt"));
+    let look = |text: String| danger(&script(&text)).map(|danger| format!("{text}: {danger}"));
+    let found: Vec<_> = ordinary.filter_map(look).collect();
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn danger_is_found_wherever_it_hides() {
+    let hidden = scripts(include_str!("../data/hidden.txt"));
+    let missed: Vec<_> = hidden.filter(|text| danger(&script(text)).is_none()).collect();
+    assert_eq!(missed, Vec::<String>::new());
+    let plain = [argv(&["rm", "-rf", "x"]), argv(&["sudo", "rm", "-rf", "x"]), argv(&["sh", "-c", "rm -rf x", "a"])];
+    assert!(plain.iter().all(|argv| danger(argv).is_some()));
+}
+
+/// Shows what is answered to a script under each policy.
+#[track_caller]
+fn check(text: &str, sandbox: SandboxState, escalated: bool, rules: &str, expected: Expect) {
+    let rules = Rules::parse("r.rules", rules).unwrap();
+    let policies = [
+        ("untrusted", AskForApproval::UnlessTrusted),
+        ("on-request", AskForApproval::OnRequest),
+        ("on-failure", AskForApproval::OnFailure),
+        ("never", AskForApproval::Never),
+    ];
+    let shown = policies.map(|(name, approval)| {
+        let argv = script(text);
+        let question = Question { argv: &argv, approval, sandbox, escalated, rules: &rules, approved_before: false };
+        match judge(&question) {
+            Answer::Run { sandboxed: true, because } => format!("{name}: run inside: {because}\n"),
+            Answer::Run { sandboxed: false, because } => format!("{name}: run outside: {because}\n"),
+            Answer::Ask { because } => format!("{name}: ask: {because}\n"),
+            Answer::Refuse { because } => format!("{name}: refuse: {because}\n"),
+        }
+    });
+    expected.assert_eq(&shown.concat());
+}
+
+#[test]
+fn a_sandbox_lets_commands_run_until_they_ask_for_more() {
+    check(
+        "touch x",
+        SandboxState::Confined,
+        false,
+        "",
+        expect![[r#"
+        untrusted: ask: it is not known to be harmless
+        on-request: run inside: it runs in the sandbox
+        on-failure: run inside: it runs in the sandbox
+        never: run inside: it runs in the sandbox
+    "#]],
+    );
+    check(
+        "touch x",
+        SandboxState::Confined,
+        true,
+        "",
+        expect![[r#"
+        untrusted: ask: the model asks to run it outside the sandbox
+        on-request: ask: the model asks to run it outside the sandbox
+        on-failure: ask: the model asks to run it outside the sandbox
+        never: refuse: the approval policy is `never`, so nothing runs outside the sandbox; run it without asking for that
+    "#]],
+    );
+    check(
+        "ls > x",
+        SandboxState::Confined,
+        false,
+        "",
+        expect![[r#"
+        untrusted: ask: it is not understood: a redirection at line 1, column 4
+        on-request: run inside: it runs in the sandbox
+        on-failure: run inside: it runs in the sandbox
+        never: run inside: it runs in the sandbox
+    "#]],
+    );
+    check(
+        "rm -rf x",
+        SandboxState::Confined,
+        false,
+        "",
+        expect![[r#"
+        untrusted: ask: it is not known to be harmless
+        on-request: ask: it looks dangerous: `rm -rf x` deletes without asking
+        on-failure: run inside: it runs in the sandbox
+        never: run inside: it runs in the sandbox
+    "#]],
+    );
+}
+
+#[test]
+fn without_a_sandbox_policies_differ() {
+    check(
+        "touch x",
+        SandboxState::Unconfined,
+        true,
+        "",
+        expect![[r#"
+        untrusted: ask: it is not known to be harmless
+        on-request: run outside: the sandbox policy sets no limits
+        on-failure: run outside: the sandbox policy sets no limits
+        never: run outside: the policies set no limits
+    "#]],
+    );
+    check(
+        "touch x",
+        SandboxState::CannotConfine,
+        false,
+        "",
+        expect![[r#"
+        untrusted: ask: it is not known to be harmless
+        on-request: ask: this machine cannot confine it as the sandbox policy says
+        on-failure: ask: this machine cannot confine it as the sandbox policy says
+        never: refuse: this machine cannot confine it as the sandbox policy says, and the approval policy is `never`
+    "#]],
+    );
+    check(
+        "rm -rf x",
+        SandboxState::Unconfined,
+        false,
+        "",
+        expect![[r#"
+        untrusted: ask: it is not known to be harmless
+        on-request: ask: it looks dangerous: `rm -rf x` deletes without asking
+        on-failure: ask: it looks dangerous: `rm -rf x` deletes without asking
+        never: run outside: the policies set no limits
+    "#]],
+    );
+}
+
+#[test]
+fn harmless_commands_run_inside_even_when_they_ask_for_more() {
+    check(
+        "ls",
+        SandboxState::Confined,
+        true,
+        "",
+        expect![[r#"
+        untrusted: run inside: it is known to be harmless
+        on-request: run inside: it is known to be harmless
+        on-failure: run inside: it is known to be harmless
+        never: run inside: it is known to be harmless
+    "#]],
+    );
+    check(
+        "ls",
+        SandboxState::CannotConfine,
+        false,
+        "",
+        expect![[r#"
+        untrusted: run outside: it is known to be harmless
+        on-request: run outside: it is known to be harmless
+        on-failure: run outside: it is known to be harmless
+        never: run outside: it is known to be harmless
+    "#]],
+    );
+}
+
+#[test]
+fn rules_come_before_policies() {
+    let allow = "prefix_rule(pattern=['touch'])";
+    check(
+        "touch x",
+        SandboxState::Confined,
+        false,
+        allow,
+        expect![[r#"
+        untrusted: run inside: it is allowed by the rule at r.rules:1
+        on-request: run inside: it is allowed by the rule at r.rules:1
+        on-failure: run inside: it is allowed by the rule at r.rules:1
+        never: run inside: it is allowed by the rule at r.rules:1
+    "#]],
+    );
+    check(
+        "touch x",
+        SandboxState::Confined,
+        true,
+        allow,
+        expect![[r#"
+        untrusted: run outside: it is allowed by the rule at r.rules:1, outside the sandbox too
+        on-request: run outside: it is allowed by the rule at r.rules:1, outside the sandbox too
+        on-failure: run outside: it is allowed by the rule at r.rules:1, outside the sandbox too
+        never: run outside: it is allowed by the rule at r.rules:1, outside the sandbox too
+    "#]],
+    );
+    let prompt = "\nprefix_rule(pattern=['ls'], decision='prompt', justification='look twice')";
+    check(
+        "ls",
+        SandboxState::Unconfined,
+        false,
+        prompt,
+        expect![[r#"
+        untrusted: ask: the rule at r.rules:2 (look twice) wants it asked about
+        on-request: ask: the rule at r.rules:2 (look twice) wants it asked about
+        on-failure: ask: the rule at r.rules:2 (look twice) wants it asked about
+        never: refuse: the rule at r.rules:2 (look twice) wants it asked about, and the approval policy is `never`
+    "#]],
+    );
+    let forbidden = "prefix_rule(pattern=['ls'], decision='forbidden')";
+    check(
+        "ls",
+        SandboxState::Unconfined,
+        false,
+        forbidden,
+        expect![[r#"
+        untrusted: refuse: it is forbidden by the rule at r.rules:1
+        on-request: refuse: it is forbidden by the rule at r.rules:1
+        on-failure: refuse: it is forbidden by the rule at r.rules:1
+        never: refuse: it is forbidden by the rule at r.rules:1
+    "#]],
+    );
+}
+
+#[test]
+fn what_was_approved_before_runs_as_it_was_approved() {
+    let prompt = Rules::parse("r.rules", "prefix_rule(pattern=['touch'], decision='prompt')").unwrap();
+    let forbidden = Rules::parse("r.rules", "prefix_rule(pattern=['touch'], decision='forbidden')").unwrap();
+    let argv = script("touch x");
+    for (escalated, rules) in [(false, &Rules::empty()), (true, &Rules::empty()), (false, &prompt), (true, &forbidden)]
+    {
+        let approval = AskForApproval::UnlessTrusted;
+        let sandbox = SandboxState::Confined;
+        let answer = judge(&Question { argv: &argv, approval, sandbox, escalated, rules, approved_before: true });
+        match answer {
+            Answer::Run { sandboxed, .. } => assert_eq!(sandboxed, !escalated),
+            Answer::Refuse { .. } => assert_eq!(rules, &forbidden),
+            Answer::Ask { .. } => panic!("asked again"),
+        }
+    }
+}
