@@ -64,7 +64,8 @@ pub(crate) fn protect_git_folder(builder: &mut Builder, git: &Path, checkout: &P
         builder.close(&plain(&checkout.join(value)), Some(StandIn::Folder));
     }
     for value in values(&config, "include", "path") {
-        builder.close(&plain(&git.join(value)), Some(StandIn::Folder));
+        // A folder would be an error to git, so this one stand-in can be seen by `git add`.
+        builder.close(&plain(&git.join(value)), Some(StandIn::File("")));
     }
     protect_modules(builder, &git.join("modules"), checkout, MAX_MODULE_DEPTH);
     for worktree in entries(&git.join("worktrees")) {

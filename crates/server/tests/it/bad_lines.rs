@@ -27,24 +27,32 @@ async fn what_is_not_json() {
 
 #[tokio::test(start_paused = true)]
 async fn json_that_is_no_submission() {
-    check_answers(&["[]", "null", "\"x\"", r#"{"id":"1"}"#, r#"{"op":{"type":"get_path"}}"#], expect![[r#"
+    check_answers(
+        &["[]", "null", "\"x\"", r#"{"id":"1"}"#, r#"{"op":{"type":"get_path"}}"#],
+        expect![[r#"
         {"id":"","msg":{"type":"warning","message":"line 1 is not a submission: expected an object with `id` and `op`"}}
         {"id":"","msg":{"type":"warning","message":"line 2 is not a submission: expected an object with `id` and `op`"}}
         {"id":"","msg":{"type":"warning","message":"line 3 is not a submission: expected an object with `id` and `op`"}}
         {"id":"1","msg":{"type":"warning","message":"line 4 is not a submission: missing field `op`"}}
         {"id":"","msg":{"type":"warning","message":"line 5 is not a submission: missing field `id`"}}
         {"id":"last","msg":{"type":"conversation_path","conversation_id":"THREAD","path":"ROLLOUT"}}
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_op_of_an_unknown_kind_or_none() {
-    check_answers(&[&op("1", "fly"), r#"{"id":"2","op":{}}"#, r#"{"id":"3","op":"interrupt"}"#], expect![[r#"
+    check_answers(
+        &[&op("1", "fly"), r#"{"id":"2","op":{}}"#, r#"{"id":"3","op":"interrupt"}"#],
+        expect![[r#"
         {"id":"1","msg":{"type":"warning","message":"line 1 is not a submission: unknown op `fly`"}}
         {"id":"2","msg":{"type":"warning","message":"line 2 is not a submission: missing field `type`"}}
         {"id":"3","msg":{"type":"warning","message":"line 3 is not a submission: missing field `type`"}}
         {"id":"last","msg":{"type":"conversation_path","conversation_id":"THREAD","path":"ROLLOUT"}}
-    "#]]).await;
+    "#]],
+    )
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
