@@ -65,6 +65,8 @@ impl<W: Write> Terminal<W> {
                 self.note(Style::Yellow, "approval needed", &approval.argv.join(" "))?;
             }
             Body::ApprovalAnswered { .. }
+            | Body::TerminalWritten { .. }
+            | Body::ImageViewed { .. }
             | Body::TokensCounted { .. }
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }

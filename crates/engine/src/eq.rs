@@ -8,8 +8,8 @@ use codex_wire::event::{
     AgentReasoningSectionBreakEvent, ErrorEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandBeginEvent,
     ExecCommandEndEvent, ExecCommandOutputDeltaEvent, ExecCommandSource, ItemCompletedEvent, ItemStartedEvent,
     RawResponseItemEvent, ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent,
-    StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent,
-    TurnItem, UserMessageEvent, WarningEvent,
+    StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent, TerminalInteractionEvent, TokenCountEvent, TurnAbortReason,
+    TurnAbortedEvent, TurnItem, UserMessageEvent, ViewImageToolCallEvent, WarningEvent,
 };
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -52,6 +52,17 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
                 out.push(view.command_begin(command));
             }
         }
+        Body::TerminalWritten { item, terminal, stdin } => {
+            out.push(EventMsg::TerminalInteraction(TerminalInteractionEvent {
+                call_id: item.as_str().to_owned(),
+                process_id: terminal.to_string(),
+                stdin: stdin.clone(),
+            }));
+        }
+        Body::ImageViewed { item, path } => out.push(EventMsg::ViewImageToolCall(ViewImageToolCallEvent {
+            call_id: item.as_str().to_owned(),
+            path: path.clone(),
+        })),
         Body::PlanUpdated(plan) => out.push(EventMsg::PlanUpdate(plan.clone())),
         Body::TokensCounted { info, rate_limits } => out.push(EventMsg::TokenCount(TokenCountEvent {
             info: info.clone(),
@@ -183,8 +194,8 @@ impl View<'_> {
             command: command.argv.clone(),
             cwd: command.cwd.clone(),
             parsed_cmd: command.parsed.clone(),
-            source: ExecCommandSource::Agent,
-            process_id: None,
+            source: source(command),
+            process_id: command.terminal.map(|terminal| terminal.to_string()),
             interaction_input: None,
         })
     }
@@ -196,8 +207,8 @@ impl View<'_> {
             command: command.argv.clone(),
             cwd: Some(command.cwd.clone()),
             parsed_cmd: command.parsed.clone(),
-            source: ExecCommandSource::Agent,
-            process_id: None,
+            source: source(command),
+            process_id: command.terminal.map(|terminal| terminal.to_string()),
             interaction_input: None,
             stdout: end.stdout.clone(),
             stderr: end.stderr.clone(),
@@ -265,6 +276,10 @@ impl View<'_> {
             }
         }
     }
+}
+
+fn source(command: &CommandItem) -> ExecCommandSource {
+    if command.terminal.is_some() { ExecCommandSource::UnifiedExecStartup } else { ExecCommandSource::Agent }
 }
 
 /// The text of a message and the pictures in it.

@@ -26,7 +26,8 @@ pub(crate) fn message(content: &[UserInput], cwd: &Path) -> Message {
     Message { id: None, role: "user".to_owned(), content: parts.collect() }
 }
 
-fn local_image(path: &Path) -> ContentItem {
+/// A picture on disk as a part of a message, or a note that says why it cannot be one.
+pub(crate) fn local_image(path: &Path) -> ContentItem {
     match read_image(path) {
         Ok((kind, bytes)) => {
             ContentItem::InputImage { image_url: format!("data:{kind};base64,{}", STANDARD.encode(bytes)) }

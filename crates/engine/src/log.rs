@@ -105,6 +105,22 @@ pub enum Body {
         /// Whether the command has run before, inside the sandbox.
         is_again: bool,
     },
+    /// The model has typed into a terminal.
+    TerminalWritten {
+        /// The command that runs there.
+        item: ItemId,
+        /// The number of the terminal.
+        terminal: u64,
+        /// What was typed.
+        stdin: String,
+    },
+    /// The model has looked at a picture.
+    ImageViewed {
+        /// The call.
+        item: ItemId,
+        /// The file.
+        path: PathBuf,
+    },
     /// The model has changed its plan.
     PlanUpdated(UpdatePlanArgs),
     /// Tokens were counted, or the account's limits were told.
@@ -256,6 +272,8 @@ pub struct CommandItem {
     pub cwd: PathBuf,
     /// What it does, for display.
     pub parsed: Vec<ParsedCommand>,
+    /// The number of its terminal, if it runs in one.
+    pub terminal: Option<u64>,
     /// How far it is.
     pub status: CommandStatus,
     /// How it ended, once it has.

@@ -27,6 +27,8 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         | Body::ItemDelta { .. }
         | Body::ApprovalAsked(_)
         | Body::ApprovalAnswered { .. }
+        | Body::TerminalWritten { .. }
+        | Body::ImageViewed { .. }
         | Body::PlanUpdated(_)
         | Body::AnswerRetried { .. }
         | Body::Warning { .. } => Ok(()),

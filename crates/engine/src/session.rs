@@ -1,6 +1,7 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 
 mod commands;
+mod terminals;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use self::commands::Allowed;
+pub(crate) use self::terminals::LookingAt;
+use self::terminals::OpenTerminals;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
@@ -41,6 +44,7 @@ pub(crate) struct Session {
     tools: Arc<RawValue>,
     context: Context,
     allowed: Allowed,
+    terminals: OpenTerminals,
     /// Whether the client has said its last word, so that questions can only be denied.
     is_finishing: bool,
     journal: Journal,
@@ -80,9 +84,10 @@ impl Session {
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
         let allowed = Allowed::load(&setup.home.rules(), &mut warnings);
+        let has_terminals = setup.config.features.get("unified_exec").copied().unwrap_or(false);
         let mut session = Self {
             id,
-            tools: crate::tools::offered()?,
+            tools: crate::tools::offered(has_terminals)?,
             setup,
             started: Arc::new(started),
             settings,
@@ -90,6 +95,7 @@ impl Session {
             instructions,
             context: Context::default(),
             allowed,
+            terminals: OpenTerminals::new(),
             is_finishing: false,
             journal,
             running: None,
@@ -118,6 +124,12 @@ impl Session {
             match self.wake().await {
                 Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
                 Wake::Arrived(Arrived::Command(input)) => self.step_command(input).await,
+                Wake::Arrived(Arrived::Called(result)) => {
+                    self.work(Work::Nothing);
+                    let input = self.take_result(result);
+                    self.step(input).await;
+                }
+                Wake::Arrived(Arrived::Looked(look, shown)) => self.looked(look, shown).await,
                 Wake::Command(Some(Command::Finish { reply })) => {
                     self.expect_no_answers();
                     closing.push(reply);
@@ -133,6 +145,8 @@ impl Session {
                 }
             }
         }
+        self.end_terminals();
+        self.journal.publish();
         // The feeds end before the reply, so whoever asked can read everything that was said.
         drop(self);
         for reply in closing {
@@ -271,6 +285,7 @@ impl Session {
         if matches!(outcome, Outcome::Aborted(_)) && self.setup.forgets_interrupted {
             self.context.forget_unfinished();
         }
+        self.look_after_terminals().await;
         self.emit(Body::TurnEnded(outcome));
         self.running = None;
         self.journal.publish_durably().await;

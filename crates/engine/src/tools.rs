@@ -1,12 +1,17 @@
 //! The tools the model is offered, and what they do.
 
-use codex_wire::plan::UpdatePlanArgs;
-use codex_wire::response::FunctionCallOutputPayload;
-use serde_json::json;
-use serde_json::value::RawValue;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::log::Body;
+use codex_wire::plan::UpdatePlanArgs;
+use codex_wire::response::{ContentItem, FunctionCallOutputPayload};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::images;
+use crate::log::{Body, ItemId};
 use crate::turn::{Call, CallPayload};
 
 /// What a call led to: events for the log, then the output for the model.
@@ -23,8 +28,10 @@ impl CallResult {
 }
 
 /// The tools as the model is told of them, encoded once for all requests of a thread.
-pub(crate) fn offered() -> Result<Arc<RawValue>, serde_json::Error> {
-    let tools = json!([shell(), {
+pub(crate) fn offered(has_terminals: bool) -> Result<Arc<RawValue>, serde_json::Error> {
+    let mut tools = if has_terminals { vec![exec_command(), write_stdin()] } else { vec![shell()] };
+    tools.push(view_image_tool());
+    tools.push(json!({
         "type": "function",
         "name": "update_plan",
         "description": "Shows the person your plan. Send all steps each time, with at most one in progress.",
@@ -50,11 +57,11 @@ pub(crate) fn offered() -> Result<Arc<RawValue>, serde_json::Error> {
             "required": ["plan"],
             "additionalProperties": false
         }
-    }]);
+    }));
     serde_json::value::to_raw_value(&tools).map(Arc::from)
 }
 
-fn shell() -> serde_json::Value {
+fn shell() -> Value {
     json!({
         "type": "function",
         "name": "shell",
@@ -86,13 +93,111 @@ fn shell() -> serde_json::Value {
     })
 }
 
-/// Runs a call that is no command. It never fails: what goes wrong is told to the model.
-pub(crate) fn run(call: &Call) -> CallResult {
+fn view_image_tool() -> Value {
+    json!({
+        "type": "function",
+        "name": "view_image",
+        "description": "Shows you a picture: a PNG, JPEG, GIF or WebP file on this machine.",
+        "strict": false,
+        "parameters": {
+            "type": "object",
+            "properties": {"path": {"type": "string", "description": "The file"}},
+            "required": ["path"],
+            "additionalProperties": false
+        }
+    })
+}
+
+fn exec_command() -> Value {
+    json!({
+        "type": "function",
+        "name": "exec_command",
+        "description": "Runs a command in a terminal. Returns its output, or a session ID while it goes on.",
+        "strict": false,
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "cmd": {"type": "string", "description": "The command, for a shell"},
+                "workdir": {"type": "string", "description": "Where to run it; the working directory by default"},
+                "shell": {"type": "string", "description": "The shell; the person's own by default"},
+                "login": {"type": "boolean", "description": "Whether it is a login shell; true by default"},
+                "yield_time_ms": {"type": "number", "description": "How long to wait for its end; 10 seconds by default"},
+                "max_output_tokens": {"type": "number", "description": "How much of its output to return"},
+                "sandbox_permissions": {"type": "string", "enum": ["use_default", "require_escalated"]},
+                "justification": {"type": "string", "description": "With `require_escalated`: why, in one sentence"}
+            },
+            "required": ["cmd"],
+            "additionalProperties": false
+        }
+    })
+}
+
+fn write_stdin() -> Value {
+    json!({
+        "type": "function",
+        "name": "write_stdin",
+        "description": "Types into the terminal of a running command, or only looks at it, and returns what it shows.",
+        "strict": false,
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "session_id": {"type": "number", "description": "The session ID that exec_command returned"},
+                "chars": {"type": "string", "description": "What to type; empty to look only"},
+                "yield_time_ms": {"type": "number", "description": "How long to wait for its end; 250 by default"},
+                "max_output_tokens": {"type": "number", "description": "How much of its output to return"}
+            },
+            "required": ["session_id"],
+            "additionalProperties": false
+        }
+    })
+}
+
+/// A call that has begun.
+pub(crate) enum Begun {
+    /// It is over already.
+    Over(CallResult),
+    /// It takes its time.
+    Later(Later),
+}
+
+/// The end of a call that takes its time.
+pub(crate) type Later = Pin<Box<dyn Future<Output = CallResult> + Send>>;
+
+/// Begins a call that is no command. It never fails: what goes wrong is told to the model.
+pub(crate) fn run(call: &Call, cwd: &Path) -> Begun {
     match (call.tool.as_str(), &call.payload) {
-        ("update_plan", CallPayload::Function(arguments)) => update_plan(arguments),
-        (tool, CallPayload::Function(_)) => CallResult::text(format!("unsupported call: {tool}")),
-        (tool, CallPayload::Custom(_)) => CallResult::text(format!("unsupported custom tool call: {tool}")),
+        ("update_plan", CallPayload::Function(arguments)) => Begun::Over(update_plan(arguments)),
+        ("view_image", CallPayload::Function(arguments)) => view_image(&call.id, arguments, cwd),
+        (tool, CallPayload::Function(_)) => Begun::Over(CallResult::text(format!("unsupported call: {tool}"))),
+        (tool, CallPayload::Custom(_)) => {
+            Begun::Over(CallResult::text(format!("unsupported custom tool call: {tool}")))
+        }
     }
+}
+
+#[derive(Deserialize)]
+struct ViewImageArguments {
+    path: PathBuf,
+}
+
+fn view_image(call: &str, arguments: &str, cwd: &Path) -> Begun {
+    let path = match serde_json::from_str::<ViewImageArguments>(arguments) {
+        Ok(arguments) => cwd.join(arguments.path),
+        Err(error) => {
+            return Begun::Over(CallResult::text(format!("failed to parse function arguments: {error}")));
+        }
+    };
+    let event = Body::ImageViewed { item: ItemId::new(call), path: path.clone() };
+    Begun::Later(Box::pin(async move {
+        let read = tokio::task::spawn_blocking(move || images::local_image(&path)).await;
+        match read {
+            Ok(part @ ContentItem::InputImage { .. }) => {
+                CallResult { events: vec![event], output: FunctionCallOutputPayload::Parts(vec![part]) }
+            }
+            Ok(part) => CallResult::text(part.text().unwrap_or_default()),
+            Err(error) => CallResult::text(error.to_string()),
+        }
+    }))
 }
 
 fn update_plan(arguments: &str) -> CallResult {

@@ -7,8 +7,10 @@ use codex_model::{Answer, Retry, StreamExt};
 use codex_wire::error_info::CodexErrorInfo;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::command::{self, CommandCall, Process};
+use crate::command::{self, CommandCall, Look, Process, Shown};
 use crate::log::Failure;
+use crate::session::LookingAt;
+use crate::tools::{CallResult, Later};
 use crate::turn::Input;
 
 /// The one thing a running turn waits for. Replacing it cancels it.
@@ -21,6 +23,10 @@ pub(crate) enum Work {
     Wait(Pin<Box<Sleep>>),
     /// A command: an answer to a question about it, its output, or its end.
     Command(Box<RunningCommand>),
+    /// What a terminal shows.
+    Look(Box<LookingAt>),
+    /// The end of any other call.
+    Call(Later),
 }
 
 /// A command with what it waits for.
@@ -29,6 +35,8 @@ pub(crate) struct RunningCommand {
     pub(crate) since: Instant,
     /// The process, while it runs.
     pub(crate) process: Option<Process>,
+    /// The terminal it was started in, if any.
+    pub(crate) terminal: Option<u64>,
     /// When a question counts as denied, and how long that took.
     pub(crate) deadline: Option<(Pin<Box<Sleep>>, Duration)>,
 }
@@ -39,6 +47,10 @@ pub(crate) enum Arrived {
     Turn(Input),
     /// For the running command.
     Command(command::Input),
+    /// The call is over.
+    Called(CallResult),
+    /// For the call that looks at a terminal.
+    Looked(Look, Result<Shown, String>),
 }
 
 impl Work {
@@ -65,6 +77,11 @@ impl Work {
                 Arrived::Turn(Input::RetryDue)
             }
             Self::Command(command) => Arrived::Command(command.next().await),
+            Self::Call(call) => Arrived::Called(call.await),
+            Self::Look(at) => {
+                let shown = (&mut at.looking).await;
+                Arrived::Looked(at.look, shown.map_err(|error| full_message(&error)))
+            }
         }
     }
 }
@@ -72,13 +89,13 @@ impl Work {
 impl RunningCommand {
     /// A command about to be judged.
     pub(crate) fn new(call: CommandCall) -> Self {
-        Self { call, since: Instant::now(), process: None, deadline: None }
+        Self { call, since: Instant::now(), process: None, terminal: None, deadline: None }
     }
 
     async fn next(&mut self) -> command::Input {
         if let Some(process) = &mut self.process {
             let input = process.next().await;
-            if matches!(input, command::Input::Ended(_)) {
+            if matches!(input, command::Input::Ended(_) | command::Input::Shown(_)) {
                 self.process = None;
             }
             return input;

@@ -83,11 +83,13 @@ fn on_landlock(explanation: &mut Explanation, profile: &Profile, layout: &Layout
     explanation
         .enforced
         .push("writes only to what is listed; nothing new directly in a folder that holds a protected name".to_owned());
+    explanation
+        .enforced
+        .push("modes, owners and times change in there only, and there are no extended attributes".to_owned());
     explanation.enforced.push("so new files go into sub-folders, and git cannot commit here".to_owned());
     everywhere(explanation, profile);
     explanation.writable = granted(layout);
     let not = &mut explanation.not_enforced;
-    not.push("modes, owners, times and attributes of the user's own files can be changed everywhere".to_owned());
     not.push("processes of the user can be listed".to_owned());
     if abi < SIGNALS_SINCE {
         not.push("signals to other processes of the user: this needs Landlock 6".to_owned());

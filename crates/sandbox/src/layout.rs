@@ -20,8 +20,10 @@ use crate::search;
 const MAX_LINKS: usize = 8;
 
 /// The mode of a stand-in folder: unusual enough to recognise one that an interrupted run left behind.
+#[cfg(target_os = "linux")]
 pub(crate) const STAND_IN_FOLDER: u32 = 0o1555;
 /// The mode of a stand-in file.
+#[cfg(target_os = "linux")]
 pub(crate) const STAND_IN_FILE: u32 = 0o1444;
 
 /// What is done with a place.
@@ -233,4 +235,83 @@ pub(crate) fn is_stand_in_mode(mode: u32) -> bool {
 #[cfg(not(unix))]
 fn looks_like_stand_in(_: &fs::Metadata, _: StandIn) -> bool {
     false
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Lays out a folder in which `files` exist, opens it, and shows what `plan` did, one place a line.
+    #[track_caller]
+    fn check(files: &[&str], plan: impl FnOnce(&mut Builder, &Path), expected: &[&str]) {
+        let base = tempfile::tempdir().expect("a folder");
+        let root = base.path().canonicalize().expect("it exists");
+        for file in files {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
+            fs::write(path, "").expect("write");
+        }
+        let mut builder = Builder { places: BTreeMap::new(), notes: Vec::new() };
+        builder.open(&root);
+        plan(&mut builder, &root);
+        let show = |place: &Place| {
+            let missing = if place.stand_in.is_some() { " (missing)" } else { "" };
+            format!("{:?} {}{missing}", place.kind, place.path.strip_prefix(&root).expect("inside").display())
+        };
+        let shown: Vec<String> = builder.finish().places.iter().skip(1).map(show).collect();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn folders_around_a_closed_place_are_pinned() {
+        check(
+            &["a/b/secret"],
+            |builder, root| builder.close(&root.join("a/b/secret"), None),
+            &["Pinned a", "Pinned a/b", "Closed a/b/secret"],
+        );
+    }
+
+    #[test]
+    fn the_first_missing_name_is_held() {
+        check(
+            &["a/x"],
+            |builder, root| {
+                builder.close(&root.join("a/b/c"), Some(StandIn::File("")));
+                builder.close(&root.join("d"), None);
+            },
+            &["Pinned a", "Closed a/b (missing)"],
+        );
+    }
+
+    #[test]
+    fn open_folders_inside_closed_ones_stay_open_and_their_closed_names_too() {
+        check(
+            &["m/one/hooks/x", "m/two/hooks/x"],
+            |builder, root| {
+                builder.close(&root.join("m"), None);
+                builder.open(&root.join("m/one"));
+                builder.close(&root.join("m/one/hooks"), None);
+                builder.close(&root.join("m/two/hooks"), None);
+            },
+            &["Closed m", "Open m/one", "Closed m/one/hooks"],
+        );
+    }
+
+    #[test]
+    fn a_link_is_closed_together_with_what_it_leads_to() {
+        check(
+            &["real/hooks/x"],
+            |builder, root| {
+                std::os::unix::fs::symlink("real", root.join("link")).expect("symlink");
+                builder.close(&root.join("link/hooks"), None);
+            },
+            &["Closed link", "Pinned real", "Closed real/hooks"],
+        );
+    }
+
+    #[test]
+    fn outside_of_open_folders_nothing_needs_closing() {
+        check(&["a"], |builder, _| builder.close(Path::new("/etc/passwd"), Some(StandIn::Folder)), &[]);
+        check(&["work-evil/x"], |builder, root| builder.close(&root.join("work"), None), &[]);
+    }
 }

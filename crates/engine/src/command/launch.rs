@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
+use codex_sandbox::terminal::Terminals;
 use codex_sandbox::{
     Captured, Chunk, Confinement, Finished, Launch, Limits, Profile, SpawnError, Stdio, Stream, Surroundings,
 };
@@ -10,6 +12,7 @@ use codex_wire::event::ExecOutputStream;
 use codex_wire::policy::SandboxPolicy;
 use tokio::sync::mpsc;
 
+use super::terminal::Starting;
 use super::{CommandRequest, Input, Permit, Ran};
 
 /// How much of each stream is kept for the client and the model.
@@ -32,6 +35,8 @@ pub(crate) struct Surrounding {
     pub(crate) codex_home: PathBuf,
     /// The variables of the command.
     pub(crate) env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// The terminals of the thread.
+    pub(crate) terminals: Arc<Terminals>,
 }
 
 impl Surrounding {
@@ -43,8 +48,16 @@ impl Surrounding {
     }
 }
 
-/// A command that runs. Dropping it ends the whole tree of its processes.
-pub(crate) struct Process {
+/// A command that runs. Dropping it ends the whole tree of its processes, but for a terminal that was looked at.
+pub(crate) enum Process {
+    /// A command that ends with its call.
+    Piped(Box<Piped>),
+    /// A command in a terminal.
+    Terminal(Box<Starting>),
+}
+
+/// A command that ends with its call.
+pub(crate) struct Piped {
     run: Pin<Box<dyn Future<Output = Result<Finished, SpawnError>> + Send>>,
     chunks: mpsc::Receiver<Chunk>,
     ran: Option<Ran>,
@@ -61,13 +74,37 @@ impl Process {
             confinement,
             stdio: Stdio::Pipes,
         };
+        if let Some(look) = request.terminal {
+            return Self::Terminal(Box::new(Starting::new(surrounding.terminals, launch, look)));
+        }
         let limits = Limits { timeout: Some(request.timeout), kept_bytes: KEPT_BYTES, streamed_bytes: STREAMED_BYTES };
         let (sender, chunks) = mpsc::channel(WAITING_CHUNKS);
-        Self { run: Box::pin(codex_sandbox::run(launch, limits, sender)), chunks, ran: None }
+        let run = Box::pin(codex_sandbox::run(launch, limits, sender));
+        Self::Piped(Box::new(Piped { run, chunks, ran: None }))
     }
 
     /// Waits for output, and after the last of it for the end. Cancelling it loses nothing.
     pub(crate) async fn next(&mut self) -> Input {
+        match self {
+            Self::Piped(piped) => piped.next().await,
+            Self::Terminal(starting) => match starting.next().await {
+                Ok(shown) => Input::Shown(shown),
+                Err(error) => Input::Ended(Ran::not_started(crate::work::full_message(&error))),
+            },
+        }
+    }
+
+    /// The terminal the command runs in, if it does.
+    pub(crate) fn terminal(&self) -> Option<u64> {
+        match self {
+            Self::Piped(_) => None,
+            Self::Terminal(starting) => starting.terminal.as_ref().ok().copied(),
+        }
+    }
+}
+
+impl Piped {
+    async fn next(&mut self) -> Input {
         loop {
             tokio::select! {
                 biased;
@@ -76,7 +113,7 @@ impl Process {
                 else => break,
             }
         }
-        Input::Ended(self.ran.take().unwrap_or_else(|| Ran::not_started("the command was started twice".to_owned())))
+        Input::Ended(self.ran.take().unwrap_or_else(|| Ran::not_started("the command has ended before".to_owned())))
     }
 }
 

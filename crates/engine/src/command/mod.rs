@@ -6,6 +6,7 @@
 mod launch;
 mod output;
 mod request;
+mod terminal;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +21,8 @@ use codex_wire::response::FunctionCallOutputPayload;
 
 pub(crate) use self::launch::{Process, Surrounding};
 pub(crate) use self::output::{Ran, aborted_text};
-pub(crate) use self::request::CommandRequest;
+pub(crate) use self::request::{CommandRequest, Place};
+pub(crate) use self::terminal::{Look, Looking, Shown, WriteRequest, look};
 use crate::log::{Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Item};
 
 const REJECTED: &str = "exec command rejected by user";
@@ -37,6 +39,8 @@ pub(crate) enum Input {
     Printed(OutputStream, Vec<u8>),
     /// The command has ended, or could not be started.
     Ended(Ran),
+    /// The command's terminal was looked at for the first time.
+    Shown(Shown),
 }
 
 /// What is to be done, in order.
@@ -52,6 +56,8 @@ pub(crate) enum Effect {
     Remember,
     /// Add a rule that allows commands that begin like this.
     Amend(Vec<String>),
+    /// The command goes on in its terminal although its call is over. What it has shown so far comes along.
+    KeepTerminal(Arc<CommandItem>, Shown),
     /// The call is over; this goes to the model.
     End(FunctionCallOutputPayload),
     /// The call is over, and so is the turn.
@@ -160,9 +166,10 @@ impl CommandCall {
                 effects.push(Effect::Emit(Body::ItemDelta { item, delta }));
             }
             (Phase::Running { is_sandboxed }, Input::Ended(ran)) => self.ended(ran, is_sandboxed, &mut effects),
+            (Phase::Running { is_sandboxed }, Input::Shown(shown)) => self.shown(shown, is_sandboxed, &mut effects),
             // An answer nobody asked for, or the end of a run that was cancelled.
             (Phase::Running { .. }, Input::Answered(_) | Input::Unanswered(_))
-            | (Phase::Asked | Phase::AskedAgain, Input::Printed(..) | Input::Ended(_)) => {}
+            | (Phase::Asked | Phase::AskedAgain, Input::Printed(..) | Input::Ended(_) | Input::Shown(_)) => {}
         }
         effects
     }
@@ -241,11 +248,27 @@ impl CommandCall {
         self.finish(ran, effects);
     }
 
+    /// Takes the first look at a terminal: the end of a short command, or the beginning of a long one.
+    fn shown(&mut self, shown: Shown, is_sandboxed: bool, effects: &mut Vec<Effect>) {
+        if !shown.bytes.is_empty() {
+            let delta = Delta::Output { stream: OutputStream::Stdout, bytes: shown.bytes.clone() };
+            effects.push(Effect::Emit(Body::ItemDelta { item: self.request.call.clone(), delta }));
+        }
+        if shown.exit_code.is_some() {
+            return self.ended(Ran::shown(&shown), is_sandboxed, effects);
+        }
+        self.phase = Phase::Over;
+        let text = self.request.terminal.map(|look| shown.for_model(look)).unwrap_or_default();
+        effects.push(Effect::KeepTerminal(Arc::new(self.command(CommandStatus::Running, None)), shown));
+        effects.push(Effect::End(FunctionCallOutputPayload::Text(text)));
+    }
+
     fn finish(&mut self, ran: Ran, effects: &mut Vec<Effect>) {
         self.phase = Phase::Over;
         let status = if ran.exit_code == 0 { CommandStatus::Completed } else { CommandStatus::Failed };
+        let terminal_output = self.request.terminal.map(|look| ran.for_model(look));
         let end = ran.end(self.output_limit);
-        let output = output::for_model(&end);
+        let output = terminal_output.unwrap_or_else(|| output::for_model(&end));
         effects.push(Effect::Emit(Body::ItemCompleted(self.item(status, Some(end)))));
         effects.push(Effect::End(FunctionCallOutputPayload::Text(output)));
     }
@@ -260,6 +283,7 @@ impl CommandCall {
             argv: self.request.argv.clone(),
             cwd: self.request.cwd.clone(),
             parsed: codex_shell::parsed_commands(&self.request.argv),
+            terminal: self.request.terminal.map(|look| look.process),
             status,
             end,
         }

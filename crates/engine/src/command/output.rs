@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::terminal::{Look, Shown};
 use crate::log::CommandEnd;
 
 /// The status of a command that ran out of time, as `timeout(1)` gives it.
@@ -59,6 +60,32 @@ impl Ran {
         Self { exit_code: 130, duration, ..Self::not_started(text) }
     }
 
+    /// A command whose terminal has shown its end.
+    pub(super) fn shown(shown: &Shown) -> Self {
+        let text = String::from_utf8_lossy(&shown.bytes).into_owned();
+        Self {
+            exit_code: shown.exit_code.unwrap_or_default(),
+            is_timeout: false,
+            duration: shown.duration,
+            stdout: text.clone(),
+            stderr: String::new(),
+            total_bytes: shown.total_bytes,
+            lines: text.lines().count(),
+            aggregated: text,
+        }
+    }
+
+    /// What the model is told of a command that has ended in its terminal.
+    pub(super) fn for_model(&self, look: Look) -> String {
+        let shown = Shown {
+            bytes: self.aggregated.clone().into_bytes(),
+            total_bytes: self.total_bytes,
+            exit_code: Some(self.exit_code),
+            duration: self.duration,
+        };
+        shown.for_model(look)
+    }
+
     /// Whether the sandbox is the likely reason of a failure.
     pub(crate) fn looks_denied(&self) -> bool {
         let text = self.aggregated.to_lowercase();
@@ -109,7 +136,7 @@ pub(super) fn for_model(end: &CommandEnd) -> String {
 }
 
 /// A text of at most about so many bytes: its beginning and its end, with what is left out counted between them.
-fn cut(text: &str, limit: usize, total_bytes: u64, lines: usize) -> String {
+pub(super) fn cut(text: &str, limit: usize, total_bytes: u64, lines: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::terminal::Look;
 use crate::log::ItemId;
 use crate::turn::{Call, CallPayload};
 
@@ -28,6 +29,8 @@ pub(crate) struct CommandRequest {
     pub(crate) cannot_be_confined: bool,
     /// Why the model asks.
     pub(crate) justification: Option<String>,
+    /// How the call looks at the command's terminal; none for a command that ends with its call.
+    pub(crate) terminal: Option<Look>,
 }
 
 /// Why there is no command in a call. The text goes to the model.
@@ -37,8 +40,8 @@ pub(crate) enum RequestError {
     Arguments(#[from] serde_json::Error),
     #[error("the command is empty")]
     Empty,
-    #[error("the {0} tool takes JSON")]
-    NotJson(&'static str),
+    #[error("this tool takes JSON")]
+    NotJson,
 }
 
 /// The arguments of `shell` and of the built-in shell tool of some models.
@@ -53,6 +56,22 @@ struct ShellArguments {
 #[derive(Deserialize)]
 struct ScriptArguments {
     command: String,
+    #[serde(flatten)]
+    shared: SharedArguments,
+}
+
+/// The arguments of `exec_command`.
+#[derive(Deserialize)]
+struct TerminalArguments {
+    cmd: String,
+    #[serde(default)]
+    shell: Option<String>,
+    #[serde(default)]
+    login: Option<bool>,
+    #[serde(default)]
+    yield_time_ms: Option<u64>,
+    #[serde(default)]
+    max_output_tokens: Option<usize>,
     #[serde(flatten)]
     shared: SharedArguments,
 }
@@ -72,21 +91,41 @@ struct SharedArguments {
     justification: Option<String>,
 }
 
+/// What a call may need to become a command.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// Where the turn works.
+    pub(crate) cwd: &'a Path,
+    /// The user's shell.
+    pub(crate) shell: &'a str,
+    /// The number of the next terminal.
+    pub(crate) next_process: u64,
+}
+
+/// A command before the call around it is looked at.
+struct Parts {
+    argv: Vec<String>,
+    shared: SharedArguments,
+    terminal: Option<Look>,
+}
+
 impl CommandRequest {
-    /// Reads a call of `shell`, `shell_command` or the built-in shell tool; none for other tools.
-    pub(crate) fn read(call: &Call, cwd: &Path, shell: &str) -> Option<Result<Self, RequestError>> {
+    /// Reads a call of a tool that runs commands; none for other tools.
+    pub(crate) fn read(call: &Call, place: Place<'_>) -> Option<Result<Self, RequestError>> {
         let read = match call.tool.as_str() {
             "shell" | "container.exec" | "local_shell" => read_argv,
             "shell_command" => read_script,
+            "exec_command" => read_terminal,
             _ => return None,
         };
         let CallPayload::Function(arguments) = &call.payload else {
-            return Some(Err(RequestError::NotJson("shell")));
+            return Some(Err(RequestError::NotJson));
         };
-        Some(read(arguments, shell).and_then(|(argv, shared)| Self::new(call, argv, shared, cwd)))
+        Some(read(arguments, place).and_then(|parts| Self::new(call, parts, place.cwd)))
     }
 
-    fn new(call: &Call, argv: Vec<String>, shared: SharedArguments, cwd: &Path) -> Result<Self, RequestError> {
+    fn new(call: &Call, parts: Parts, cwd: &Path) -> Result<Self, RequestError> {
+        let Parts { argv, shared, terminal } = parts;
         if argv.first().is_none_or(String::is_empty) {
             return Err(RequestError::Empty);
         }
@@ -99,19 +138,32 @@ impl CommandRequest {
             is_escalated: asks || shared.with_escalated_permissions == Some(true),
             cannot_be_confined: false,
             justification: shared.justification.filter(|text| !text.trim().is_empty()),
+            terminal,
         })
     }
 }
 
-fn read_argv(arguments: &str, _: &str) -> Result<(Vec<String>, SharedArguments), RequestError> {
+fn read_argv(arguments: &str, _: Place<'_>) -> Result<Parts, RequestError> {
     let ShellArguments { command, shared } = serde_json::from_str(arguments)?;
-    Ok((command, shared))
+    Ok(Parts { argv: command, shared, terminal: None })
 }
 
-fn read_script(arguments: &str, shell: &str) -> Result<(Vec<String>, SharedArguments), RequestError> {
+fn read_script(arguments: &str, place: Place<'_>) -> Result<Parts, RequestError> {
     let ScriptArguments { command, shared } = serde_json::from_str(arguments)?;
-    if command.trim().is_empty() {
+    Ok(Parts { argv: script(place.shell, true, command)?, shared, terminal: None })
+}
+
+fn read_terminal(arguments: &str, place: Place<'_>) -> Result<Parts, RequestError> {
+    let TerminalArguments { cmd, shell, login, yield_time_ms, max_output_tokens, shared } =
+        serde_json::from_str(arguments)?;
+    let shell = shell.as_deref().unwrap_or(place.shell);
+    let look = Look::at_start(place.next_process, yield_time_ms, max_output_tokens);
+    Ok(Parts { argv: script(shell, login.unwrap_or(true), cmd)?, shared, terminal: Some(look) })
+}
+
+fn script(shell: &str, is_login: bool, text: String) -> Result<Vec<String>, RequestError> {
+    if text.trim().is_empty() {
         return Err(RequestError::Empty);
     }
-    Ok((vec![shell.to_owned(), "-lc".to_owned(), command], shared))
+    Ok(vec![shell.to_owned(), if is_login { "-lc" } else { "-c" }.to_owned(), text])
 }

@@ -15,7 +15,14 @@ fn request(is_escalated: bool) -> CommandRequest {
         is_escalated,
         cannot_be_confined: false,
         justification: is_escalated.then(|| "it must be".to_owned()),
+        terminal: None,
     }
+}
+
+fn requested(words: &[&str]) -> CommandRequest {
+    let look = Look { process: 7, patience: Duration::from_secs(1), limit: 100 };
+    let terminal = words.contains(&"terminal").then_some(look);
+    CommandRequest { terminal, ..request(words.contains(&"escalated")) }
 }
 
 fn ran(exit_code: i32, text: &str) -> Ran {
@@ -29,6 +36,10 @@ fn ran(exit_code: i32, text: &str) -> Ran {
         total_bytes: text.len() as u64,
         lines: 1,
     }
+}
+
+fn shown(exit_code: Option<i32>) -> Shown {
+    Shown { bytes: b"hello".to_vec(), total_bytes: 5, exit_code, duration: Duration::from_millis(500) }
 }
 
 fn judged(word: &str) -> Answer {
@@ -55,6 +66,8 @@ fn input(line: &str) -> Input {
         "ok" => Input::Ended(ran(0, "done")),
         "fail" => Input::Ended(ran(1, "wrong")),
         "denied" => Input::Ended(ran(1, "x: Permission denied")),
+        "shown" => Input::Shown(shown(None)),
+        "shown-end" => Input::Shown(shown(Some(0))),
         other => panic!("no such input: {other}"),
     }
 }
@@ -73,6 +86,7 @@ fn show(effect: &Effect) -> String {
         Effect::AwaitAnswer => "WAIT".to_owned(),
         Effect::Remember => "REMEMBER".to_owned(),
         Effect::Amend(prefix) => format!("AMEND {prefix:?}"),
+        Effect::KeepTerminal(..) => "KEEP".to_owned(),
         Effect::End(output) => format!("END {output:?}"),
         Effect::AbortTurn => "ABORT".to_owned(),
     }
@@ -84,8 +98,7 @@ fn check(script: &str, expected: Expect) {
     let mut lines = script.lines();
     let first = lines.next().unwrap();
     let words: Vec<&str> = first.split(' ').collect();
-    let (mut call, effects) =
-        CommandCall::start(request(words.contains(&"escalated")), words[0].parse().unwrap(), judged(words[1]), 1000);
+    let (mut call, effects) = CommandCall::start(requested(&words), words[0].parse().unwrap(), judged(words[1]), 1000);
     let mut shown = String::new();
     let mut add = |line: &str, effects: &[Effect]| {
         shown.extend([line, "\n"]);
@@ -315,6 +328,39 @@ fn a_stop_completes_the_item_and_nothing_follows() {
             complete Failed Some(130)
         ok
         stop
+    "#]],
+    );
+}
+
+#[test]
+fn a_terminal_that_goes_on_is_kept_and_its_item_stays_open() {
+    check(
+        "never run terminal\nshown\nstop",
+        expect![[r#"
+        never run terminal
+            start Running
+            RUN sandboxed=true
+        shown
+            output
+            KEEP
+            END Text("Chunk ID: cd6500\nWall time: 0.5000 seconds\nProcess running with session ID 7\nOriginal token count: 2\nOutput:\nhello")
+        stop
+    "#]],
+    );
+}
+
+#[test]
+fn a_terminal_that_ends_at_once_is_an_ordinary_command() {
+    check(
+        "never run terminal\nshown-end",
+        expect![[r#"
+        never run terminal
+            start Running
+            RUN sandboxed=true
+        shown-end
+            output
+            complete Completed Some(0)
+            END Text("Chunk ID: cd6500\nWall time: 0.5000 seconds\nProcess exited with code 0\nOriginal token count: 2\nOutput:\nhello")
     "#]],
     );
 }

@@ -13,11 +13,11 @@ use codex_wire::response::FunctionCallOutputPayload;
 use tokio::time::sleep;
 
 use super::Session;
-use crate::command::{self, CommandCall, CommandRequest, Process, Surrounding, aborted_text};
+use crate::command::{self, CommandCall, CommandRequest, Place, Process, Surrounding, aborted_text};
 use crate::log::{Abort, Body, TurnId};
 use crate::settings::Settings;
-use crate::tools;
-use crate::turn::{Call, Input};
+use crate::tools::{self, Begun, CallResult};
+use crate::turn::{Call, CallPayload, Input};
 use crate::work::{RunningCommand, Work, full_message};
 
 /// How many bytes of a command's output the model gets, when the user has not said how many tokens.
@@ -59,21 +59,41 @@ impl Allowed {
 impl Session {
     /// Begins a call. Returns what the turn is told when that is already its end.
     pub(super) fn run_call(&mut self, call: &Call) -> Option<Input> {
-        let shell = self.setup.shell.as_deref().unwrap_or("/bin/sh");
-        match CommandRequest::read(call, &self.turn_settings().cwd, shell) {
+        let place = Place {
+            cwd: &self.turn_settings().cwd,
+            shell: self.setup.shell.as_deref().unwrap_or("/bin/sh"),
+            next_process: self.terminals.next,
+        };
+        match CommandRequest::read(call, place) {
             Some(Ok(request)) => self.start_command(request),
             Some(Err(error)) => Some(Input::CallEnded(FunctionCallOutputPayload::Text(error.to_string()))),
-            None => {
-                let result = tools::run(call);
-                for body in result.events {
-                    self.emit(body);
-                }
-                Some(Input::CallEnded(result.output))
+            None => match &call.payload {
+                CallPayload::Function(arguments) if call.tool == "write_stdin" => self.write_terminal(arguments),
+                CallPayload::Function(_) | CallPayload::Custom(_) => self.run_tool(call),
+            },
+        }
+    }
+
+    fn run_tool(&mut self, call: &Call) -> Option<Input> {
+        match tools::run(call, &self.turn_settings().cwd) {
+            Begun::Over(result) => Some(self.take_result(result)),
+            Begun::Later(later) => {
+                self.work(Work::Call(later));
+                None
             }
         }
     }
 
+    /// Takes what a call led to.
+    pub(super) fn take_result(&mut self, result: CallResult) -> Input {
+        for body in result.events {
+            self.emit(body);
+        }
+        Input::CallEnded(result.output)
+    }
+
     fn start_command(&mut self, mut request: CommandRequest) -> Option<Input> {
+        self.terminals.next += u64::from(request.terminal.is_some());
         let settings = Arc::clone(self.turn_settings());
         let sandbox = match (self.surrounding().profile(), codex_sandbox::rung()) {
             (None, _) => SandboxState::Unconfined,
@@ -134,10 +154,10 @@ impl Session {
         Some(aborted_text(elapsed))
     }
 
-    fn running_command(&mut self) -> Option<&mut RunningCommand> {
+    pub(super) fn running_command(&mut self) -> Option<&mut RunningCommand> {
         match &mut self.running.as_mut()?.work {
             Work::Command(command) => Some(command),
-            Work::Nothing | Work::Answer(_) | Work::Wait(_) => None,
+            Work::Nothing | Work::Answer(_) | Work::Wait(_) | Work::Look(_) | Work::Call(_) => None,
         }
     }
 
@@ -151,12 +171,15 @@ impl Session {
                     let surrounding = self.surrounding();
                     if let Some(command) = self.running_command() {
                         command.deadline = None;
-                        command.process = Some(Process::start(command.call.request(), permit, surrounding));
+                        let process = Process::start(command.call.request(), permit, surrounding);
+                        command.terminal = process.terminal();
+                        command.process = Some(process);
                     }
                 }
                 command::Effect::AwaitAnswer => self.await_answer(),
                 command::Effect::Remember => self.remember(),
                 command::Effect::Amend(prefix) => self.amend(&prefix),
+                command::Effect::KeepTerminal(item, shown) => self.keep_terminal(item, &shown),
                 command::Effect::End(output) => over = Some(Input::CallEnded(output)),
                 command::Effect::AbortTurn => over = Some(Input::Stop(Abort::Interrupted, None)),
             }
@@ -219,6 +242,7 @@ impl Session {
             workspace: settings.cwd.clone(),
             codex_home: self.setup.home.path().to_owned(),
             env: self.setup.config.shell_environment.apply(std::env::vars_os()),
+            terminals: Arc::clone(&self.terminals.all),
         }
     }
 

@@ -27,7 +27,7 @@ fn world(approval: &str, sandbox: &str) -> World {
 }
 
 /// The commands that have ended.
-fn ended(events: &[Arc<Event>]) -> Vec<Arc<CommandItem>> {
+pub(crate) fn ended(events: &[Arc<Event>]) -> Vec<Arc<CommandItem>> {
     let command = |event: &Arc<Event>| match &event.body {
         Body::ItemCompleted(Item::Command(command)) => Some(Arc::clone(command)),
         _ => None,
@@ -44,7 +44,7 @@ fn the_end(events: &[Arc<Event>]) -> (CommandStatus, i32, String) {
 }
 
 /// What the model was told of the calls, in order.
-fn outputs(client: &Client) -> Vec<String> {
+pub(crate) fn outputs(client: &Client) -> Vec<String> {
     let last = client.prompts.all().pop().expect("the model was asked");
     let items = last.input.iter().map(|item| serde_json::from_str::<Value>(item.get()).expect("an item is JSON"));
     let outputs = items.filter(|item| item["type"] == "function_call_output");
@@ -193,7 +193,7 @@ async fn a_timeout_ends_the_command_and_says_so() {
 }
 
 /// Waits until a process is gone. It is killed already, so this takes as long as the kernel does.
-fn wait_until_gone(pid: &str) {
+pub(crate) fn wait_until_gone(pid: &str) {
     let deadline = Instant::now() + Duration::from_secs(1);
     while Path::new("/proc").join(pid).exists() {
         assert!(Instant::now() < deadline, "process {pid} is still there");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use codex_engine::log::{Body, Event};
 use expect_test::{Expect, expect};
 
-use crate::world::{check, start};
+use crate::world::{World, check, start};
 
 /// Plays one answer with the items given, then one that ends the turn, and shows the calls, plans and outputs.
 async fn check_calls(items: &str, expected: Expect) {
@@ -109,4 +109,25 @@ async fn every_call_of_an_answer_gets_its_output_in_order() {
     "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_picture_is_shown_to_the_model_and_what_is_none_is_said_to_be_none() {
+    let calls = r#"{"call": "view_image", "args": {"path": "dot.png"}}, {"call": "view_image", "args": {"path": "x"}}"#;
+    let script = format!(r#"[{{"items": [{calls}]}}, {{"items": [{{"text": "done"}}]}}]"#);
+    let mut client = World::new().file("project/dot.png", b"\x89PNG\r\n\x1a\nrest").start(&script).await;
+    let events = client.turn("1", "hi").await;
+    let viewed =
+        |event: &Arc<Event>| matches!(&event.body, Body::ImageViewed { path, .. } if path.ends_with("dot.png"));
+    assert_eq!(events.iter().filter(|event| viewed(event)).count(), 1);
+    let last = client.prompts.all().pop().expect("the model was asked");
+    let outputs: Vec<serde_json::Value> = last
+        .input
+        .iter()
+        .map(|item| serde_json::from_str::<serde_json::Value>(item.get()).expect("an item is JSON"))
+        .filter(|item| item["type"] == "function_call_output")
+        .map(|item| item["output"].clone())
+        .collect();
+    assert_eq!(outputs[0][0]["image_url"], "data:image/png;base64,iVBORw0KGgpyZXN0");
+    assert!(outputs[1].as_str().is_some_and(|text| text.contains("could not be attached")), "{outputs:?}");
 }

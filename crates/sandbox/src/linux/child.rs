@@ -24,6 +24,7 @@ use rustix::process::{
     waitid,
 };
 
+use super::metadata;
 use super::plan::Confined;
 use super::sys::{self, Side, Strings};
 use super::world;
@@ -135,7 +136,8 @@ pub(super) fn supervise(plan: &mut Plan<'_>) -> ! {
         }
         Ok(Side::Parent { pidfd, .. }) => {
             place_stand_ins(plan);
-            watch(plan, &pidfd, namespaces.is_some())
+            let listener = take_listener(plan, &pidfd);
+            watch(plan, &pidfd, listener, namespaces.is_some())
         }
         Err(errno) => {
             let step = if namespaces.is_some() { Step::Namespaces } else { Step::Clone };
@@ -161,10 +163,41 @@ fn place_stand_ins(plan: &mut Plan<'_>) {
     close_each(&plan.places);
 }
 
-/// Waits for the end of the command or of the server's interest, whichever comes first.
-fn watch(plan: &Plan<'_>, child: &OwnedFd, has_first_process: bool) -> ! {
-    close_each(&plan.for_command);
+/// Takes over the calls that the command's filter hands to the supervisor, and lets the command go on.
+fn take_listener(plan: &Plan<'_>, child: &OwnedFd) -> Option<OwnedFd> {
     close_each(&plan.alone[1..]);
+    plan.confined.as_ref()?.judged.as_ref()?;
+    let mut number = [0; 4];
+    // Nothing comes if the command has failed before.
+    if rustix::io::read(sys::borrow(plan.alone[0]), &mut number) != Ok(number.len()) {
+        return None;
+    }
+    let listener = sys::take_descriptor(child.as_fd(), RawFd::from_le_bytes(number));
+    if listener.is_ok() {
+        let _ = rustix::io::write(sys::borrow(plan.places[1]), b"1");
+    }
+    close_each(&plan.places);
+    listener.ok()
+}
+
+/// Applies the filter, and waits until the supervisor answers what it hands over.
+fn hand_over(plan: &Plan<'_>, confined: &Confined) -> Result<(), Errno> {
+    if confined.judged.is_none() {
+        return sys::seccomp(&confined.filter);
+    }
+    close_each(&plan.places[1..]);
+    let listener = sys::seccomp_with_listener(&confined.filter)?;
+    rustix::io::write(sys::borrow(plan.alone[1]), &listener.to_le_bytes())?;
+    let answered = rustix::io::read(sys::borrow(plan.places[0]), &mut [0_u8])?;
+    close_each(&[listener]);
+    if answered == 1 { Ok(()) } else { Err(Errno::CANCELED) }
+}
+
+/// Waits for the end of the command or of the server's interest, whichever comes first.
+fn watch(plan: &Plan<'_>, child: &OwnedFd, listener: Option<OwnedFd>, has_first_process: bool) -> ! {
+    close_each(&plan.for_command);
+    let judged = plan.confined.as_ref().and_then(|confined| confined.judged.as_deref()).unwrap_or_default();
+    let mut listener = listener;
     let _ = sys::prctl(libc::PR_SET_DUMPABLE, 0);
     let (life, alone) = (sys::borrow(plan.life), sys::borrow(plan.alone[0]));
     let (mut wanted, mut others) = (true, has_first_process);
@@ -175,13 +208,21 @@ fn watch(plan: &Plan<'_>, child: &OwnedFd, has_first_process: bool) -> ! {
             asked(child.as_fd()),
             asked(if wanted { life } else { child.as_fd() }),
             asked(if others { alone } else { child.as_fd() }),
+            asked(listener.as_ref().map_or(child.as_fd(), |listener| listener.as_fd())),
         ];
         if poll(&mut watched, None).is_err() {
             continue;
         }
-        let [ended, abandoned, is_alone] = watched.map(|it| !it.revents().is_empty());
+        let waits = watched[3].revents().contains(PollFlags::IN);
+        let [ended, abandoned, is_alone, is_asked] = watched.map(|it| !it.revents().is_empty());
         if ended {
             break;
+        }
+        match &listener {
+            Some(calls) if waits => metadata::answer(calls.as_fd(), judged),
+            // Nobody is left who could ask.
+            Some(_) if is_asked => listener = None,
+            Some(_) | None => {}
         }
         if is_alone {
             others = false;
@@ -337,7 +378,7 @@ fn prepare_command(plan: &Plan<'_>) -> Result<(), Failure> {
         if let Some(ruleset) = &confined.ruleset {
             sys::landlock_restrict(ruleset.as_fd()).map_err(Failure::of(Step::Landlock))?;
         }
-        sys::seccomp(&confined.filter).map_err(Failure::of(Step::Filter))?;
+        hand_over(plan, confined).map_err(Failure::of(Step::Filter))?;
     }
     sys::unblock_signals();
     Ok(())

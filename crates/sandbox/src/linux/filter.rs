@@ -15,12 +15,14 @@ use std::collections::BTreeMap;
 
 use libc::{c_long, sock_filter as Instruction};
 
+use super::metadata;
+
 /// When a refusal applies: all of its conditions hold. Only the lower half of an argument is looked at, and all
 /// arguments named below are 32 bits wide to the kernel.
 struct Refusal {
     call: c_long,
     conditions: Vec<Condition>,
-    errno: i32,
+    answer: u32,
 }
 
 struct Condition {
@@ -36,8 +38,10 @@ struct Condition {
 pub(super) struct Needs {
     /// Whether the network may be used.
     pub(super) network: bool,
-    /// Whether processes and System V objects of the outside are in reach, for lack of namespaces.
+    /// Whether processes, System V objects and the modes of files outside are in reach, for lack of namespaces.
     pub(super) shared_with_outside: bool,
+    /// Whether the supervisor answers the calls that change modes, owners and times; else nobody may make them.
+    pub(super) metadata_is_judged: bool,
 }
 
 /// System calls that are refused whatever their arguments.
@@ -132,12 +136,28 @@ const TERMINAL_REQUESTS: [u32; 4] = [0x5412, 0x541C, 0x541D, 0x5423];
 /// The type of a socket without its flags.
 const SOCKET_TYPE: u32 = 0xf;
 
+/// The calls that set a file's mode, and where the mode is among their arguments.
+const MODES: &[(c_long, u32)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (452, 2),
+];
+/// The bits that make a file run as somebody else: set-uid and set-gid.
+const SET_ID: u32 = 0o6000;
+
+const fn errno(errno: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | errno as u32
+}
+
 fn refusals(needs: Needs) -> Vec<Refusal> {
-    let always = |call: &c_long| Refusal { call: *call, conditions: Vec::new(), errno: libc::EPERM };
-    let when = |call, conditions| Refusal { call, conditions, errno: libc::EPERM };
+    let refused = errno(libc::EPERM);
+    let always = |call: &c_long| Refusal { call: *call, conditions: Vec::new(), answer: refused };
+    let when = |call, conditions| Refusal { call, conditions, answer: refused };
     let mut list: Vec<Refusal> = REFUSED.iter().map(always).collect();
     // Its flags are behind a pointer, so it does not exist: libc then uses `clone`.
-    list.push(Refusal { call: libc::SYS_clone3, conditions: Vec::new(), errno: libc::ENOSYS });
+    list.push(Refusal { call: libc::SYS_clone3, conditions: Vec::new(), answer: errno(libc::ENOSYS) });
     list.push(when(libc::SYS_clone, vec![unless(0, NEW_NAMESPACES, &[0])]));
     list.push(when(libc::SYS_unshare, vec![unless(0, NEW_NAMESPACES | NEW_TIME, &[0])]));
     list.push(when(libc::SYS_ioctl, vec![listed(1, u32::MAX, &TERMINAL_REQUESTS)]));
@@ -153,7 +173,14 @@ fn refusals(needs: Needs) -> Vec<Refusal> {
         list.push(always(&libc::SYS_socket));
         list.extend(NETWORK.iter().map(always));
     }
+    list.extend(MODES.iter().map(|(call, argument)| when(*call, vec![unless(*argument, SET_ID, &[0])])));
     if needs.shared_with_outside {
+        let answer = if needs.metadata_is_judged { libc::SECCOMP_RET_USER_NOTIF } else { refused };
+        let judged = |call: &c_long| Refusal { call: *call, conditions: Vec::new(), answer };
+        list.extend(metadata::HANDED_OVER.iter().map(judged));
+        let unsupported = errno(libc::ENOTSUP);
+        let missing = |call: &c_long| Refusal { call: *call, conditions: Vec::new(), answer: unsupported };
+        list.extend(metadata::REFUSED.iter().map(missing));
         list.extend(SYSTEM_V.iter().map(always));
         list.push(when(libc::SYS_prlimit64, vec![unless(0, u32::MAX, &[0])]));
         list.push(when(libc::SYS_setpriority, vec![unless(1, u32::MAX, &[0])]));
@@ -243,7 +270,7 @@ fn search(calls: &[(u32, Vec<Instruction>)]) -> Vec<Instruction> {
 
 /// Refuses if every condition holds, else runs off its own end.
 fn refuse(refusal: &Refusal) -> Vec<Instruction> {
-    let mut body = vec![plain(RETURN, libc::SECCOMP_RET_ERRNO | refusal.errno as u32)];
+    let mut body = vec![plain(RETURN, refusal.answer)];
     for condition in refusal.conditions.iter().rev() {
         let otherwise = body.len() as u8;
         let mut test = vec![plain(LOAD, ARGUMENTS + 8 * condition.argument), plain(AND, condition.mask)];
@@ -264,9 +291,9 @@ fn refuse(refusal: &Refusal) -> Vec<Instruction> {
 mod tests {
     use super::*;
 
-    const OFFLINE: Needs = Needs { network: false, shared_with_outside: false };
-    const ONLINE: Needs = Needs { network: true, shared_with_outside: false };
-    const LANDLOCK: Needs = Needs { network: false, shared_with_outside: true };
+    const OFFLINE: Needs = Needs { network: false, shared_with_outside: false, metadata_is_judged: false };
+    const ONLINE: Needs = Needs { network: true, shared_with_outside: false, metadata_is_judged: false };
+    const LANDLOCK: Needs = Needs { network: false, shared_with_outside: true, metadata_is_judged: true };
 
     /// Runs the filter as the kernel does and says what it would answer.
     fn verdict(needs: Needs, architecture: u32, call: u32, arguments: [u64; 3]) -> String {
@@ -291,6 +318,7 @@ mod tests {
                 IF_EQUAL => at += branch(held == k),
                 IF_AT_LEAST => at += branch(held >= k),
                 RETURN if k == libc::SECCOMP_RET_ALLOW => return "allow".to_owned(),
+                RETURN if k == libc::SECCOMP_RET_USER_NOTIF => return "judged".to_owned(),
                 RETURN if k == libc::SECCOMP_RET_KILL_PROCESS => return "kill".to_owned(),
                 RETURN => return format!("errno {}", k & 0xffff),
                 other => panic!("unknown instruction {other}"),
@@ -309,7 +337,7 @@ mod tests {
             check(OFFLINE, *call, [0; 3], "errno 1");
             check(ONLINE, *call, [0; 3], "errno 1");
         }
-        for call in [libc::SYS_read, libc::SYS_openat, libc::SYS_execve, libc::SYS_fchmod, libc::SYS_kill, 462] {
+        for call in [libc::SYS_read, libc::SYS_openat, libc::SYS_execve, libc::SYS_utimensat, libc::SYS_kill, 462] {
             check(OFFLINE, call, [u64::MAX; 3], "allow");
         }
         check(OFFLINE, libc::SYS_clone3, [0; 3], "errno 38");
@@ -373,6 +401,17 @@ mod tests {
             check(OFFLINE, libc::SYS_socketpair, [unix, kind as u64, 0], expected);
             check(ONLINE, libc::SYS_socketpair, [unix, kind as u64, 0], expected);
         }
+    }
+
+    #[test]
+    fn modes_are_judged_without_mounts_and_never_set_an_id() {
+        check(OFFLINE, libc::SYS_fchmod, [3, 0o755, 0], "allow");
+        check(OFFLINE, libc::SYS_fchmod, [3, 0o4755, 0], "errno 1");
+        check(OFFLINE, libc::SYS_fchmodat, [3, 0, 0o2755], "errno 1");
+        check(LANDLOCK, libc::SYS_fchmod, [3, 0o755, 0], "judged");
+        check(LANDLOCK, libc::SYS_fchmod, [3, 0o4755, 0], "errno 1");
+        check(LANDLOCK, libc::SYS_setxattr, [0; 3], "errno 95");
+        check(Needs { metadata_is_judged: false, ..LANDLOCK }, libc::SYS_fchmod, [3, 0o755, 0], "errno 1");
     }
 
     #[test]

@@ -81,11 +81,11 @@ pub(super) fn allow_open(ruleset: BorrowedFd<'_>, layout: &Layout, abi: u32) -> 
 }
 
 /// Second rung: only what has nothing closed below it, and the usual devices.
-pub(super) fn allow_apart(ruleset: BorrowedFd<'_>, layout: &Layout, abi: u32) -> Result<(), Errno> {
-    for (path, is_folder) in apart(layout) {
-        let access = if is_folder { write_access(abi) } else { (WRITE_FILE | READ_FILE | TRUNCATE) & known(abi) };
+pub(super) fn allow_apart(ruleset: BorrowedFd<'_>, granted: &[(PathBuf, bool)], abi: u32) -> Result<(), Errno> {
+    for (path, is_folder) in granted {
+        let access = if *is_folder { write_access(abi) } else { (WRITE_FILE | READ_FILE | TRUNCATE) & known(abi) };
         // What has gone since it was listed needs no rule; what has become a link is not followed.
-        if let Ok(place) = open(&path) {
+        if let Ok(place) = open(path) {
             sys::landlock_allow(ruleset, place.as_fd(), access)?;
         }
     }

@@ -6,6 +6,7 @@
 mod child;
 mod filter;
 pub(crate) mod landlock;
+mod metadata;
 mod plan;
 mod pty;
 mod reap;

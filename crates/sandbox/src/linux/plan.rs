@@ -3,7 +3,7 @@
 //! Invariant: after `clone` nothing is looked up, formatted or allocated any more.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::filter::{self, Needs};
 use super::landlock;
+use super::metadata;
 use super::stand_in::StandIns;
 use super::sys::Instruction;
 use crate::error::{SpawnError, Step};
@@ -71,6 +72,8 @@ pub(super) struct Confined {
     pub(super) world: Option<World>,
     pub(super) ruleset: Option<OwnedFd>,
     pub(super) filter: Vec<Instruction>,
+    /// Where modes and times may be changed, if the supervisor judges that.
+    pub(super) judged: Option<Vec<CString>>,
     pub(super) stand_ins: StandIns,
 }
 
@@ -107,7 +110,7 @@ impl Confined {
             None
         } else {
             let ruleset = landlock::ruleset(abi, profile.network()).map_err(failed(Step::Rules))?;
-            landlock::allow_open(std::os::fd::AsFd::as_fd(&ruleset), &layout, abi).map_err(failed(Step::Rules))?;
+            landlock::allow_open(ruleset.as_fd(), &layout, abi).map_err(failed(Step::Rules))?;
             Some(super::spawn::above_stdio(ruleset).map_err(failed(Step::Rules))?)
         };
         let everything_open = layout.open().any(|path| path == Path::new("/"));
@@ -127,20 +130,30 @@ impl Confined {
             everything_open,
             dev_access: landlock::own_dev_access(abi),
         };
-        let filter = filter::program(Needs { network: profile.network(), shared_with_outside: false });
-        Ok(Self { world: Some(world), ruleset, filter, stand_ins })
+        let filter = filter::program(Needs {
+            network: profile.network(),
+            shared_with_outside: false,
+            metadata_is_judged: false,
+        });
+        Ok(Self { world: Some(world), ruleset, filter, judged: None, stand_ins })
     }
 
     fn by_landlock(profile: &Profile, layout: &Layout, abi: u32) -> Result<Self, SpawnError> {
+        let granted = landlock::apart(layout);
         let rules = || -> Result<OwnedFd, Errno> {
             let ruleset = landlock::ruleset(abi, profile.network())?;
-            landlock::allow_apart(std::os::fd::AsFd::as_fd(&ruleset), layout, abi)?;
+            landlock::allow_apart(ruleset.as_fd(), &granted, abi)?;
             super::spawn::above_stdio(ruleset)
         };
         let ruleset =
             rules().map_err(|errno| SpawnError::Confine { step: Step::Rules, path: None, source: errno.into() })?;
-        let filter = filter::program(Needs { network: profile.network(), shared_with_outside: true });
-        Ok(Self { world: None, ruleset: Some(ruleset), filter, stand_ins: StandIns::default() })
+        let judged = (!granted.is_empty()).then(|| metadata::writable(&granted));
+        let filter = filter::program(Needs {
+            network: profile.network(),
+            shared_with_outside: true,
+            metadata_is_judged: judged.is_some(),
+        });
+        Ok(Self { world: None, ruleset: Some(ruleset), filter, judged, stand_ins: StandIns::default() })
     }
 
     /// The descriptors that the supervisor keeps for its cleaning up.

@@ -1,6 +1,7 @@
 //! The system calls that no safe crate offers, each behind a function that is safe to call.
 //!
-//! Invariant: nothing here allocates or locks, so all of it may run between `clone` and `execve`.
+//! Invariant: nothing here allocates or locks, so all of it may run between `clone` and `execve`. Every argument of
+//! `syscall` has the width that the kernel reads, since a narrower one leaves the upper half to chance.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -69,7 +70,7 @@ pub(super) fn clone_process(namespaces: u64, exit_signal: i32) -> Result<Side, E
     let flags = namespaces | libc::CLONE_PIDFD as u64 | u64::from(exit_signal.unsigned_abs());
     let mut pidfd: RawFd = -1;
     // SAFETY: without CLONE_VM the child has a copy of this stack and memory; `pidfd` outlives the call.
-    let pid = check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, &raw mut pidfd, 0, 0) })?;
+    let pid = check(unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, &raw mut pidfd, 0_usize, 0_usize) })?;
     if pid == 0 {
         return Ok(Side::Child);
     }
@@ -134,7 +135,7 @@ pub(super) fn reset_signals() {
     for signal in 1..=64 {
         // SAFETY: the array is as big as the struct, and a mask has 8 bytes; those that cannot be set give an error.
         unsafe {
-            libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), ptr::null_mut::<c_void>(), 8);
+            libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), ptr::null_mut::<c_void>(), 8_usize);
         }
     }
 }
@@ -167,7 +168,7 @@ pub(super) fn set_mount_attributes(fd: BorrowedFd<'_>, set: u64, recursive: bool
 /// The version of Landlock in this kernel; 0 when there is none.
 pub(super) fn landlock_abi() -> u32 {
     // SAFETY: with this flag the kernel takes no attributes.
-    let abi = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<c_void>(), 0, 1) };
+    let abi = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<c_void>(), 0_usize, 1) };
     u32::try_from(abi).unwrap_or(0)
 }
 
@@ -204,17 +205,117 @@ pub(super) fn seccomp(program: &[Instruction]) -> Result<(), Errno> {
     check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter) }).map(drop)
 }
 
+/// Like [`seccomp`], with a descriptor through which the calls that the filter hands over can be answered.
+pub(super) fn seccomp_with_listener(program: &[Instruction]) -> Result<RawFd, Errno> {
+    let filter = libc::sock_fprog {
+        len: u16::try_from(program.len()).map_err(|_| Errno::TOOBIG)?,
+        filter: program.as_ptr().cast_mut(),
+    };
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    // SAFETY: as above.
+    check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const filter) })
+        .map(|fd| fd as RawFd)
+}
+
+/// A system call that waits for an answer: `struct seccomp_notif`.
+#[repr(C)]
+#[derive(Default)]
+pub(super) struct Notification {
+    pub(super) id: u64,
+    pub(super) pid: u32,
+    flags: u32,
+    pub(super) call: i32,
+    architecture: u32,
+    instruction: u64,
+    pub(super) arguments: [u64; 6],
+}
+
+/// `struct seccomp_notif_resp`.
+#[repr(C)]
+struct Answer {
+    id: u64,
+    value: i64,
+    error: i32,
+    flags: u32,
+}
+
+const NOTIFICATION_RECEIVE: u64 = 0xc050_2100;
+const NOTIFICATION_ANSWER: u64 = 0xc018_2101;
+const NOTIFICATION_IS_VALID: u64 = 0x4008_2102;
+
+/// Takes the next call that waits.
+pub(super) fn receive_notification(listener: BorrowedFd<'_>) -> Result<Notification, Errno> {
+    let mut asked = Notification::default();
+    // SAFETY: the struct has the size that is part of the request, and is all zeroes as the kernel demands.
+    check(unsafe { libc::syscall(libc::SYS_ioctl, listener.as_raw_fd(), NOTIFICATION_RECEIVE, &raw mut asked) })?;
+    Ok(asked)
+}
+
+/// Makes a call return.
+pub(super) fn answer_notification(listener: BorrowedFd<'_>, id: u64, result: Result<(), Errno>) {
+    let error = result.err().map_or(0, |errno| -errno.raw_os_error());
+    let mut answer = Answer { id, value: 0, error, flags: 0 };
+    // SAFETY: the struct has the size that is part of the request. Whoever asked may be gone, which does not matter.
+    unsafe { libc::syscall(libc::SYS_ioctl, listener.as_raw_fd(), NOTIFICATION_ANSWER, &raw mut answer) };
+}
+
+/// Whether the call still waits.
+pub(super) fn is_notification_valid(listener: BorrowedFd<'_>, id: u64) -> Result<(), Errno> {
+    // SAFETY: a valid pointer to the id.
+    check(unsafe { libc::syscall(libc::SYS_ioctl, listener.as_raw_fd(), NOTIFICATION_IS_VALID, &raw const id) })
+        .map(drop)
+}
+
+/// Copies memory of another process, as much as is there.
+pub(super) fn read_memory(pid: u32, address: u64, into: &mut [u8]) -> Result<usize, Errno> {
+    let mut done = 0;
+    // Page by page: a string may end right before memory that is not there.
+    while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        let from = address.wrapping_add(done as u64);
+        let length = rest.len().min(4096 - (from % 4096) as usize);
+        let local = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: length };
+        let remote = libc::iovec { iov_base: from as *mut c_void, iov_len: length };
+        // SAFETY: the local part is within `into`; the kernel judges the remote one.
+        let copied = check(unsafe {
+            libc::syscall(
+                libc::SYS_process_vm_readv,
+                pid,
+                &raw const local,
+                1_usize,
+                &raw const remote,
+                1_usize,
+                0_usize,
+            )
+        });
+        match copied {
+            Ok(copied) if copied > 0 => done += copied as usize,
+            Ok(_) => break,
+            Err(errno) if done == 0 => return Err(errno),
+            Err(_) => break,
+        }
+    }
+    Ok(done)
+}
+
+/// A copy of a descriptor of another process.
+pub(super) fn take_descriptor(process: BorrowedFd<'_>, fd: RawFd) -> Result<OwnedFd, Errno> {
+    // SAFETY: takes no pointers.
+    let fd = check(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
 /// Gives up every capability, now and for what is executed later.
 pub(super) fn drop_capabilities() -> Result<(), Errno> {
-    for capability in 0..64 {
+    for capability in 0..64_u64 {
         // SAFETY: takes no pointers. It fails after the last capability, and without CAP_SETPCAP; but then
         // `no_new_privs` keeps exec from adding any.
-        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } != 0 {
+        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0_u64, 0_u64, 0_u64) } != 0 {
             break;
         }
     }
     // SAFETY: takes no pointers.
-    unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
+    unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64, 0_u64, 0_u64, 0_u64) };
     // _LINUX_CAPABILITY_VERSION_3 and the calling process; then two sets of three words, all empty.
     let header: [u32; 2] = [0x2008_0522, 0];
     let none = [0_u32; 6];
@@ -225,7 +326,7 @@ pub(super) fn drop_capabilities() -> Result<(), Errno> {
 /// A `prctl` that takes one number.
 pub(super) fn prctl(option: i32, value: u64) -> Result<(), Errno> {
     // SAFETY: only called with options whose arguments are numbers.
-    check(c_long::from(unsafe { libc::prctl(option, value, 0, 0, 0) })).map(drop)
+    check(c_long::from(unsafe { libc::prctl(option, value, 0_u64, 0_u64, 0_u64) })).map(drop)
 }
 
 /// Makes the terminal `fd` the controlling one of this session.

@@ -1,0 +1,175 @@
+//! Commands in terminals that may outlive the call that starts them: `exec_command` and `write_stdin`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_sandbox::Launch;
+use codex_sandbox::terminal::{Glance, TerminalError, Terminals};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::output::cut;
+
+/// The size of a terminal that no person looks at.
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;
+
+/// How long a call waits for output when the model does not say.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+const WRITE_PATIENCE: Duration = Duration::from_millis(250);
+
+/// The bounds of what the model may say.
+const LEAST_PATIENCE: Duration = Duration::from_millis(250);
+const MOST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How many tokens of output the model gets when it does not say.
+const OUTPUT_TOKENS: usize = 10_000;
+const BYTES_PER_TOKEN: usize = 4;
+
+/// How a call looks at a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// The number that the model calls the terminal by.
+    pub(crate) process: u64,
+    /// How long to wait for the command to end.
+    pub(crate) patience: Duration,
+    /// How many bytes of output to take.
+    pub(crate) limit: usize,
+}
+
+impl Look {
+    fn new(process: u64, patience: Option<u64>, default: Duration, tokens: Option<usize>) -> Self {
+        let patience = patience.map_or(default, Duration::from_millis).clamp(LEAST_PATIENCE, MOST_PATIENCE);
+        let limit = tokens.unwrap_or(OUTPUT_TOKENS).min(OUTPUT_TOKENS) * BYTES_PER_TOKEN;
+        Self { process, patience, limit }
+    }
+
+    /// A look at a terminal that a call starts.
+    pub(super) fn at_start(process: u64, patience: Option<u64>, tokens: Option<usize>) -> Self {
+        Self::new(process, patience, START_PATIENCE, tokens)
+    }
+}
+
+/// What `write_stdin` is given.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WriteRequest {
+    session_id: u64,
+    #[serde(default)]
+    chars: String,
+    #[serde(default)]
+    yield_time_ms: Option<u64>,
+    #[serde(default)]
+    max_output_tokens: Option<usize>,
+}
+
+impl WriteRequest {
+    /// Reads the arguments of a call.
+    pub(crate) fn read(arguments: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(arguments)
+    }
+
+    /// What is typed.
+    pub(crate) fn chars(&self) -> &str {
+        &self.chars
+    }
+
+    /// How the call looks at the terminal then.
+    pub(crate) fn look(&self) -> Look {
+        Look::new(self.session_id, self.yield_time_ms, WRITE_PATIENCE, self.max_output_tokens)
+    }
+}
+
+/// What a look has shown.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    /// What was printed since the last look.
+    pub(crate) bytes: Vec<u8>,
+    /// How many bytes there were of it.
+    pub(crate) total_bytes: u64,
+    /// The exit status, once the command has ended.
+    pub(crate) exit_code: Option<i32>,
+    /// How long the look took.
+    pub(crate) duration: Duration,
+}
+
+impl Shown {
+    fn new(glance: Glance, duration: Duration) -> Self {
+        Self {
+            total_bytes: glance.output.total_bytes,
+            bytes: glance.output.text().into_bytes(),
+            exit_code: glance.exit.map(codex_sandbox::Exit::shell_code),
+            duration,
+        }
+    }
+
+    /// What the model is told.
+    pub(crate) fn for_model(&self, look: Look) -> String {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let lines = text.lines().count();
+        let state = match self.exit_code {
+            Some(code) => format!("Process exited with code {code}"),
+            None => format!("Process running with session ID {}", look.process),
+        };
+        format!(
+            "Chunk ID: {:06x}\nWall time: {:.4} seconds\n{state}\nOriginal token count: {}\nOutput:\n{}",
+            self.duration.subsec_nanos() & 0x00ff_ffff,
+            self.duration.as_secs_f64(),
+            self.total_bytes.div_ceil(BYTES_PER_TOKEN as u64),
+            cut(&text, look.limit, self.total_bytes, lines),
+        )
+    }
+}
+
+/// A look that is under way.
+pub(crate) type Looking = Pin<Box<dyn Future<Output = Result<Shown, TerminalError>> + Send>>;
+
+/// Looks at a terminal.
+pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: Look) -> Looking {
+    Box::pin(async move {
+        let since = Instant::now();
+        let glance = terminals.poll(terminal, look.patience, look.limit).await?;
+        Ok(Shown::new(glance, since.elapsed()))
+    })
+}
+
+/// A terminal that a call has started and looks at for the first time. Dropped before that, it ends the terminal.
+pub(crate) struct Starting {
+    terminals: Arc<Terminals>,
+    pub(super) terminal: Result<u64, Option<TerminalError>>,
+    looking: Option<Looking>,
+}
+
+impl Starting {
+    pub(super) fn new(terminals: Arc<Terminals>, launch: Launch, first: Look) -> Self {
+        let terminal = terminals.start(launch, ROWS, COLUMNS).map_err(Some);
+        let looking = terminal.as_ref().ok().map(|id| look(Arc::clone(&terminals), *id, first));
+        Self { terminals, terminal, looking }
+    }
+
+    /// Waits for the first look. Cancelling it loses nothing.
+    pub(super) async fn next(&mut self) -> Result<Shown, TerminalError> {
+        if let Err(error) = &mut self.terminal
+            && let Some(error) = error.take()
+        {
+            return Err(error);
+        }
+        match &mut self.looking {
+            Some(looking) => {
+                let shown = looking.await;
+                self.looking = None;
+                shown
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let (Ok(terminal), Some(_)) = (&self.terminal, &self.looking) {
+            // One that has ended by itself meanwhile needs no end.
+            let _: Result<(), TerminalError> = self.terminals.kill(*terminal);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Terminals that outlive the calls that started them.
+//!
+//! A terminal is looked at when the model looks, and when a turn ends; what it shows goes into the log then.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_sandbox::terminal::Terminals;
+use codex_wire::event::ExecOutputStream;
+use codex_wire::response::FunctionCallOutputPayload;
+use tokio::time::Instant;
+
+use super::Session;
+use crate::command::{Look, Looking, Shown, WriteRequest, look};
+use crate::log::{Body, CommandEnd, CommandItem, CommandStatus, Delta, Item};
+use crate::turn::Input;
+use crate::work::{Work, full_message};
+
+/// How much of what a terminal has shown is kept for the end of its item.
+const KEPT_BYTES: usize = 256 * 1024;
+
+/// The terminals of a thread.
+pub(super) struct OpenTerminals {
+    pub(super) all: Arc<Terminals>,
+    /// The number that the next one is called by.
+    pub(super) next: u64,
+    open: BTreeMap<u64, OpenTerminal>,
+}
+
+/// A terminal that goes on after the call that started it.
+struct OpenTerminal {
+    /// Its number in the sandbox.
+    id: u64,
+    item: Arc<CommandItem>,
+    since: Instant,
+    /// What it has shown, up to a limit.
+    shown: String,
+    /// How many bytes were left out after that.
+    left_out: usize,
+}
+
+/// A look at a terminal that the model waits for.
+pub(crate) struct LookingAt {
+    pub(crate) look: Look,
+    pub(crate) looking: Looking,
+}
+
+impl OpenTerminals {
+    pub(super) fn new() -> Self {
+        Self { all: Arc::default(), next: 1, open: BTreeMap::new() }
+    }
+}
+
+impl OpenTerminal {
+    fn take(&mut self, shown: &Shown) {
+        let text = String::from_utf8_lossy(&shown.bytes);
+        let room = KEPT_BYTES.saturating_sub(self.shown.len());
+        let fits = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        self.shown.push_str(&text[..fits]);
+        self.left_out += text.len() - fits;
+    }
+
+    fn end(self, exit_code: i32) -> Item {
+        let text = match self.left_out {
+            0 => self.shown,
+            more => format!("{}\n[{more} more bytes]", self.shown),
+        };
+        let end = CommandEnd {
+            exit_code,
+            duration: self.since.elapsed(),
+            stdout: text.clone(),
+            stderr: String::new(),
+            aggregated: text.clone(),
+            formatted: text,
+        };
+        let status = if exit_code == 0 { CommandStatus::Completed } else { CommandStatus::Failed };
+        Item::Command(Arc::new(CommandItem { status, end: Some(end), ..(*self.item).clone() }))
+    }
+}
+
+impl Session {
+    /// Keeps a terminal whose call is over.
+    pub(super) fn keep_terminal(&mut self, item: Arc<CommandItem>, shown: &Shown) {
+        let Some(command) = self.running_command() else { return };
+        let (since, id) = (command.since, command.terminal);
+        if let (Some(process), Some(id)) = (item.terminal, id) {
+            let mut open = OpenTerminal { id, item, since, shown: String::new(), left_out: 0 };
+            open.take(shown);
+            self.terminals.open.insert(process, open);
+        }
+    }
+
+    /// Begins a call of `write_stdin`. Returns what the turn is told when that is already its end.
+    pub(super) fn write_terminal(&mut self, arguments: &str) -> Option<Input> {
+        let refuse = |text: String| Some(Input::CallEnded(FunctionCallOutputPayload::Text(text)));
+        let request = match WriteRequest::read(arguments) {
+            Ok(request) => request,
+            Err(error) => return refuse(format!("failed to parse function arguments: {error}")),
+        };
+        let at = request.look();
+        let Some(open) = self.terminals.open.get(&at.process) else {
+            return refuse(format!("there is no running process with session ID {}", at.process));
+        };
+        let (id, item) = (open.id, open.item.id.clone());
+        if !request.chars().is_empty() {
+            if let Err(error) = self.terminals.all.write(id, request.chars().as_bytes()) {
+                return refuse(full_message(&error));
+            }
+            let stdin = request.chars().to_owned();
+            self.emit(Body::TerminalWritten { item, terminal: at.process, stdin });
+        }
+        let looking = look(Arc::clone(&self.terminals.all), id, at);
+        self.work(Work::Look(Box::new(LookingAt { look: at, looking })));
+        None
+    }
+
+    /// Takes what a look has shown, and tells the model.
+    pub(super) async fn looked(&mut self, look: Look, shown: Result<Shown, String>) {
+        self.work(Work::Nothing);
+        let text = match shown {
+            Ok(shown) => {
+                let text = shown.for_model(look);
+                self.take_shown(look.process, &shown);
+                text
+            }
+            Err(problem) => problem,
+        };
+        self.step(Input::CallEnded(FunctionCallOutputPayload::Text(text))).await;
+    }
+
+    fn take_shown(&mut self, process: u64, shown: &Shown) {
+        let Some(open) = self.terminals.open.get_mut(&process) else { return };
+        open.take(shown);
+        if !shown.bytes.is_empty() {
+            let item = open.item.id.clone();
+            let delta = Delta::Output { stream: ExecOutputStream::Stdout, bytes: shown.bytes.clone() };
+            self.emit(Body::ItemDelta { item, delta });
+        }
+        if let Some(exit_code) = shown.exit_code
+            && let Some(open) = self.terminals.open.remove(&process)
+        {
+            self.emit(Body::ItemCompleted(open.end(exit_code)));
+        }
+    }
+
+    /// Completes the terminals whose commands have ended without anybody looking.
+    pub(super) async fn look_after_terminals(&mut self) {
+        let ended = self.terminals.all.list().into_iter().filter(|info| info.exit.is_some()).map(|info| info.id);
+        let ended: Vec<u64> = ended.collect();
+        let found = self.terminals.open.iter().filter(|(_, open)| ended.contains(&open.id));
+        for (process, id) in found.map(|(process, open)| (*process, open.id)).collect::<Vec<_>>() {
+            let at = Look { process, patience: Duration::ZERO, limit: KEPT_BYTES };
+            if let Ok(shown) = look(Arc::clone(&self.terminals.all), id, at).await {
+                self.take_shown(process, &shown);
+            }
+        }
+    }
+
+    /// Ends all terminals, because the thread ends.
+    pub(super) fn end_terminals(&mut self) {
+        for (_, open) in std::mem::take(&mut self.terminals.open) {
+            // One that has ended by itself meanwhile needs no end.
+            let _: Result<(), _> = self.terminals.all.kill(open.id);
+            self.emit(Body::ItemCompleted(open.end(KILLED)));
+        }
+    }
+}
+
+/// The exit status of a command that was killed.
+const KILLED: i32 = 137;
