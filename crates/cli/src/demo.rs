@@ -8,7 +8,7 @@ use anyhow::Context;
 use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::log::{Body, Event, Outcome, TurnId};
 use codex_engine::settings::SettingsChange;
-use codex_engine::{Feed, Setup, Thread};
+use codex_engine::{Feed, Recall, Setup, Thread};
 use codex_model::ScriptedModel;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -75,7 +75,7 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         originator: "codex_demo".to_owned(),
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
-        forgets_interrupted: false,
+        recall: Recall::Full,
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_engine::eq::Vocabulary;
-use codex_engine::{Setup, Thread, connect};
+use codex_engine::{Recall, Setup, Thread, connect};
 use codex_server::proto::{self, Prompts, Served};
 use codex_store::PromptHistory;
 use codex_wire::rollout::SessionSource;
@@ -66,7 +66,7 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         originator,
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
-        forgets_interrupted: true,
+        recall: Recall::Brief,
     })
 }
 

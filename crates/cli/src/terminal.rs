@@ -59,6 +59,10 @@ impl<W: Write> Terminal<W> {
             Body::AnswerRetried { failure, attempt, limit, .. } => {
                 self.note(Style::Yellow, "retry", &format!("{attempt} of {limit}: {}", failure.message))?;
             }
+            Body::Compacted(compacted) => {
+                let text = format!("about {} tokens before, about {} now", compacted.before, compacted.after);
+                self.note(Style::Dim, "summed up", &text)?;
+            }
             Body::Warning { message } => self.note(Style::Yellow, "warning", message)?,
             Body::TurnEnded(outcome) => self.outcome(outcome)?,
             Body::ApprovalAsked(approval) => {

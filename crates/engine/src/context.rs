@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codex_wire::response::ResponseItem;
+use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 use serde_json::value::RawValue;
 
@@ -17,8 +17,14 @@ pub(crate) struct Context {
     items: Vec<Arc<RawValue>>,
     /// How many items the model had been sent when it was asked last.
     sent: usize,
-    /// Where, after that, messages of the user stand.
-    said: Vec<usize>,
+    /// Messages of the user, each with its place.
+    said: Vec<(usize, Message)>,
+    /// How many items the conversation began with, before anything was said.
+    preface: usize,
+    /// The newest item.
+    last: Option<Arc<ResponseItem>>,
+    /// How many tokens were in the window after the last answer.
+    window_used: i64,
     usage: Option<TokenUsageInfo>,
     rate_limits: RateLimitSnapshot,
 }
@@ -26,25 +32,71 @@ pub(crate) struct Context {
 impl Context {
     /// Appends an item.
     pub(crate) fn record(&mut self, record: &Record) {
-        if let ResponseItem::Message(message) = &*record.item
-            && message.role == "user"
-        {
-            self.said.push(self.items.len());
-        }
         self.items.push(Arc::clone(&record.json));
+        self.last = Some(Arc::clone(&record.item));
+    }
+
+    /// Notes that the newest item is what the user said.
+    pub(crate) fn credit_user(&mut self) {
+        if let Some(ResponseItem::Message(message)) = self.last.as_deref() {
+            self.said.push((self.items.len() - 1, message.clone()));
+        }
+    }
+
+    /// Notes that the conversation begins here.
+    pub(crate) fn end_preface(&mut self) {
+        self.preface = self.items.len();
     }
 
     /// Notes that the model is asked now.
     pub(crate) fn mark(&mut self) {
         self.sent = self.items.len();
-        self.said.clear();
     }
 
     /// Forgets what came after the model was asked last, all but what the user said.
     pub(crate) fn forget_unfinished(&mut self) {
-        let said: Vec<_> = self.said.drain(..).filter_map(|place| self.items.get(place).cloned()).collect();
+        let later = self.said.iter_mut().filter(|(place, _)| *place >= self.sent);
+        let mut kept = Vec::new();
+        for (number, (place, _)) in later.enumerate() {
+            kept.extend(self.items.get(*place).cloned());
+            *place = self.sent + number;
+        }
         self.items.truncate(self.sent);
-        self.items.extend(said);
+        self.items.extend(kept);
+    }
+
+    /// What the user said.
+    pub(crate) fn said(&self) -> Vec<Message> {
+        self.said.iter().map(|(_, message)| message.clone()).collect()
+    }
+
+    /// The items for a summary, without so many halves of the conversation. What is left begins with something the
+    /// user said, so that no output stands there without its call.
+    pub(crate) fn input_without(&self, halvings: u32) -> Vec<Arc<RawValue>> {
+        let conversation = self.items.len() - self.preface;
+        let from = self.items.len() - conversation.checked_shr(halvings).unwrap_or(0);
+        let from = self.said.iter().map(|(place, _)| *place).find(|place| *place >= from).unwrap_or(from);
+        let from = if halvings == 0 { self.preface } else { from };
+        self.items[..self.preface].iter().chain(&self.items[from..]).cloned().collect()
+    }
+
+    /// Puts other items in the place of the conversation. Returns how many bytes there were, and how many there are.
+    pub(crate) fn replace(&mut self, records: &[Record]) -> (usize, usize) {
+        let size = |items: &[Arc<RawValue>]| items.iter().map(|item| item.get().len()).sum::<usize>();
+        let before = size(&self.items);
+        self.items.truncate(self.preface);
+        self.items.extend(records.iter().map(|record| Arc::clone(&record.json)));
+        for (place, _) in &mut self.said {
+            *place = self.preface;
+        }
+        self.window_used = 0;
+        self.mark();
+        (before, size(&self.items))
+    }
+
+    /// How many tokens were in the window after the last answer.
+    pub(crate) fn window_used(&self) -> i64 {
+        self.window_used
     }
 
     /// All items, for a request.
@@ -59,6 +111,7 @@ impl Context {
             last_token_usage: TokenUsage::default(),
             model_context_window: window,
         });
+        self.window_used = usage.tokens_in_window();
         info.total_token_usage += usage;
         info.last_token_usage = usage;
         info.model_context_window = window;

@@ -5,11 +5,12 @@
 use codex_wire::event::{
     AgentMessageContentDeltaEvent, AgentMessageDeltaEvent, AgentMessageEvent, AgentReasoningDeltaEvent,
     AgentReasoningEvent, AgentReasoningRawContentDeltaEvent, AgentReasoningRawContentEvent,
-    AgentReasoningSectionBreakEvent, ErrorEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandBeginEvent,
-    ExecCommandEndEvent, ExecCommandOutputDeltaEvent, ExecCommandSource, ItemCompletedEvent, ItemStartedEvent,
-    RawResponseItemEvent, ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent,
-    StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent, TerminalInteractionEvent, TokenCountEvent, TurnAbortReason,
-    TurnAbortedEvent, TurnItem, UserMessageEvent, ViewImageToolCallEvent, WarningEvent,
+    AgentReasoningSectionBreakEvent, BackgroundEventEvent, ErrorEvent, EventMsg, ExecApprovalRequestEvent,
+    ExecCommandBeginEvent, ExecCommandEndEvent, ExecCommandOutputDeltaEvent, ExecCommandSource, ItemCompletedEvent,
+    ItemStartedEvent, RawResponseItemEvent, ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent,
+    SessionConfiguredEvent, StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent, TerminalInteractionEvent,
+    TokenCountEvent, TurnAbortReason, TurnAbortedEvent, TurnItem, UserMessageEvent, ViewImageToolCallEvent,
+    WarningEvent,
 };
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -64,6 +65,18 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
             path: path.clone(),
         })),
         Body::PlanUpdated(plan) => out.push(EventMsg::PlanUpdate(plan.clone())),
+        Body::Compacted(compacted) => {
+            let message = format!(
+                "the conversation was summed up: about {} tokens before, about {} now",
+                compacted.before, compacted.after
+            );
+            out.push(EventMsg::BackgroundEvent(BackgroundEventEvent { message }));
+            out.push(EventMsg::ContextCompacted);
+            if !vocabulary.items {
+                let message = "Compact task completed".to_owned();
+                out.push(EventMsg::AgentMessage(AgentMessageEvent { message }));
+            }
+        }
         Body::TokensCounted { info, rate_limits } => out.push(EventMsg::TokenCount(TokenCountEvent {
             info: info.clone(),
             rate_limits: Some((**rate_limits).clone()),

@@ -4,6 +4,7 @@
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 mod command;
+mod compaction;
 mod context;
 mod environment;
 pub mod eq;
@@ -26,5 +27,5 @@ mod work;
 
 pub use feed::Feed;
 pub use provider::{ConnectError, connect};
-pub use thread::{Closed, Setup, StartError, Thread, TurnStart};
+pub use thread::{Closed, Recall, Setup, StartError, Thread, TurnStart};
 pub use user_agent::user_agent;

@@ -123,6 +123,8 @@ pub enum Body {
     },
     /// The model has changed its plan.
     PlanUpdated(UpdatePlanArgs),
+    /// A summary has taken the place of the conversation.
+    Compacted(Arc<Compacted>),
     /// Tokens were counted, or the account's limits were told.
     TokensCounted {
         /// What the thread has used; none before the first answer.
@@ -185,6 +187,19 @@ impl Record {
         let json = serde_json::value::to_raw_value(&item)?;
         Ok(Self { item: Arc::new(item), json: json.into() })
     }
+}
+
+/// How a conversation was summed up.
+#[derive(Debug, Clone)]
+pub struct Compacted {
+    /// What the model wrote.
+    pub summary: String,
+    /// What the model sees of the conversation from here on.
+    pub replacement: Vec<Record>,
+    /// About how many tokens the conversation had.
+    pub before: usize,
+    /// About how many it has now.
+    pub after: usize,
 }
 
 /// Something a client shows.

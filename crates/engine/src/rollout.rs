@@ -6,6 +6,8 @@
 use codex_store::{RolloutError, RolloutFile};
 use codex_wire::event::EventMsg;
 use codex_wire::rollout::TurnContextItem;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::eq::{self, Vocabulary};
 use crate::log::{Body, Event};
@@ -17,6 +19,11 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         Body::ThreadStarted(started) => file.append("session_meta", &started.meta),
         Body::ModelAsked(settings) => file.append("turn_context", &turn_context(settings)),
         Body::Recorded(record) => file.append("response_item", &*record.json),
+        Body::Compacted(compacted) => {
+            let replacement_history = compacted.replacement.iter().map(|record| &*record.json).collect();
+            file.append("compacted", &CompactedLine { message: &compacted.summary, replacement_history })?;
+            file.append("event_msg", &EventMsg::ContextCompacted)
+        }
         Body::ItemCompleted(_) | Body::TokensCounted { .. } | Body::TurnEnded(_) => {
             let mut messages = Vec::new();
             eq::project(event, Vocabulary { raw_reasoning: true, ..Vocabulary::default() }, &mut messages);
@@ -33,6 +40,13 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         | Body::AnswerRetried { .. }
         | Body::Warning { .. } => Ok(()),
     }
+}
+
+/// [`codex_wire::rollout::CompactedItem`] with its items as they are encoded already.
+#[derive(Serialize)]
+struct CompactedLine<'a> {
+    message: &'a str,
+    replacement_history: Vec<&'a RawValue>,
 }
 
 fn is_kept(message: &EventMsg) -> bool {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use codex_model::{Backoff, Prompt, ReasoningRequest};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
+use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::reasoning::ReasoningSummary;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
@@ -20,18 +21,25 @@ use tokio::sync::mpsc;
 use self::commands::Allowed;
 pub(crate) use self::terminals::LookingAt;
 use self::terminals::OpenTerminals;
+use crate::compaction::{self, Summary};
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
 use crate::images;
 use crate::journal::Journal;
-use crate::log::{Abort, Body, ItemId, Outcome, Record, ThreadStarted, TurnId};
+use crate::log::{Abort, Body, Compacted, Item, ItemId, Outcome, Record, ThreadStarted, TurnId};
 use crate::models::ModelInfo;
 use crate::opening::Opening;
 use crate::settings::{Settings, SettingsChange};
-use crate::thread::{Command, Setup, StartError, TurnStart};
-use crate::turn::{Effect, Input, Manners, Turn, UserMessage};
+use crate::thread::{Command, Recall, Setup, StartError, TurnStart};
+use crate::turn::{Effect, Input, Manners, Turn, UserMessage, Window};
 use crate::work::{Arrived, Work};
+
+/// How full the window may get before the conversation is summed up.
+const COMPACT_AT_PERCENT: i64 = 90;
+
+/// The bytes of a token, near enough.
+const BYTES_PER_TOKEN: usize = 4;
 
 /// The state of one thread.
 pub(crate) struct Session {
@@ -42,9 +50,13 @@ pub(crate) struct Session {
     environment: Environment,
     instructions: Arc<str>,
     tools: Arc<RawValue>,
+    /// An empty list of tools, for requests that are to be answered in words alone.
+    no_tools: Arc<RawValue>,
     context: Context,
     allowed: Allowed,
     terminals: OpenTerminals,
+    /// The plan the model made last.
+    plan: Option<UpdatePlanArgs>,
     /// Whether the client has said its last word, so that questions can only be denied.
     is_finishing: bool,
     journal: Journal,
@@ -88,6 +100,7 @@ impl Session {
         let mut session = Self {
             id,
             tools: crate::tools::offered(has_terminals)?,
+            no_tools: crate::tools::none()?,
             setup,
             started: Arc::new(started),
             settings,
@@ -96,6 +109,7 @@ impl Session {
             context: Context::default(),
             allowed,
             terminals: OpenTerminals::new(),
+            plan: None,
             is_finishing: false,
             journal,
             running: None,
@@ -105,6 +119,7 @@ impl Session {
         for message in preface.into_iter().chain([environment]) {
             session.tell_model(message);
         }
+        session.context.end_preface();
         for message in warnings {
             session.emit(Body::Warning { message });
         }
@@ -177,6 +192,10 @@ impl Session {
                 self.settings = Arc::new(self.settings.changed(&change));
                 let _: Result<(), Arc<Settings>> = reply.send(Arc::clone(&self.settings));
             }
+            Command::Compact { turn, reply } => {
+                self.compact(turn).await;
+                let _: Result<(), ()> = reply.send(());
+            }
             Command::Answer { id, decision, reply } => {
                 let was_asked = self.answer(&id, decision).await;
                 let _: Result<(), bool> = reply.send(was_asked);
@@ -202,15 +221,8 @@ impl Session {
         }
         self.settings = Arc::new(self.settings.changed(&change));
         let said = user_message(content, self.settings.cwd.clone()).await;
-        let manners = Manners {
-            retry_limit: u32::try_from(self.setup.config.provider.stream_max_retries).unwrap_or(u32::MAX),
-            backoff: Backoff::new(),
-            forgets_interrupted: self.setup.forgets_interrupted,
-        };
-        let (machine, effects) = Turn::start(&turn, said, self.context_window(), manners);
-        let output_schema = change.output_schema;
-        let settings = Arc::clone(&self.settings);
-        self.running = Some(Running { id: turn, settings, machine, work: Work::Nothing, prompt: None, output_schema });
+        let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners());
+        self.begin(turn, machine, change.output_schema);
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
         if environment != self.environment {
             self.tell_model(Message::user(environment.text()));
@@ -218,6 +230,35 @@ impl Session {
         }
         self.perform(effects).await;
         TurnStart::Started
+    }
+
+    /// Sums the conversation up. What runs makes way.
+    async fn compact(&mut self, turn: TurnId) {
+        self.stop(Abort::Replaced).await;
+        let (machine, effects) = Turn::compact(&turn, self.window(), self.manners());
+        self.begin(turn, machine, None);
+        self.perform(effects).await;
+    }
+
+    fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
+        let settings = Arc::clone(&self.settings);
+        self.running = Some(Running { id, settings, machine, work: Work::Nothing, prompt: None, output_schema });
+    }
+
+    fn window(&self) -> Window {
+        Window { size: self.context_window(), used: self.context.window_used() }
+    }
+
+    fn manners(&self) -> Manners {
+        let config = &self.setup.config;
+        let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
+        Manners {
+            retry_limit: u32::try_from(config.provider.stream_max_retries).unwrap_or(u32::MAX),
+            backoff: Backoff::new(),
+            forgets_interrupted: self.setup.recall == Recall::Brief,
+            // What is left of the window has to hold the request for a summary and the summary itself.
+            compact_at: set.or(self.context_window().map(|window| window * COMPACT_AT_PERCENT / 100)),
+        }
     }
 
     /// Stops the running turn, if there is one.
@@ -246,12 +287,14 @@ impl Session {
                 Effect::AskModel => {
                     let prompt = self.prompt();
                     self.context.mark();
-                    if let Some(running) = &mut self.running {
-                        running.prompt = Some(prompt);
-                    }
-                    self.ask();
+                    self.ask(Some(prompt));
                 }
-                Effect::AskAgain => self.ask(),
+                Effect::AskForSummary { halvings } => {
+                    let prompt = self.summary_prompt(halvings);
+                    self.ask(Some(prompt));
+                }
+                Effect::Compact(summary) => self.put_summary(summary),
+                Effect::AskAgain => self.ask(None),
                 Effect::Wait(delay) => self.work(Work::wait(delay)),
                 Effect::Run(call) => {
                     if let Some(input) = self.run_call(&call)
@@ -267,10 +310,13 @@ impl Session {
         self.journal.publish();
     }
 
-    fn ask(&mut self) {
-        if let Some(running) = &mut self.running
-            && let Some(prompt) = &running.prompt
-        {
+    /// Asks the model, or asks again what it was asked last.
+    fn ask(&mut self, prompt: Option<Prompt>) {
+        let Some(running) = &mut self.running else { return };
+        if prompt.is_some() {
+            running.prompt = prompt;
+        }
+        if let Some(prompt) = &running.prompt {
             running.work = Work::Answer(self.setup.model.ask(prompt.clone()));
         }
     }
@@ -282,7 +328,7 @@ impl Session {
     }
 
     async fn end(&mut self, outcome: Outcome) {
-        if matches!(outcome, Outcome::Aborted(_)) && self.setup.forgets_interrupted {
+        if matches!(outcome, Outcome::Aborted(_)) && self.setup.recall == Recall::Brief {
             self.context.forget_unfinished();
         }
         self.look_after_terminals().await;
@@ -333,6 +379,23 @@ impl Session {
         }
     }
 
+    /// The request for a summary: the conversation without tools, and what we want of it.
+    fn summary_prompt(&self, halvings: u32) -> Prompt {
+        let mut input = self.context.input_without(halvings);
+        input.extend(Record::new(ResponseItem::Message(Message::user(compaction::PROMPT))).map(|record| record.json));
+        Prompt { input, tools: Arc::clone(&self.no_tools), output_schema: None, ..self.prompt() }
+    }
+
+    fn put_summary(&mut self, summary: String) {
+        let said = self.context.said();
+        let plan = self.plan.as_ref();
+        let messages = Summary { text: &summary, said: &said, plan, recall: self.setup.recall }.messages();
+        let replacement: Vec<Record> = messages.into_iter().filter_map(|item| Record::new(item).ok()).collect();
+        let (before, after) = self.context.replace(&replacement);
+        let (before, after) = (before / BYTES_PER_TOKEN, after / BYTES_PER_TOKEN);
+        self.emit(Body::Compacted(Arc::new(Compacted { summary, replacement, before, after })));
+    }
+
     /// Puts a message of ours into the conversation.
     fn tell_model(&mut self, message: Message) {
         if let Ok(record) = Record::new(ResponseItem::Message(message)) {
@@ -341,8 +404,11 @@ impl Session {
     }
 
     fn emit(&mut self, body: Body) {
-        if let Body::Recorded(record) = &body {
-            self.context.record(record);
+        match &body {
+            Body::Recorded(record) => self.context.record(record),
+            Body::ItemStarted(Item::UserMessage { .. }) => self.context.credit_user(),
+            Body::PlanUpdated(plan) => self.plan = Some(plan.clone()),
+            _ => {}
         }
         let turn = self.running.as_ref().map(|running| running.id.clone());
         self.journal.append(turn, body);

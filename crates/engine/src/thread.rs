@@ -36,9 +36,17 @@ pub struct Setup {
     pub source: SessionSource,
     /// The user's shell, from the environment.
     pub shell: Option<String>,
-    /// Whether an interrupt makes the model forget the answer it was giving and the calls in it. Clients of the
-    /// submission queue were written for that; others expect the model to know what was cut off.
-    pub forgets_interrupted: bool,
+    /// What the model remembers of what was cut off or cut out.
+    pub recall: Recall,
+}
+
+/// What the model remembers of what was cut off or cut out. Clients were written for either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recall {
+    /// An interrupted answer is forgotten with its calls, and a summary is one message: the submission queue's way.
+    Brief,
+    /// What was cut off is known to have been, and what the user said stays apart from a summary.
+    Full,
 }
 
 /// Why a thread could not start.
@@ -93,6 +101,7 @@ pub struct Thread {
 pub(crate) enum Command {
     Say { turn: TurnId, content: Vec<UserInput>, change: SettingsChange, reply: oneshot::Sender<TurnStart> },
     Configure { change: SettingsChange, reply: oneshot::Sender<Arc<Settings>> },
+    Compact { turn: TurnId, reply: oneshot::Sender<()> },
     Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },
@@ -147,6 +156,14 @@ impl Thread {
     /// When the thread has ended.
     pub async fn configure(&self, change: SettingsChange) -> Result<Arc<Settings>, Closed> {
         self.ask(|reply| Command::Configure { change, reply }).await
+    }
+
+    /// Sums the conversation up, in a turn of that name. A running turn makes way.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn compact(&self, turn: TurnId) -> Result<(), Closed> {
+        self.ask(|reply| Command::Compact { turn, reply }).await
     }
 
     /// Answers the question about a call, named by the call or by its turn; false when nothing waits for an answer.

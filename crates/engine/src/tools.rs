@@ -27,6 +27,11 @@ impl CallResult {
     }
 }
 
+/// No tools at all.
+pub(crate) fn none() -> Result<Arc<RawValue>, serde_json::Error> {
+    serde_json::value::to_raw_value::<[Value; 0]>(&[]).map(Arc::from)
+}
+
 /// The tools as the model is told of them, encoded once for all requests of a thread.
 pub(crate) fn offered(has_terminals: bool) -> Result<Arc<RawValue>, serde_json::Error> {
     let mut tools = if has_terminals { vec![exec_command(), write_stdin()] } else { vec![shell()] };

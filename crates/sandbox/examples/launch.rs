@@ -2,9 +2,12 @@
 //!
 //! The working directory is the workspace. `CODEX_SANDBOX_RUNG=landlock` or `none` forces a lower rung.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use codex_sandbox::{Confinement, Launch, Profile, Rung, Stdio, Surroundings, force_rung, landlock_rung, spawn};
+use codex_sandbox::{
+    Confinement, Launch, Profile, Rung, Stdio, Surroundings, explain, force_rung, landlock_rung, rung, spawn,
+};
 use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 
 fn main() -> ExitCode {
@@ -28,7 +31,12 @@ fn main() -> ExitCode {
         tmpdir: std::env::var_os("TMPDIR").map(Into::into),
     };
     let Ok(cwd) = std::env::current_dir() else { return ExitCode::from(125) };
-    let confinement = Confinement::from(Profile::new(&policy, &cwd, &surroundings));
+    let profile = Profile::new(&policy, &cwd, &surroundings);
+    if let (true, Some(profile)) = (has("--explain"), &profile) {
+        let _ = write!(std::io::stdout(), "{}", explain(profile, rung()));
+        return ExitCode::SUCCESS;
+    }
+    let confinement = Confinement::from(profile);
     let launch =
         Launch { argv: words.collect(), cwd, env: std::env::vars_os().collect(), confinement, stdio: Stdio::Inherit };
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else {

@@ -66,8 +66,8 @@ impl Layout {
                 builder.close(&root.join(name.path), Some(name.stand_in));
             }
             git::protect_checkout(&mut builder, root, git::Outside::Opened);
-            search::protect_nested(&mut builder, root);
         }
+        search::protect(&mut builder, &profile.nested());
         for root in profile.writable_roots() {
             if !profile.workspaces().contains(root) {
                 for name in PROJECT.iter().chain([&DOT_GIT]) {
@@ -167,11 +167,6 @@ impl Builder {
         self.notes.push(text);
     }
 
-    /// How many places there are so far.
-    pub(crate) fn len(&self) -> usize {
-        self.places.len()
-    }
-
     /// The innermost open folder strictly around `path`.
     pub(crate) fn root_of(&self, path: &Path) -> Option<PathBuf> {
         let is_open = |folder: &&Path| matches!(self.places.get(*folder), Some((Kind::Open, _)));
@@ -238,6 +233,7 @@ fn looks_like_stand_in(_: &fs::Metadata, _: StandIn) -> bool {
 }
 
 #[cfg(all(test, unix))]
+#[expect(clippy::expect_used, reason = "a test may fail where it stands")]
 mod tests {
     use super::*;
 

@@ -4,11 +4,13 @@
 //! by whole components.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use codex_wire::policy::SandboxPolicy;
 
 use crate::layout::Layout;
+use crate::search::{self, Nested};
 
 /// Where the session lives, besides its working directory.
 #[derive(Debug, Clone, Default)]
@@ -20,18 +22,36 @@ pub struct Surroundings {
 }
 
 /// What a policy allows here: built once per policy and working directory, cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Profile {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Inner {
+    rules: Rules,
+    /// What a search of the workspaces has found, and when.
+    nested: Mutex<Option<(Instant, Arc<Nested>)>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Rules {
     writable: Vec<PathBuf>,
     workspaces: Vec<PathBuf>,
     codex_home: PathBuf,
     network: bool,
 }
+
+/// How long a search stays good. Only a repository that appears meanwhile, from outside, is closed that much later.
+const SEARCH_AGE: Duration = Duration::from_secs(5);
+
+impl PartialEq for Profile {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner.rules == other.inner.rules
+    }
+}
+
+impl Eq for Profile {}
 
 impl Profile {
     /// Works out what `policy` allows in `cwd`. `None` for full access and for external sandboxes.
@@ -54,13 +74,14 @@ impl Profile {
         let scratch = folders(scratch, &codex_home);
         let mut writable = workspaces.clone();
         writable.extend(scratch.into_iter().filter(|folder| !workspaces.contains(folder)));
-        Some(Self { inner: Arc::new(Inner { writable, workspaces, codex_home, network }) })
+        let rules = Rules { writable, workspaces, codex_home, network };
+        Some(Self { inner: Arc::new(Inner { rules, nested: Mutex::new(None) }) })
     }
 
     /// The folders that commands may write below, with links resolved: workspaces first, then temporary folders.
     #[must_use]
     pub fn writable_roots(&self) -> &[PathBuf] {
-        &self.inner.writable
+        &self.inner.rules.writable
     }
 
     /// The paths inside the writable folders that stay closed, whether they exist or not, as of now.
@@ -72,17 +93,30 @@ impl Profile {
     /// Whether commands may use the network.
     #[must_use]
     pub fn network(&self) -> bool {
-        self.inner.network
+        self.inner.rules.network
     }
 
     /// The writable folders that hold projects: the working directory and the roots named by the policy.
     pub(crate) fn workspaces(&self) -> &[PathBuf] {
-        &self.inner.workspaces
+        &self.inner.rules.workspaces
     }
 
     /// `CODEX_HOME` with links resolved; empty when the caller named none.
     pub(crate) fn codex_home(&self) -> &Path {
-        &self.inner.codex_home
+        &self.inner.rules.codex_home
+    }
+
+    /// What lies in the workspaces, searched anew when the last search is too old.
+    pub(crate) fn nested(&self) -> Arc<Nested> {
+        let mut kept = self.inner.nested.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some((when, nested)) if when.elapsed() < SEARCH_AGE => Arc::clone(nested),
+            _ => {
+                let nested = Arc::new(search::search(self.workspaces()));
+                *kept = Some((Instant::now(), Arc::clone(&nested)));
+                nested
+            }
+        }
     }
 
     /// Looks at the disk and says what is opened and closed, in order.

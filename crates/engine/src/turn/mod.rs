@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use codex_model::{Backoff, ModelEvent, Retry};
+use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::response::{
     CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
@@ -23,6 +24,9 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use self::answer::AnswerItems;
 use crate::log::{Abort, Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
+
+/// How often half of what is left of a conversation is left out, so that the rest can be summed up.
+const MOST_HALVINGS: u32 = 6;
 
 /// What the machine is told.
 #[derive(Debug)]
@@ -52,6 +56,10 @@ pub(crate) enum Effect {
     NoteSettings,
     /// Ask the model with the conversation as it stands.
     AskModel,
+    /// Ask the model for a summary of the conversation, of which so many halves are left out at the beginning.
+    AskForSummary { halvings: u32 },
+    /// Put a summary in the place of the conversation.
+    Compact(String),
     /// Ask the model once more what it was asked last, without what it has said since.
     AskAgain,
     /// Come back with [`Input::RetryDue`].
@@ -104,6 +112,26 @@ pub(crate) struct Manners {
     pub(crate) backoff: Backoff,
     /// Whether an interrupted answer is to be forgotten, with its calls and what it cost.
     pub(crate) forgets_interrupted: bool,
+    /// How many tokens may be in the window before the conversation is summed up.
+    pub(crate) compact_at: Option<i64>,
+}
+
+/// What the model is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// An answer for the user.
+    Answer,
+    /// A summary of the conversation, after which the turn goes on or ends.
+    Summary { goes_on: bool },
+}
+
+/// The model's window when a turn starts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Window {
+    /// How many tokens fit, where known.
+    pub(crate) size: Option<i64>,
+    /// How many were in it after the last answer.
+    pub(crate) used: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +146,13 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct Turn {
     phase: Phase,
+    purpose: Purpose,
+    /// How many tokens were in the window after the last answer.
+    used: i64,
+    /// Whether the conversation was summed up in this turn. Once is enough: a second time would gain nothing.
+    has_compacted: bool,
+    /// How much of the conversation had to be left out for the summary to fit.
+    halvings: u32,
     manners: Manners,
     /// Retries since the last whole answer, so that an answer that always breaks after a call ends too.
     attempt: u32,
@@ -135,25 +170,37 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// Starts a turn with what the user said, and returns what to do first.
-    pub(crate) fn start(
-        id: &TurnId,
-        said: UserMessage,
-        context_window: Option<i64>,
-        manners: Manners,
-    ) -> (Self, Vec<Effect>) {
-        let mut turn = Self {
+    pub(crate) fn start(id: &TurnId, said: UserMessage, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
+        let mut turn = Self::new(id, window, manners);
+        turn.joined.push_back(said);
+        let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
+        turn.ask(&mut effects);
+        (turn, effects)
+    }
+
+    /// Starts a turn that sums the conversation up, and returns what to do first.
+    pub(crate) fn compact(id: &TurnId, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
+        let mut turn = Self::new(id, window, manners);
+        let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
+        turn.ask_for_summary(false, &mut effects);
+        (turn, effects)
+    }
+
+    fn new(id: &TurnId, window: Window, manners: Manners) -> Self {
+        Self {
             phase: Phase::Answering,
+            purpose: Purpose::Answer,
+            used: window.used,
+            has_compacted: false,
+            halvings: 0,
             manners,
             attempt: 0,
             items: AnswerItems::new(id),
             calls: VecDeque::new(),
-            joined: VecDeque::from([said]),
+            joined: VecDeque::new(),
             last_message: None,
             uncounted: None,
-        };
-        let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window })];
-        turn.ask(&mut effects);
-        (turn, effects)
+        }
     }
 
     /// Takes one input and returns what to do, in order.
@@ -162,7 +209,10 @@ impl Turn {
         match (self.phase, input) {
             (Phase::Over, _) => {}
             (_, Input::UserSaid(said)) => self.joined.push_back(said),
-            (Phase::Answering, Input::Model(event)) => self.answer(event, &mut effects),
+            (Phase::Answering, Input::Model(event)) => match self.purpose {
+                Purpose::Answer => self.answer(event, &mut effects),
+                Purpose::Summary { goes_on } => self.summarize(event, goes_on, &mut effects),
+            },
             (Phase::Answering, Input::AnswerFailed(failure, retry)) => self.fail(failure, retry, &mut effects),
             (Phase::Waiting, Input::RetryDue) => {
                 self.phase = Phase::Answering;
@@ -181,13 +231,55 @@ impl Turn {
         effects
     }
 
-    /// Puts what the user said into the conversation and asks the model.
+    /// Puts what the user said into the conversation and asks the model, after a summary where room is short.
     fn ask(&mut self, effects: &mut Vec<Effect>) {
+        let is_full = self.manners.compact_at.is_some_and(|limit| self.used >= limit);
+        if is_full && !self.has_compacted {
+            return self.ask_for_summary(true, effects);
+        }
         self.take_in_what_was_said(effects);
         self.phase = Phase::Answering;
         self.last_message = None;
         effects.push(Effect::NoteSettings);
         effects.push(Effect::AskModel);
+    }
+
+    fn ask_for_summary(&mut self, goes_on: bool, effects: &mut Vec<Effect>) {
+        self.phase = Phase::Answering;
+        self.purpose = Purpose::Summary { goes_on };
+        self.has_compacted = true;
+        self.last_message = None;
+        effects.push(Effect::NoteSettings);
+        effects.push(Effect::AskForSummary { halvings: self.halvings });
+    }
+
+    /// Takes a part of a summary. Nobody sees it grow.
+    fn summarize(&mut self, event: ModelEvent, goes_on: bool, effects: &mut Vec<Effect>) {
+        match event {
+            ModelEvent::Opened { rate_limits } => {
+                effects.push(Effect::Count { usage: None, rate_limits: Some(rate_limits) });
+            }
+            ModelEvent::ItemDone(ResponseItem::Message(message)) => self.last_message = Some(message.text()),
+            ModelEvent::Completed { usage, .. } => {
+                effects.push(Effect::Count { usage, rate_limits: None });
+                let Some(summary) = self.last_message.take().filter(|text| !text.trim().is_empty()) else {
+                    return self.fail(no_summary(), Retry::Stream { after: None }, effects);
+                };
+                effects.push(Effect::Compact(summary));
+                (self.purpose, self.used, self.attempt) = (Purpose::Answer, 0, 0);
+                if goes_on || !self.joined.is_empty() {
+                    self.ask(effects);
+                } else {
+                    self.end(Outcome::Completed { last_message: None }, effects);
+                }
+            }
+            ModelEvent::ItemAdded(_)
+            | ModelEvent::ItemDone(_)
+            | ModelEvent::TextDelta { .. }
+            | ModelEvent::ReasoningPartAdded { .. }
+            | ModelEvent::ReasoningSummaryDelta { .. }
+            | ModelEvent::ReasoningDelta { .. } => {}
+        }
     }
 
     fn take_in_what_was_said(&mut self, effects: &mut Vec<Effect>) {
@@ -207,6 +299,7 @@ impl Turn {
             ModelEvent::ItemAdded(item) => return self.items.start(&item, effects),
             ModelEvent::ItemDone(item) => return self.item_done(item, effects),
             ModelEvent::Completed { usage, .. } => {
+                self.used = usage.map_or(self.used, |usage| usage.tokens_in_window());
                 if self.manners.forgets_interrupted && !self.calls.is_empty() {
                     self.uncounted = usage;
                 } else {
@@ -267,9 +360,16 @@ impl Turn {
 
     /// Asks again after a wait, or ends the turn. Calls that came before the break are run first, and the answer to
     /// their outputs takes the place of the broken one, so that nothing the model did is forgotten.
-    fn fail(&mut self, failure: Failure, retry: Retry, effects: &mut Vec<Effect>) {
+    fn fail(&mut self, mut failure: Failure, retry: Retry, effects: &mut Vec<Effect>) {
         self.items.close();
         effects.push(Effect::Cancel);
+        if let Purpose::Summary { goes_on } = self.purpose {
+            if failure.info == CodexErrorInfo::ContextWindowExceeded && self.halvings < MOST_HALVINGS {
+                self.halvings += 1;
+                return self.ask_for_summary(goes_on, effects);
+            }
+            failure.message = format!("the conversation could not be summed up: {}", failure.message);
+        }
         let after = match retry {
             Retry::Stream { after } if self.attempt < self.manners.retry_limit => after,
             Retry::Stream { .. } | Retry::Never => {
@@ -330,6 +430,10 @@ impl Call {
             }
         }
     }
+}
+
+fn no_summary() -> Failure {
+    Failure { message: "the model gave no summary".to_owned(), hint: None, info: CodexErrorInfo::Other }
 }
 
 /// The call in an item, if it is one that wants an output from us.

@@ -13,9 +13,12 @@ fn said(text: &str) -> UserMessage {
     }
 }
 
+fn manners(compact_at: Option<i64>) -> Manners {
+    Manners { retry_limit: 2, backoff: Backoff::seeded(1), forgets_interrupted: false, compact_at }
+}
+
 fn start(text: &str) -> (Turn, Vec<Effect>) {
-    let manners = Manners { retry_limit: 2, backoff: Backoff::seeded(1), forgets_interrupted: false };
-    Turn::start(&TurnId::new("t"), said(text), None, manners)
+    Turn::start(&TurnId::new("t"), said(text), Window::default(), manners(None))
 }
 
 fn message(id: &str, text: &str) -> ResponseItem {
@@ -59,6 +62,14 @@ fn input(line: &str) -> Input {
         "thought" => Input::Model(ModelEvent::ItemDone(reasoning(first, text))),
         "call" => Input::Model(ModelEvent::ItemDone(call(first, text))),
         "completed" => Input::Model(ModelEvent::Completed { response_id: String::new(), usage: None }),
+        "used" => {
+            let usage = TokenUsage { total_tokens: first.parse().unwrap(), ..TokenUsage::default() };
+            Input::Model(ModelEvent::Completed { response_id: String::new(), usage: Some(usage) })
+        }
+        "overflow" => {
+            let info = CodexErrorInfo::ContextWindowExceeded;
+            Input::AnswerFailed(Failure { info, ..failure("too long") }, Retry::Never)
+        }
         "cut" => Input::AnswerFailed(failure("cut"), Retry::Stream { after: Some(Duration::from_millis(5)) }),
         "refused" => Input::AnswerFailed(failure("refused"), Retry::Never),
         "due" => Input::RetryDue,
@@ -99,6 +110,8 @@ fn show(effect: &Effect) -> String {
         Effect::NoteSettings => "settings".to_owned(),
         Effect::AskModel => "ASK".to_owned(),
         Effect::AskAgain => "ASK AGAIN".to_owned(),
+        Effect::AskForSummary { halvings } => format!("ASK FOR SUMMARY without {halvings} halves"),
+        Effect::Compact(summary) => format!("COMPACT {summary:?}"),
         Effect::Wait(delay) => format!("WAIT {delay:?}"),
         Effect::Run(call) => format!("RUN {}", call.id),
         Effect::Cancel => "CANCEL".to_owned(),
@@ -109,7 +122,11 @@ fn show(effect: &Effect) -> String {
 /// Plays a script after the start of a turn, one input a line, and shows the effects below it.
 #[track_caller]
 fn check(script: &str, expected: Expect) {
-    let (mut turn, _) = start("hi");
+    play(start("hi").0, script, expected);
+}
+
+#[track_caller]
+fn play(mut turn: Turn, script: &str, expected: Expect) {
     let mut shown = String::new();
     for line in script.lines() {
         let effects = turn.step(input(line));
@@ -381,6 +398,189 @@ fn an_interrupt_during_the_wait_for_a_retry_cancels_it() {
     );
 }
 
+/// A turn that sums up when 100 tokens are used.
+fn small() -> Turn {
+    Turn::start(&TurnId::new("t"), said("hi"), Window::default(), manners(Some(100))).0
+}
+
+fn compacting() -> Turn {
+    Turn::compact(&TurnId::new("t"), Window::default(), manners(None)).0
+}
+
+#[test]
+fn a_full_window_is_summed_up_before_the_next_request() {
+    play(
+        small(),
+        "call 1 a\nused 100\nended x\ndelta s Sum\ndone s Sum\nused 100\ndone m ok\nused 10",
+        expect![[r#"
+        call 1 a
+            record call 1
+        used 100
+            count
+            RUN 1
+        ended x
+            record output 1 Text("x")
+            settings
+            ASK FOR SUMMARY without 0 halves
+        delta s Sum
+        done s Sum
+        used 100
+            count
+            COMPACT "Sum"
+            settings
+            ASK
+        done m ok
+            start agent m ""
+            complete agent m "ok"
+            record assistant "ok"
+        used 10
+            count
+            END Completed { last_message: Some("ok") }
+    "#]],
+    );
+}
+
+#[test]
+fn a_turn_sums_up_once_even_if_that_did_not_help() {
+    play(
+        small(),
+        "call 1 a\nused 100\nended x\ndone s Sum\nused 5\ncall 2 a\nused 100\nended y",
+        expect![[r#"
+        call 1 a
+            record call 1
+        used 100
+            count
+            RUN 1
+        ended x
+            record output 1 Text("x")
+            settings
+            ASK FOR SUMMARY without 0 halves
+        done s Sum
+        used 5
+            count
+            COMPACT "Sum"
+            settings
+            ASK
+        call 2 a
+            record call 2
+        used 100
+            count
+            RUN 2
+        ended y
+            record output 2 Text("y")
+            settings
+            ASK
+    "#]],
+    );
+}
+
+#[test]
+fn a_summary_on_request_ends_the_turn() {
+    play(
+        compacting(),
+        "open\ndone s Sum\ncompleted",
+        expect![[r#"
+        open
+            count
+        done s Sum
+        completed
+            count
+            COMPACT "Sum"
+            END Completed { last_message: None }
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_said_during_a_summary_is_answered_after_it() {
+    play(
+        compacting(),
+        "say more\ndone s Sum\ncompleted",
+        expect![[r#"
+        say more
+        done s Sum
+        completed
+            count
+            COMPACT "Sum"
+            record user "more"
+            start user u-more
+            complete user u-more
+            settings
+            ASK
+    "#]],
+    );
+}
+
+#[test]
+fn a_conversation_too_long_to_be_summed_up_is_summed_up_in_part() {
+    play(
+        compacting(),
+        "overflow\noverflow\ndone s Sum\ncompleted",
+        expect![[r#"
+        overflow
+            CANCEL
+            settings
+            ASK FOR SUMMARY without 1 halves
+        overflow
+            CANCEL
+            settings
+            ASK FOR SUMMARY without 2 halves
+        done s Sum
+        completed
+            count
+            COMPACT "Sum"
+            END Completed { last_message: None }
+    "#]],
+    );
+}
+
+#[test]
+fn a_summary_that_fails_says_what_it_was() {
+    play(
+        compacting(),
+        "cut\ndue\nrefused",
+        expect![[r#"
+        cut
+            CANCEL
+            retry 1/2 5ms
+            WAIT 5ms
+        due
+            ASK AGAIN
+        refused
+            CANCEL
+            END Failed(Failure { message: "the conversation could not be summed up: refused", hint: None, info: Other })
+    "#]],
+    );
+}
+
+#[test]
+fn an_empty_summary_is_asked_for_again_and_then_given_up() {
+    play(
+        compacting(),
+        "completed\ndue\ncompleted\ndue\ncompleted",
+        expect![[r#"
+        completed
+            count
+            CANCEL
+            retry 1/2 206.28158ms
+            WAIT 206.28158ms
+        due
+            ASK AGAIN
+        completed
+            count
+            CANCEL
+            retry 2/2 402.769279ms
+            WAIT 402.769279ms
+        due
+            ASK AGAIN
+        completed
+            count
+            CANCEL
+            END Failed(Failure { message: "the conversation could not be summed up: the model gave no summary", hint: None, info: Other })
+    "#]],
+    );
+}
+
 /// Follows the effects of a turn and notices a broken promise.
 #[derive(Default)]
 struct Witness {
@@ -429,8 +629,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn promises_hold_in_every_interleaving(words in prop::collection::vec(0usize..13, 0..60)) {
-        let (mut turn, effects) = start("hi");
+    fn promises_hold_in_every_interleaving(
+        words in prop::collection::vec(0usize..15, 0..60),
+        compact_at in prop::option::of(0i64..200),
+    ) {
+        let (mut turn, effects) =
+            Turn::start(&TurnId::new("t"), said("hi"), Window { size: None, used: 50 }, manners(compact_at));
         let mut witness = Witness::default();
         witness.see(&effects);
         for (number, word) in words.into_iter().enumerate() {
@@ -447,6 +651,8 @@ proptest! {
                 9 => "completed".to_owned(),
                 10 => "cut".to_owned(),
                 11 => "due".to_owned(),
+                12 => "used 150".to_owned(),
+                13 => "overflow".to_owned(),
                 _ => "ended z".to_owned(),
             };
             witness.see(&turn.step(input(&line)));

@@ -10,6 +10,7 @@ mod saving;
 mod shown;
 mod start;
 mod stopping;
+mod summing_up;
 mod terminals;
 mod tools;
 mod turns;

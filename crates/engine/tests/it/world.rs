@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::log::{Body, Event, Outcome, TurnId};
 use codex_engine::settings::SettingsChange;
-use codex_engine::{Feed, Setup, StartError, Thread, TurnStart};
+use codex_engine::{Feed, Recall, Setup, StartError, Thread, TurnStart};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -68,7 +68,7 @@ impl World {
             originator: "tests".to_owned(),
             source: SessionSource::Exec,
             shell: Some("/bin/zsh".to_owned()),
-            forgets_interrupted: false,
+            recall: Recall::Full,
         };
         (setup, prompts)
     }

@@ -51,8 +51,8 @@ pub(super) struct Plan<'a> {
     pub(super) life: RawFd,
     /// A pipe, reading end first, through which the supervisor says which places can be mounted.
     pub(super) places: [RawFd; 2],
-    /// A pipe, reading end first, through which the first process says that it is the last.
-    pub(super) alone: [RawFd; 2],
+    /// A pipe, reading end first, through which the command says where its filter's listener is.
+    pub(super) listener_number: [RawFd; 2],
     /// Every descriptor that is needed at all, in order.
     pub(super) keep: Vec<RawFd>,
     /// Those of them that the supervisor needs no longer once the command runs.
@@ -165,11 +165,11 @@ fn place_stand_ins(plan: &mut Plan<'_>) {
 
 /// Takes over the calls that the command's filter hands to the supervisor, and lets the command go on.
 fn take_listener(plan: &Plan<'_>, child: &OwnedFd) -> Option<OwnedFd> {
-    close_each(&plan.alone[1..]);
+    close_each(&plan.listener_number[1..]);
     plan.confined.as_ref()?.judged.as_ref()?;
     let mut number = [0; 4];
     // Nothing comes if the command has failed before.
-    if rustix::io::read(sys::borrow(plan.alone[0]), &mut number) != Ok(number.len()) {
+    if rustix::io::read(sys::borrow(plan.listener_number[0]), &mut number) != Ok(number.len()) {
         return None;
     }
     let listener = sys::take_descriptor(child.as_fd(), RawFd::from_le_bytes(number));
@@ -187,7 +187,7 @@ fn hand_over(plan: &Plan<'_>, confined: &Confined) -> Result<(), Errno> {
     }
     close_each(&plan.places[1..]);
     let listener = sys::seccomp_with_listener(&confined.filter)?;
-    rustix::io::write(sys::borrow(plan.alone[1]), &listener.to_le_bytes())?;
+    rustix::io::write(sys::borrow(plan.listener_number[1]), &listener.to_le_bytes())?;
     let answered = rustix::io::read(sys::borrow(plan.places[0]), &mut [0_u8])?;
     close_each(&[listener]);
     if answered == 1 { Ok(()) } else { Err(Errno::CANCELED) }
@@ -199,22 +199,21 @@ fn watch(plan: &Plan<'_>, child: &OwnedFd, listener: Option<OwnedFd>, has_first_
     let judged = plan.confined.as_ref().and_then(|confined| confined.judged.as_deref()).unwrap_or_default();
     let mut listener = listener;
     let _ = sys::prctl(libc::PR_SET_DUMPABLE, 0);
-    let (life, alone) = (sys::borrow(plan.life), sys::borrow(plan.alone[0]));
-    let (mut wanted, mut others) = (true, has_first_process);
+    let life = sys::borrow(plan.life);
+    let mut wanted = true;
     loop {
         // What is of no interest any more is not asked about.
         let asked = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut watched = [
             asked(child.as_fd()),
             asked(if wanted { life } else { child.as_fd() }),
-            asked(if others { alone } else { child.as_fd() }),
             asked(listener.as_ref().map_or(child.as_fd(), |listener| listener.as_fd())),
         ];
         if poll(&mut watched, None).is_err() {
             continue;
         }
-        let waits = watched[3].revents().contains(PollFlags::IN);
-        let [ended, abandoned, is_alone, is_asked] = watched.map(|it| !it.revents().is_empty());
+        let waits = watched[2].revents().contains(PollFlags::IN);
+        let [ended, abandoned, is_asked] = watched.map(|it| !it.revents().is_empty());
         if ended {
             break;
         }
@@ -223,15 +222,6 @@ fn watch(plan: &Plan<'_>, child: &OwnedFd, listener: Option<OwnedFd>, has_first_
             // Nobody is left who could ask.
             Some(_) if is_asked => listener = None,
             Some(_) | None => {}
-        }
-        if is_alone {
-            others = false;
-            // Nothing is left that could use the names, so they go while the first process takes down its mounts.
-            if rustix::io::read(alone, &mut [0_u8]) == Ok(1) {
-                remove_stand_ins(plan);
-                // The server has been told how the command ended; this says that nothing of it is left.
-                close_each(&[plan.end]);
-            }
         }
         if abandoned {
             wanted = false;
@@ -325,7 +315,6 @@ fn first_process(plan: &mut Plan<'_>) -> ! {
     }
     let Some(exit) = exit else { sys::exit(1) };
     tell(plan, exit);
-    let _ = rustix::io::write(sys::borrow(plan.alone[1]), b"1");
     sys::exit(0)
 }
 

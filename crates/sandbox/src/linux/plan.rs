@@ -80,6 +80,8 @@ pub(super) struct Confined {
 /// The namespaces and what is mounted in them.
 pub(super) struct World {
     pub(super) namespaces: u64,
+    /// The first process makes a network namespace of its own. That takes the longest, so it is not part of the clone.
+    pub(super) without_network: bool,
     pub(super) user_map: String,
     pub(super) group_map: String,
     pub(super) places: Vec<(CString, Kind)>,
@@ -117,11 +119,11 @@ impl Confined {
         let mut stand_ins = StandIns::default();
         let places = mount_places(layout, &mut stand_ins)?;
         let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        let net = if profile.network() { 0 } else { libc::CLONE_NEWNET };
         let namespaces =
             libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
         let world = World {
-            namespaces: u64::from((namespaces | net).cast_unsigned()),
+            namespaces: u64::from(namespaces.cast_unsigned()),
+            without_network: !profile.network(),
             user_map: format!("{user} {user} 1"),
             group_map: format!("{group} {group} 1"),
             trees: places.iter().map(|_| None).collect(),

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::net::unix::pipe::Receiver;
 
@@ -28,9 +29,10 @@ pub(super) struct Parts {
 #[derive(Debug)]
 pub struct Running {
     pid: u32,
-    supervisor: Option<OwnedFd>,
+    supervisor: Option<AsyncFd<OwnedFd>>,
     life: Option<OwnedFd>,
     end: Receiver,
+    is_told: bool,
     told: Vec<u8>,
     out: Option<Output>,
     err: Option<Output>,
@@ -50,11 +52,14 @@ impl AsyncRead for Output {
 impl Running {
     pub(super) fn new(parts: Parts) -> io::Result<Self> {
         let output = |fd: Option<OwnedFd>| fd.map(|fd| Receiver::from_owned_fd(fd).map(Output)).transpose();
+        // SAFETY: the descriptor owns itself, so it stays open for as long as it is registered.
+        let supervisor = unsafe { AsyncFd::register(parts.supervisor) }.map_err(io::Error::from)?;
         Ok(Self {
             pid: parts.pid,
-            supervisor: Some(parts.supervisor),
+            supervisor: Some(supervisor),
             life: Some(parts.life),
             end: Receiver::from_owned_fd(parts.end)?,
+            is_told: false,
             told: Vec::with_capacity(EXIT_SIZE),
             out: output(parts.out)?,
             err: output(parts.err)?,
@@ -92,16 +97,14 @@ impl Running {
     ///
     /// May be dropped and called again. Says the same every time.
     pub async fn wait(&mut self) -> Exit {
-        // The supervisor writes the status and ends, which closes the pipe.
-        while self.supervisor.is_some() {
-            match self.end.read_buf(&mut self.told).await {
-                Ok(0) | Err(_) => {
-                    if let Some(supervisor) = self.supervisor.take() {
-                        reap::wait_aside(supervisor);
-                    }
-                }
-                Ok(_) => {}
-            }
+        // The status comes through a pipe, which closes when nothing of the command is left.
+        while !self.is_told {
+            self.is_told = matches!(self.end.read_buf(&mut self.told).await, Ok(0) | Err(_));
+        }
+        if let Some(supervisor) = &self.supervisor {
+            let _ = supervisor.readable().await.map(drop);
+            reap::wait(supervisor.get_ref());
+            self.supervisor = None;
         }
         let told = self.told.first_chunk::<EXIT_SIZE>();
         // Somebody has killed the supervisor itself; the kernel then kills the command.

@@ -79,6 +79,12 @@ pub(super) fn clone_process(namespaces: u64, exit_signal: i32) -> Result<Side, E
     Ok(Side::Parent { pid: pid as i32, pidfd })
 }
 
+/// Moves this process to a network namespace of its own, in which there is nothing.
+pub(super) fn leave_network() -> Result<(), Errno> {
+    // SAFETY: takes no pointers.
+    check(c_long::from(unsafe { libc::unshare(libc::CLONE_NEWNET) })).map(drop)
+}
+
 /// Ends this process at once, without destructors or exit handlers.
 pub(super) fn exit(code: i32) -> ! {
     // SAFETY: never returns and touches no memory.

@@ -36,6 +36,9 @@ const DEV_LINKS: [(&CStr, &CStr); 5] = [
 /// `stand_ins` is where the supervisor says which places exist, once it has put the stand-ins there.
 pub(super) fn build(world: &mut World, stand_ins: Option<RawFd>, ruleset: Option<RawFd>) -> Result<(), Failure> {
     map_user(world).map_err(Failure::of(Step::UserMap))?;
+    if world.without_network {
+        sys::leave_network().map_err(Failure::of(Step::Namespaces))?;
+    }
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(Failure::of(Step::Private))?;
     take_open(world)?;

@@ -110,10 +110,10 @@ impl Reader {
             Op::AddToHistory(AddToHistory { text }) => self.remember(id, text).await,
             Op::GetHistoryEntryRequest(request) => self.recall(id, request).await,
             Op::ListCustomPrompts => self.list_prompts(id).await,
+            Op::Compact => self.thread.compact(TurnId::new(id)).await,
             Op::ResolveElicitation(_)
             | Op::ListMcpTools
             | Op::ListSkills(_)
-            | Op::Compact
             | Op::Undo
             | Op::Review(_)
             | Op::RunUserShellCommand(_)

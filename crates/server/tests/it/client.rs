@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::eq::Vocabulary;
-use codex_engine::{Setup, Thread};
+use codex_engine::{Recall, Setup, Thread};
 use codex_model::ScriptedModel;
 use codex_server::proto::{Prompts, Served, serve};
 use codex_wire::rollout::SessionSource;
@@ -91,7 +91,7 @@ impl Client {
             originator: "tests".to_owned(),
             source: SessionSource::Cli,
             shell: None,
-            forgets_interrupted: true,
+            recall: Recall::Brief,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);

@@ -1,0 +1,156 @@
+//! What takes the place of a conversation that is summed up.
+
+use codex_wire::plan::{StepStatus, UpdatePlanArgs};
+use codex_wire::response::{ContentItem, Message, ResponseItem};
+
+use crate::thread::Recall;
+
+/// What the model is told when it is to sum up.
+pub(crate) const PROMPT: &str = include_str!("../prompts/compact.md");
+
+/// How many bytes of what the user said are carried over, the newest first.
+const CARRIED_BYTES: usize = 80_000;
+
+/// What a summary is made of.
+pub(crate) struct Summary<'a> {
+    /// What the model wrote.
+    pub(crate) text: &'a str,
+    /// What the user said, oldest first.
+    pub(crate) said: &'a [Message],
+    /// The plan that was open.
+    pub(crate) plan: Option<&'a UpdatePlanArgs>,
+    /// How the client expects it to be laid out.
+    pub(crate) recall: Recall,
+}
+
+impl Summary<'_> {
+    /// The messages that take the place of the conversation, after what it began with.
+    pub(crate) fn messages(&self) -> Vec<ResponseItem> {
+        let said = self.carried();
+        let summary = self.body();
+        let messages = match self.recall {
+            Recall::Full => said.into_iter().cloned().chain([Message::user(summary)]).collect(),
+            Recall::Brief => {
+                let texts: Vec<String> = said.iter().map(|message| message.text()).collect();
+                let pictures = said.iter().flat_map(|message| &message.content).filter(|part| is_picture(part));
+                let said = texts.join("\n\n");
+                let mut message = Message::user(format!("So far the person has said:\n\n{said}\n\n{summary}"));
+                message.content.extend(pictures.cloned());
+                vec![message]
+            }
+        };
+        messages.into_iter().map(ResponseItem::Message).collect()
+    }
+
+    /// The newest messages of the user that fit, oldest first.
+    fn carried(&self) -> Vec<&Message> {
+        let mut room = CARRIED_BYTES;
+        let newest = self.said.iter().rev().take_while(|message| {
+            let size = message.content.iter().map(size).sum::<usize>();
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        });
+        let mut carried: Vec<&Message> = newest.collect();
+        carried.reverse();
+        carried
+    }
+
+    fn body(&self) -> String {
+        let mut text = format!("The conversation before this was summed up by you:\n\n{}", self.text.trim());
+        if let Some(plan) = self.plan.filter(|plan| plan.plan.iter().any(|step| step.status != StepStatus::Completed)) {
+            text.push_str("\n\nYour open plan:");
+            for step in &plan.plan {
+                text.extend(["\n- [", step.status.as_str(), "] ", &step.step]);
+            }
+        }
+        text
+    }
+}
+
+fn is_picture(part: &ContentItem) -> bool {
+    matches!(part, ContentItem::InputImage { .. })
+}
+
+fn size(part: &ContentItem) -> usize {
+    match part {
+        ContentItem::InputImage { image_url } => image_url.len(),
+        other => other.text().map_or(0, str::len),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::plan::PlanItemArg;
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(said: &[&str], recall: Recall, expected: Expect) {
+        let said: Vec<Message> = said.iter().map(|text| Message::user(*text)).collect();
+        let step = |step: &str, status| PlanItemArg { step: step.to_owned(), status };
+        let plan = UpdatePlanArgs {
+            explanation: None,
+            plan: vec![step("look", StepStatus::Completed), step("act", StepStatus::InProgress)],
+        };
+        let summary = Summary { text: "a fern.\n", said: &said, plan: Some(&plan), recall };
+        let shown: Vec<String> = summary
+            .messages()
+            .iter()
+            .map(|item| match item {
+                ResponseItem::Message(message) => message.text(),
+                other => other.kind().to_owned(),
+            })
+            .collect();
+        expected.assert_eq(&shown.join("\n=====\n"));
+    }
+
+    #[test]
+    fn the_person_is_quoted_the_plan_is_kept_and_the_summary_comes_last() {
+        check(
+            &["one", "two"],
+            Recall::Full,
+            expect![[r#"
+                one
+                =====
+                two
+                =====
+                The conversation before this was summed up by you:
+
+                a fern.
+
+                Your open plan:
+                - [completed] look
+                - [in_progress] act"#]],
+        );
+    }
+
+    #[test]
+    fn a_brief_recall_is_one_message() {
+        check(
+            &["one"],
+            Recall::Brief,
+            expect![[r#"
+                So far the person has said:
+
+                one
+
+                The conversation before this was summed up by you:
+
+                a fern.
+
+                Your open plan:
+                - [completed] look
+                - [in_progress] act"#]],
+        );
+    }
+
+    #[test]
+    fn the_newest_messages_are_carried_as_far_as_there_is_room() {
+        let long = "x".repeat(CARRIED_BYTES);
+        let said = [Message::user("old"), Message::user(long), Message::user("new")];
+        let summary = Summary { text: "", said: &said, plan: None, recall: Recall::Full };
+        assert_eq!(summary.messages().len(), 2, "the newest message and the summary");
+    }
+}

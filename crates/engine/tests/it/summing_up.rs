@@ -1,0 +1,67 @@
+//! Summing the conversation up, on request and by itself.
+
+use codex_engine::log::{Body, Outcome, TurnId};
+use serde_json::Value;
+
+use crate::world::{Client, World, outcome, start};
+
+/// What the model was sent in its last request, as roles and texts, without what the conversation began with.
+fn last_input(client: &Client) -> Vec<String> {
+    let last = client.prompts.all().pop().expect("the model was asked");
+    let items = last.input.iter().map(|item| serde_json::from_str::<Value>(item.get()).expect("an item is JSON"));
+    items.skip(1).map(|item| item["content"][0]["text"].as_str().unwrap_or("?").to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_request_the_summary_and_what_was_said_take_the_place_of_the_rest() {
+    let script =
+        r#"[{"items": [{"text": "Noted."}]}, {"items": [{"text": "A fern."}]}, {"items": [{"text": "Yes."}]}]"#;
+    let mut client = start(script).await;
+    client.turn("1", "Remember the fern.").await;
+    client.thread.compact(TurnId::new("pack")).await.expect("the thread is open");
+    let events = client.until_ended().await;
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: None });
+    let asked = client.prompts.all().pop().expect("the model was asked");
+    assert_eq!(asked.tools.get(), "[]");
+    client.turn("2", "Go on.").await;
+    let input = last_input(&client);
+    assert_eq!(input.len(), 3, "{input:?}");
+    assert_eq!((input[0].as_str(), input[2].as_str()), ("Remember the fern.", "Go on."));
+    assert!(input[1].ends_with("A fern."), "{input:?}");
+    let kinds = client.line_kinds();
+    assert!(kinds.iter().any(|kind| kind == "compacted"), "{kinds:?}");
+    let line = client.lines().into_iter().find(|line| line["type"] == "compacted").expect("the line is there");
+    assert_eq!(line["payload"]["replacement_history"].as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_window_is_summed_up_by_itself_before_the_next_request() {
+    let script = r#"[
+        {"items": [{"text": "Long."}], "usage": {"input": 950, "output": 10}},
+        {"items": [{"text": "A summary."}], "usage": {"input": 960, "output": 10}},
+        {"items": [{"text": "Short."}], "usage": {"input": 50, "output": 10}},
+        {"items": [{"text": "Shorter."}], "usage": {"input": 60, "output": 10}}
+    ]"#;
+    let mut client = World::new().set("model_context_window=1000").start(script).await;
+    client.turn("1", "one").await;
+    let events = client.turn("2", "two").await;
+    let compacted = |body: &Body| matches!(body, Body::Compacted(compacted) if compacted.after > 0);
+    assert_eq!(events.iter().filter(|event| compacted(&event.body)).count(), 1);
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("Short.".to_owned()) });
+    let events = client.turn("3", "three").await;
+    assert!(!events.iter().any(|event| compacted(&event.body)), "there is room again");
+    assert_eq!(client.prompts.all().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_fails_is_said_and_the_thread_goes_on() {
+    let refusal = r#"{"status": 400, "body": {"error": {"message": "no"}}}"#;
+    let script = format!(r#"[{{"items": [{{"text": "a"}}]}}, {refusal}, {{"items": [{{"text": "b"}}]}}]"#);
+    let mut client = start(&script).await;
+    client.turn("1", "hi").await;
+    client.thread.compact(TurnId::new("pack")).await.expect("the thread is open");
+    let Outcome::Failed(failure) = outcome(&client.until_ended().await) else { panic!("the summary fails") };
+    assert_eq!(failure.message, "the conversation could not be summed up: no");
+    let events = client.turn("2", "still there?").await;
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".to_owned()) });
+}
