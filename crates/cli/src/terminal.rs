@@ -71,6 +71,8 @@ impl<W: Write> Terminal<W> {
             Body::ApprovalAnswered { .. }
             | Body::TerminalWritten { .. }
             | Body::ImageViewed { .. }
+            | Body::ReviewEntered(_)
+            | Body::ReviewExited(_)
             | Body::TokensCounted { .. }
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }

@@ -30,6 +30,17 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// An empty conversation that goes on counting what the thread costs.
+    pub(crate) fn fresh(&self) -> Self {
+        Self { usage: self.usage.clone(), rate_limits: self.rate_limits.clone(), ..Self::default() }
+    }
+
+    /// Takes over what another conversation of the thread has cost.
+    pub(crate) fn take_costs(&mut self, other: &Self) {
+        self.usage.clone_from(&other.usage);
+        self.rate_limits = other.rate_limits.clone();
+    }
+
     /// Appends an item.
     pub(crate) fn record(&mut self, record: &Record) {
         self.items.push(Arc::clone(&record.json));

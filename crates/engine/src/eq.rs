@@ -5,18 +5,19 @@
 use codex_wire::event::{
     AgentMessageContentDeltaEvent, AgentMessageDeltaEvent, AgentMessageEvent, AgentReasoningDeltaEvent,
     AgentReasoningEvent, AgentReasoningRawContentDeltaEvent, AgentReasoningRawContentEvent,
-    AgentReasoningSectionBreakEvent, BackgroundEventEvent, ErrorEvent, EventMsg, ExecApprovalRequestEvent,
-    ExecCommandBeginEvent, ExecCommandEndEvent, ExecCommandOutputDeltaEvent, ExecCommandSource, ItemCompletedEvent,
-    ItemStartedEvent, RawResponseItemEvent, ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent,
-    SessionConfiguredEvent, StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent, TerminalInteractionEvent,
-    TokenCountEvent, TurnAbortReason, TurnAbortedEvent, TurnItem, UserMessageEvent, ViewImageToolCallEvent,
-    WarningEvent,
+    AgentReasoningSectionBreakEvent, BackgroundEventEvent, EnteredReviewModeEvent, ErrorEvent, EventMsg,
+    ExecApprovalRequestEvent, ExecCommandBeginEvent, ExecCommandEndEvent, ExecCommandOutputDeltaEvent,
+    ExecCommandSource, ExitedReviewModeEvent, ItemCompletedEvent, ItemStartedEvent, RawResponseItemEvent,
+    ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent,
+    TaskCompleteEvent, TaskStartedEvent, TerminalInteractionEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent,
+    TurnItem, UserMessageEvent, ViewImageToolCallEvent, WarningEvent,
 };
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 
 use crate::log::{
-    Abort, Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Event, Item, ItemId, Outcome, ThreadStarted,
+    Abort, Approval, Body, CommandEnd, CommandItem, CommandStatus, Compacted, Delta, Event, Item, ItemId, Outcome,
+    ReviewEntered, ThreadStarted,
 };
 
 /// Which of the messages that releases have added over time a reader wants.
@@ -53,34 +54,22 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
                 out.push(view.command_begin(command));
             }
         }
-        Body::TerminalWritten { item, terminal, stdin } => {
-            out.push(EventMsg::TerminalInteraction(TerminalInteractionEvent {
-                call_id: item.as_str().to_owned(),
-                process_id: terminal.to_string(),
-                stdin: stdin.clone(),
-            }));
+        Body::TerminalWritten { item, terminal, stdin } => out.push(terminal_interaction(item, *terminal, stdin)),
+        Body::ImageViewed { item, path } => {
+            let (call_id, path) = (item.as_str().to_owned(), path.clone());
+            out.push(EventMsg::ViewImageToolCall(ViewImageToolCallEvent { call_id, path }));
         }
-        Body::ImageViewed { item, path } => out.push(EventMsg::ViewImageToolCall(ViewImageToolCallEvent {
-            call_id: item.as_str().to_owned(),
-            path: path.clone(),
-        })),
         Body::PlanUpdated(plan) => out.push(EventMsg::PlanUpdate(plan.clone())),
-        Body::Compacted(compacted) => {
-            let message = format!(
-                "the conversation was summed up: about {} tokens before, about {} now",
-                compacted.before, compacted.after
-            );
-            out.push(EventMsg::BackgroundEvent(BackgroundEventEvent { message }));
-            out.push(EventMsg::ContextCompacted);
-            if !vocabulary.items {
-                let message = "Compact task completed".to_owned();
-                out.push(EventMsg::AgentMessage(AgentMessageEvent { message }));
-            }
+        Body::ReviewEntered(review) => out.push(entered_review_mode(review)),
+        Body::ReviewExited(output) => {
+            let review_output = output.as_deref().cloned();
+            out.push(EventMsg::ExitedReviewMode(ExitedReviewModeEvent { review_output }));
         }
-        Body::TokensCounted { info, rate_limits } => out.push(EventMsg::TokenCount(TokenCountEvent {
-            info: info.clone(),
-            rate_limits: Some((**rate_limits).clone()),
-        })),
+        Body::Compacted(compacted) => view.compacted(compacted, out),
+        Body::TokensCounted { info, rate_limits } => {
+            let (info, rate_limits) = (info.clone(), Some((**rate_limits).clone()));
+            out.push(EventMsg::TokenCount(TokenCountEvent { info, rate_limits }));
+        }
         Body::AnswerRetried { failure, attempt, limit, delay } => {
             let message = format!("{}; retrying {attempt}/{limit} in {}ms", failure.message, delay.as_millis());
             let codex_error_info = Some(failure.info.clone());
@@ -89,6 +78,22 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         Body::Warning { message } => out.push(EventMsg::Warning(WarningEvent { message: message.clone() })),
         Body::TurnEnded(outcome) => turn_ended(outcome, out),
     }
+}
+
+fn terminal_interaction(item: &ItemId, terminal: u64, stdin: &str) -> EventMsg {
+    EventMsg::TerminalInteraction(TerminalInteractionEvent {
+        call_id: item.as_str().to_owned(),
+        process_id: terminal.to_string(),
+        stdin: stdin.to_owned(),
+    })
+}
+
+fn entered_review_mode(review: &ReviewEntered) -> EventMsg {
+    EventMsg::EnteredReviewMode(EnteredReviewModeEvent {
+        target: review.target.clone(),
+        user_facing_hint: Some(review.hint.clone()),
+        prompt: Some(review.prompt.clone()),
+    })
 }
 
 /// The message that tells how a thread is set up.
@@ -185,6 +190,17 @@ impl View<'_> {
                     }));
                 }
             }
+        }
+    }
+
+    fn compacted(&self, compacted: &Compacted, out: &mut Vec<EventMsg>) {
+        let Compacted { before, after, .. } = compacted;
+        let message = format!("the conversation was summed up: about {before} tokens before, about {after} now");
+        out.push(EventMsg::BackgroundEvent(BackgroundEventEvent { message }));
+        out.push(EventMsg::ContextCompacted);
+        if !self.vocabulary.items {
+            let message = "Compact task completed".to_owned();
+            out.push(EventMsg::AgentMessage(AgentMessageEvent { message }));
         }
     }
 

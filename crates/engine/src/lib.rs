@@ -16,6 +16,7 @@ mod models;
 mod opening;
 mod project_doc;
 mod provider;
+mod review;
 mod rollout;
 mod session;
 pub mod settings;

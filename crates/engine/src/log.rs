@@ -14,6 +14,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::ResponseItem;
+use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
 use codex_wire::rollout::SessionMeta;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 use serde_json::value::RawValue;
@@ -123,6 +124,10 @@ pub enum Body {
     },
     /// The model has changed its plan.
     PlanUpdated(UpdatePlanArgs),
+    /// A review has begun.
+    ReviewEntered(Arc<ReviewEntered>),
+    /// A review is over, with what it found unless it was stopped.
+    ReviewExited(Option<Arc<ReviewOutputEvent>>),
     /// A summary has taken the place of the conversation.
     Compacted(Arc<Compacted>),
     /// Tokens were counted, or the account's limits were told.
@@ -187,6 +192,17 @@ impl Record {
         let json = serde_json::value::to_raw_value(&item)?;
         Ok(Self { item: Arc::new(item), json: json.into() })
     }
+}
+
+/// What is reviewed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReviewEntered {
+    /// Which changes.
+    pub target: ReviewTarget,
+    /// The same in a few words, for people.
+    pub hint: String,
+    /// What the reviewer is asked.
+    pub prompt: String,
 }
 
 /// How a conversation was summed up.

@@ -24,7 +24,11 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
             file.append("compacted", &CompactedLine { message: &compacted.summary, replacement_history })?;
             file.append("event_msg", &EventMsg::ContextCompacted)
         }
-        Body::ItemCompleted(_) | Body::TokensCounted { .. } | Body::TurnEnded(_) => {
+        Body::ItemCompleted(_)
+        | Body::TokensCounted { .. }
+        | Body::ReviewEntered(_)
+        | Body::ReviewExited(_)
+        | Body::TurnEnded(_) => {
             let mut messages = Vec::new();
             eq::project(event, Vocabulary { raw_reasoning: true, ..Vocabulary::default() }, &mut messages);
             messages.iter().filter(|message| is_kept(message)).try_for_each(|message| file.append("event_msg", message))
@@ -57,6 +61,8 @@ fn is_kept(message: &EventMsg) -> bool {
             | EventMsg::AgentReasoning(_)
             | EventMsg::AgentReasoningRawContent(_)
             | EventMsg::TokenCount(_)
+            | EventMsg::EnteredReviewMode(_)
+            | EventMsg::ExitedReviewMode(_)
             | EventMsg::TurnAborted(_)
     )
 }

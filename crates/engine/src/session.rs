@@ -1,6 +1,7 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 
 mod commands;
+mod reviewing;
 mod terminals;
 
 use std::collections::VecDeque;
@@ -19,6 +20,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use self::commands::Allowed;
+use self::reviewing::Review;
 pub(crate) use self::terminals::LookingAt;
 use self::terminals::OpenTerminals;
 use crate::compaction::{self, Summary};
@@ -57,6 +59,8 @@ pub(crate) struct Session {
     terminals: OpenTerminals,
     /// The plan the model made last.
     plan: Option<UpdatePlanArgs>,
+    /// What is put aside while a review runs.
+    reviewing: Option<Review>,
     /// Whether the client has said its last word, so that questions can only be denied.
     is_finishing: bool,
     journal: Journal,
@@ -110,6 +114,7 @@ impl Session {
             allowed,
             terminals: OpenTerminals::new(),
             plan: None,
+            reviewing: None,
             is_finishing: false,
             journal,
             running: None,
@@ -194,6 +199,10 @@ impl Session {
             }
             Command::Compact { turn, reply } => {
                 self.compact(turn).await;
+                let _: Result<(), ()> = reply.send(());
+            }
+            Command::Review { turn, request, reply } => {
+                self.review(turn, request).await;
                 let _: Result<(), ()> = reply.send(());
             }
             Command::Answer { id, decision, reply } => {
@@ -332,6 +341,7 @@ impl Session {
             self.context.forget_unfinished();
         }
         self.look_after_terminals().await;
+        let outcome = self.end_review(outcome);
         self.emit(Body::TurnEnded(outcome));
         self.running = None;
         self.journal.publish_durably().await;
@@ -410,6 +420,9 @@ impl Session {
             Body::PlanUpdated(plan) => self.plan = Some(plan.clone()),
             _ => {}
         }
+        if self.is_private(&body) {
+            return;
+        }
         let turn = self.running.as_ref().map(|running| running.id.clone());
         self.journal.append(turn, body);
     }
@@ -421,10 +434,10 @@ async fn user_message(content: Vec<UserInput>, cwd: PathBuf) -> UserMessage {
     let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. }));
     if !reads_files {
         let message = images::message(&content, &cwd);
-        return UserMessage { id, content, message };
+        return UserMessage { id, content, message, is_echoed: true };
     }
     let for_reading = content.clone();
     let read = tokio::task::spawn_blocking(move || images::message(&for_reading, &cwd)).await;
     let message = read.unwrap_or_else(|_| Message::user("The person's pictures could not be read"));
-    UserMessage { id, content, message }
+    UserMessage { id, content, message, is_echoed: true }
 }

@@ -8,6 +8,7 @@ use codex_model::Model;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
+use codex_wire::review::ReviewRequest;
 use codex_wire::rollout::SessionSource;
 use tokio::sync::{mpsc, oneshot};
 
@@ -102,6 +103,7 @@ pub(crate) enum Command {
     Say { turn: TurnId, content: Vec<UserInput>, change: SettingsChange, reply: oneshot::Sender<TurnStart> },
     Configure { change: SettingsChange, reply: oneshot::Sender<Arc<Settings>> },
     Compact { turn: TurnId, reply: oneshot::Sender<()> },
+    Review { turn: TurnId, request: ReviewRequest, reply: oneshot::Sender<()> },
     Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },
@@ -164,6 +166,14 @@ impl Thread {
     /// When the thread has ended.
     pub async fn compact(&self, turn: TurnId) -> Result<(), Closed> {
         self.ask(|reply| Command::Compact { turn, reply }).await
+    }
+
+    /// Has changes reviewed, in a turn of that name and a conversation of its own. A running turn makes way.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn review(&self, turn: TurnId, request: ReviewRequest) -> Result<(), Closed> {
+        self.ask(|reply| Command::Review { turn, request, reply }).await
     }
 
     /// Answers the question about a call, named by the call or by its turn; false when nothing waits for an answer.

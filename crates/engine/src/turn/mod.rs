@@ -81,6 +81,8 @@ pub(crate) struct UserMessage {
     pub(crate) content: Vec<UserInput>,
     /// As the model gets it.
     pub(crate) message: Message,
+    /// Whether clients see it.
+    pub(crate) is_echoed: bool,
 }
 
 /// A call the model made.
@@ -286,8 +288,10 @@ impl Turn {
         for said in self.joined.drain(..) {
             let item = Item::UserMessage { id: said.id, content: said.content };
             record(ResponseItem::Message(said.message), effects);
-            effects.push(Effect::Emit(Body::ItemStarted(item.clone())));
-            effects.push(Effect::Emit(Body::ItemCompleted(item)));
+            if said.is_echoed {
+                effects.push(Effect::Emit(Body::ItemStarted(item.clone())));
+                effects.push(Effect::Emit(Body::ItemCompleted(item)));
+            }
         }
     }
 

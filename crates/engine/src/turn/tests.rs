@@ -10,6 +10,7 @@ fn said(text: &str) -> UserMessage {
         id: ItemId::new(format!("u-{text}")),
         content: vec![UserInput::Text { text: text.to_owned() }],
         message: Message::user(text),
+        is_echoed: true,
     }
 }
 
@@ -626,7 +627,7 @@ impl Witness {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(100_000))]
 
     #[test]
     fn promises_hold_in_every_interleaving(

@@ -6,6 +6,7 @@
 mod commands;
 mod prompts;
 mod retries;
+mod reviews;
 mod saving;
 mod shown;
 mod start;

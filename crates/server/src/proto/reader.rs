@@ -110,12 +110,12 @@ impl Reader {
             Op::AddToHistory(AddToHistory { text }) => self.remember(id, text).await,
             Op::GetHistoryEntryRequest(request) => self.recall(id, request).await,
             Op::ListCustomPrompts => self.list_prompts(id).await,
+            Op::Review(review) => self.thread.review(TurnId::new(id), review.review_request).await,
             Op::Compact => self.thread.compact(TurnId::new(id)).await,
             Op::ResolveElicitation(_)
             | Op::ListMcpTools
             | Op::ListSkills(_)
             | Op::Undo
-            | Op::Review(_)
             | Op::RunUserShellCommand(_)
             | Op::ListModels => {
                 self.warn(id, format!("`{}` is not supported by this release", op.kind())).await;

@@ -1,0 +1,67 @@
+//! Reviews: a conversation of their own, and a result that the thread knows.
+
+use codex_engine::log::{Abort, Body, Outcome, TurnId};
+use codex_wire::review::{ReviewRequest, ReviewTarget};
+use serde_json::Value;
+
+use crate::world::{Client, outcome, start};
+
+const ANSWER: &str =
+    r#"{\"findings\": [], \"overall_correctness\": \"patch is correct\", \"overall_explanation\": \"Fine.\"}"#;
+
+async fn review(client: &Client) {
+    let request = ReviewRequest { target: ReviewTarget::custom("Look closely."), user_facing_hint: None };
+    client.thread.review(TurnId::new("r"), request).await.expect("the thread is open");
+}
+
+/// The texts of the last request, without what the conversation began with.
+fn last_input(client: &Client) -> Vec<String> {
+    let last = client.prompts.all().pop().expect("the model was asked");
+    let items = last.input.iter().map(|item| serde_json::from_str::<Value>(item.get()).expect("an item is JSON"));
+    items.skip(1).map(|item| item["content"][0]["text"].as_str().unwrap_or("?").to_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_review_sees_nothing_of_the_thread_and_the_thread_sees_its_result() {
+    let script = format!(
+        r#"[{{"items": [{{"text": "Noted."}}]}}, {{"items": [{{"text": "{ANSWER}"}}]}}, {{"items": [{{"text": "Yes."}}]}}]"#
+    );
+    let mut client = start(&script).await;
+    client.turn("1", "Remember the fern.").await;
+    review(&client).await;
+    let events = client.until_ended().await;
+    assert_eq!(last_input(&client), ["Look closely."]);
+    assert!(matches!(&events[0].body, Body::ReviewEntered(review) if review.prompt == "Look closely."));
+    let found = |body: &Body| matches!(body, Body::ReviewExited(Some(output)) if output.overall_explanation == "Fine.");
+    assert_eq!(events.iter().filter(|event| found(&event.body)).count(), 1);
+    let echoed = |body: &Body| matches!(body, Body::ItemCompleted(codex_engine::log::Item::UserMessage { .. }));
+    assert!(!events.iter().any(|event| echoed(&event.body)), "the reviewer's question is not the user's");
+    client.turn("2", "And?").await;
+    let input = last_input(&client);
+    assert_eq!(input.len(), 5, "{input:?}");
+    assert_eq!((input[0].as_str(), input[1].as_str(), input[4].as_str()), ("Remember the fern.", "Noted.", "And?"));
+    assert!(input[2].contains("Fine."), "{input:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_ends_a_review_and_the_thread_goes_on() {
+    let mut client = start(r#"[{"items": [{"hang": true}]}, {"items": [{"text": "Yes."}]}]"#).await;
+    review(&client).await;
+    client.until(|body| matches!(body, Body::TokensCounted { .. })).await;
+    assert_eq!(client.thread.interrupt().await, Ok(true));
+    let events = client.until_ended().await;
+    assert!(events.iter().any(|event| matches!(event.body, Body::ReviewExited(None))));
+    assert_eq!(outcome(&events), Outcome::Aborted(Abort::ReviewEnded));
+    let events = client.turn("2", "Still there?").await;
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("Yes.".to_owned()) });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reviewer_may_read_and_not_write() {
+    let touch = r#"{"call": "shell", "args": {"command": ["touch", "x"]}}"#;
+    let script = format!(r#"[{{"items": [{touch}]}}, {{"items": [{{"text": "{ANSWER}"}}]}}]"#);
+    let mut client = crate::world::World::new().set("sandbox_mode=danger-full-access").start(&script).await;
+    review(&client).await;
+    client.until_ended().await;
+    assert!(!client.world.path("project/x").exists());
+}

@@ -1,0 +1,69 @@
+//! The lower rungs: what Landlock holds without namespaces, namespaces without Landlock, and nothing.
+
+use codex_sandbox::{Rung, SpawnError, explain, landlock_rung, rung};
+use codex_wire::policy::SandboxPolicy;
+
+use crate::outside::{output_of, start_role};
+use crate::support::{World, run, workspace_write};
+
+/// On a host without namespaces confined commands must run on Landlock or not at all.
+pub(crate) fn assert_fallback() {
+    let world = World::new();
+    let launch = world.launch(&SandboxPolicy::ReadOnly, &["/bin/sh", "-c", "echo x > new"]);
+    match rung() {
+        Rung::Nothing { .. } => assert!(matches!(run(launch), Err(SpawnError::CannotConfine { .. }))),
+        _ => drop(run(launch).expect("it starts")),
+    }
+    assert!(!world.ws("new").exists());
+}
+
+#[test]
+fn landlock_explains_what_it_cannot_do() {
+    let world = World::new();
+    world.write("ws/src/main.rs", "");
+    let profile = world.profile(&workspace_write()).expect("a profile");
+    let text = explain(&profile, &Rung::Landlock { abi: 5 }).to_string();
+    for line in ["Landlock 5", "git cannot commit here", "signals to other processes", "modes, owners and times"] {
+        assert!(text.contains(line), "{text}");
+    }
+    let text = explain(&profile, &Rung::Namespaces { landlock_abi: 7 }).to_string();
+    assert!(text.contains("namespaces (user, mount, pid, ipc, uts, net)"), "{text}");
+    assert!(text.contains(&world.ws(".codex").display().to_string()), "{text}");
+    let text = explain(&profile, &Rung::Nothing { why: "no luck".to_owned() }).to_string();
+    assert!(text.contains("no sandbox: no luck") && text.contains("writable: nothing"), "{text}");
+}
+
+/// Runs a write inside and outside of the workspace on a host that lacks something.
+#[track_caller]
+fn on_a_host_without(what: &str, expected_rung: &str, expected_writes: [bool; 2]) {
+    let world = World::new();
+    world.write("ws/src/a", "");
+    let script = "echo x > src/new; echo x > ../outside/new; echo x > ../codex_home/new";
+    let words =
+        ["without", &world.ws("").display().to_string(), &world.path("codex_home").display().to_string(), script, what]
+            .map(str::to_owned);
+    let text = output_of(start_role(&words));
+    assert!(text.contains(&format!("rung {expected_rung}")), "{text}");
+    let written = [world.ws("src/new").exists(), world.path("outside/new").exists()];
+    assert_eq!(written, expected_writes, "{text}");
+    assert!(!world.path("codex_home/new").exists());
+}
+
+#[test]
+fn namespaces_hold_without_landlock() {
+    if crate::support::has_namespaces() {
+        on_a_host_without("landlock", "Namespaces { landlock_abi: 0 }", [true, false]);
+    }
+}
+
+#[test]
+fn landlock_holds_without_namespaces() {
+    if matches!(landlock_rung(), Rung::Landlock { .. }) {
+        on_a_host_without("userns", "Landlock", [true, false]);
+    }
+}
+
+#[test]
+fn nothing_runs_without_either() {
+    on_a_host_without("userns and landlock", "Nothing", [false, false]);
+}

@@ -1,0 +1,27 @@
+//! What the sandbox holds, seen from outside of it.
+
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code, reason = "the attacker makes the system calls that no safe interface offers")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "kernel numbers"
+)]
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "helpers of tests fail by panicking; roles speak by printing"
+)]
+
+mod attacker;
+mod attempts;
+mod confinement;
+mod git;
+mod landlock;
+mod launches;
+mod lifetime;
+mod output;
+mod outside;
+mod support;
+mod terminals;
