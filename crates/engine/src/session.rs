@@ -250,6 +250,8 @@ impl Session {
     }
 
     fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
+        // What came before this turn is whole, whatever becomes of the turn.
+        self.context.mark();
         let settings = Arc::clone(&self.settings);
         self.running = Some(Running { id, settings, machine, work: Work::Nothing, prompt: None, output_schema });
     }

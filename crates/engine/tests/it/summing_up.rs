@@ -3,7 +3,7 @@
 use codex_engine::log::{Body, Outcome, TurnId};
 use serde_json::Value;
 
-use crate::world::{Client, World, outcome, start};
+use crate::world::{Client, World, outcome, said, start};
 
 /// What the model was sent in its last request, as roles and texts, without what the conversation began with.
 fn last_input(client: &Client) -> Vec<String> {
@@ -64,4 +64,26 @@ async fn a_summary_that_fails_is_said_and_the_thread_goes_on() {
     assert_eq!(failure.message, "the conversation could not be summed up: no");
     let events = client.turn("2", "still there?").await;
     assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".to_owned()) });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_summary_takes_nothing_away() {
+    let script = r#"[{"items": [{"text": "Noted."}]}, {"items": [{"hang": true}]}, {"items": [{"text": "Yes."}]}]"#;
+    let world = World::new();
+    let (mut setup, prompts) = world.setup(script);
+    setup.recall = codex_engine::Recall::Brief;
+    let (thread, mut feed) = codex_engine::Thread::start(setup).await.expect("the thread starts");
+    let say = |turn: &'static str| {
+        thread.say(TurnId::new(turn), vec![said(turn)], codex_engine::settings::SettingsChange::default())
+    };
+    let mut ended = async || while !matches!(feed.next().await.expect("it goes on").body, Body::TurnEnded(_)) {};
+    say("one").await.expect("the thread is open");
+    ended().await;
+    thread.compact(TurnId::new("pack")).await.expect("the thread is open");
+    thread.interrupt().await.expect("the thread is open");
+    ended().await;
+    say("two").await.expect("the thread is open");
+    ended().await;
+    let last = prompts.all().pop().expect("the model was asked");
+    assert!(last.input.iter().any(|item| item.get().contains("Noted.")), "{:?}", last.input);
 }
