@@ -21,7 +21,8 @@ const SCRIPT: &str = include_str!("../demo/script.json");
 const TASK: &str = "Make the greeting fit the time of day.";
 
 /// The project the demo works on.
-const FILES: &[(&str, &str)] = &[("greeting.sh", include_str!("../demo/greeting.sh"))];
+const FILES: &[(&str, &str)] =
+    &[("greeting.sh", include_str!("../demo/greeting.sh")), ("test.sh", include_str!("../demo/test.sh"))];
 
 /// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
@@ -75,6 +76,7 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         originator: "codex_demo".to_owned(),
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
+        programs: None,
         recall: Recall::Full,
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the only crate with `anyhow`, and the only one that writes for people.
 
+mod apply_patch;
 mod args;
 mod demo;
 mod execpolicy;
@@ -19,6 +20,9 @@ use clap::Parser;
 use crate::args::{Args, Command, ExecpolicyCommand};
 
 fn main() -> ExitCode {
+    if apply_patch::is_meant() {
+        return apply_patch::run().unwrap_or_else(|error| failure::report(&error));
+    }
     let args = Args::parse();
     let done = match args.command {
         Command::Proto => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),

@@ -8,11 +8,10 @@ use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_engine::eq::Vocabulary;
 use codex_engine::{Recall, Setup, Thread, connect};
 use codex_server::proto::{self, Prompts, Served};
-use codex_store::PromptHistory;
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
-use crate::{signals, stdout};
+use crate::{apply_patch, signals, stdout};
 
 /// The name the program gives itself; clients of older releases look for it.
 const ORIGINATOR: &str = "codex_cli_rs";
@@ -46,10 +45,8 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
 fn prompts(setup: &Setup) -> Prompts {
     let Setup { config, home, .. } = setup;
     let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
-    Prompts {
-        history: is_kept.then(|| PromptHistory::new(home.history_file(), config.history.max_bytes)),
-        folder: home.prompts(),
-    }
+    let history = is_kept.then(|| home.history_file());
+    Prompts::new(history, config.history.max_bytes, home.prompts())
 }
 
 fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
@@ -58,6 +55,7 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     home.ensure()?;
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
     let model = connect(&config, &home, env, &originator)?;
+    let programs = apply_patch::install(&home);
     Ok(Setup {
         config: Arc::new(config),
         home,
@@ -66,6 +64,7 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         originator,
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
+        programs,
         recall: Recall::Brief,
     })
 }

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use codex_config::Env;
-use codex_engine::log::{Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, Outcome};
+use codex_engine::log::{
+    Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, Outcome, PatchItem, PatchStatus, Subject,
+};
+use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 
@@ -53,6 +56,8 @@ impl<W: Write> Terminal<W> {
             Body::ItemDelta { delta, .. } => self.delta(delta)?,
             Body::ItemStarted(Item::Command(command)) => self.command(command)?,
             Body::ItemCompleted(Item::Command(command)) => self.command_end(command)?,
+            Body::ItemStarted(Item::Patch(patch)) => self.patch(patch)?,
+            Body::ItemCompleted(Item::Patch(patch)) => self.patch_end(patch)?,
             Body::ItemCompleted(Item::UserMessage { content, .. }) => self.user(content)?,
             Body::ItemCompleted(_) => self.enter(Within::Nothing)?,
             Body::PlanUpdated(plan) => self.plan(plan)?,
@@ -65,12 +70,11 @@ impl<W: Write> Terminal<W> {
             }
             Body::Warning { message } => self.note(Style::Yellow, "warning", message)?,
             Body::TurnEnded(outcome) => self.outcome(outcome)?,
-            Body::ApprovalAsked(approval) => {
-                self.note(Style::Yellow, "approval needed", &approval.argv.join(" "))?;
-            }
+            Body::ApprovalAsked(approval) => self.question(&approval.subject)?,
             Body::ApprovalAnswered { .. }
             | Body::TerminalWritten { .. }
             | Body::ImageViewed { .. }
+            | Body::DiffChanged(_)
             | Body::ReviewEntered(_)
             | Body::ReviewExited(_)
             | Body::TokensCounted { .. }
@@ -149,6 +153,46 @@ impl<W: Write> Terminal<W> {
             }
         };
         self.write(style, &format!("  {what}, {:.1} s", end.duration.as_secs_f64()))?;
+        writeln!(self.output, "\n")
+    }
+
+    fn question(&mut self, subject: &Subject) -> std::io::Result<()> {
+        let what = match subject {
+            Subject::Command { argv, .. } => argv.join(" "),
+            Subject::Patch { changes } => format!("a patch of {} files", changes.len()),
+        };
+        self.note(Style::Yellow, "approval needed", &what)
+    }
+
+    fn patch(&mut self, patch: &PatchItem) -> std::io::Result<()> {
+        self.enter(Within::Nothing)?;
+        for (path, change) in &*patch.changes {
+            let (what, text) = match change {
+                FileChange::Add { content } => ("add", content),
+                FileChange::Delete { content } => ("delete", content),
+                FileChange::Update { unified_diff, .. } => ("change", unified_diff),
+            };
+            self.write(Style::Bold, &format!("{what} {}", path.display()))?;
+            writeln!(self.output)?;
+            for line in text.lines() {
+                let style = match (change, line.chars().next()) {
+                    (FileChange::Add { .. }, _) | (FileChange::Update { .. }, Some('+')) => Style::Green,
+                    (FileChange::Delete { .. }, _) | (FileChange::Update { .. }, Some('-')) => Style::Red,
+                    (FileChange::Update { .. }, _) => Style::Dim,
+                };
+                self.write(style, &format!("  {line}"))?;
+                writeln!(self.output)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn patch_end(&mut self, patch: &PatchItem) -> std::io::Result<()> {
+        let (style, text) = match (&patch.end, patch.status) {
+            (_, PatchStatus::Completed) | (None, _) => (Style::Dim, "applied"),
+            (Some(end), _) => (Style::Red, end.stderr.as_str()),
+        };
+        self.write(style, &format!("  {text}"))?;
         writeln!(self.output, "\n")
     }
 

@@ -129,8 +129,10 @@ impl AuthError {
         match self {
             Self::NoVariable { instructions: Some(text), .. } => Some(text.clone()),
             Self::NoVariable { variable, .. } => Some(format!("set {variable} to your key")),
-            Self::NoLogin { .. } => Some("run `codex login`, or set OPENAI_API_KEY".to_owned()),
-            Self::Syntax { .. } | Self::Member { .. } => Some("run `codex login` to write the file anew".to_owned()),
+            Self::NoLogin { .. } => Some("set OPENAI_API_KEY to your key".to_owned()),
+            Self::Syntax { .. } | Self::Member { .. } => {
+                Some("mend the file, or remove it and set OPENAI_API_KEY".to_owned())
+            }
             Self::Read { .. } => None,
         }
     }

@@ -126,6 +126,10 @@ pub struct Config {
     pub shell_environment: ShellEnvironmentPolicy,
     /// `approval_timeout_sec`: how long an approval waits before it counts as denied; for ever if unset.
     pub approval_timeout: Option<Duration>,
+    /// `notify`: the program, with its arguments, that is told when a turn is done.
+    pub notify: Vec<String>,
+    /// `tools.web_search` or `features.web_search_request`: whether a provider that can may search the web.
+    pub web_search: bool,
     /// `[features]`: switches by name.
     pub features: BTreeMap<String, bool>,
     /// `[projects.<path>].trust_level`: what the user has said about folders.
@@ -146,6 +150,9 @@ impl Config {
     fn from_tree(tree: Tree, profile: Option<String>, user_dir: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
         let root = Reader::new(&tree, user_dir);
         let providers = read_providers(&root, env)?;
+        let tools = root.section("tools")?;
+        let features = root.map("features", Reader::bool)?;
+        let web_search = tools.bool("web_search")?.or(tools.bool("web_search_request")?);
         Ok(Self {
             model: ModelConfig::read(&root)?,
             provider: select_provider(&root, &providers)?,
@@ -158,7 +165,9 @@ impl Config {
             history: HistoryConfig::read(&root)?,
             shell_environment: ShellEnvironmentPolicy::read(&root)?,
             approval_timeout: root.integer("approval_timeout_sec", 1..)?.map(Duration::from_secs),
-            features: root.map("features", Reader::bool)?,
+            notify: root.strings("notify")?.unwrap_or_default(),
+            web_search: web_search.or(features.get("web_search_request").copied()).unwrap_or(false),
+            features,
             projects: read_projects(&root)?,
             profile,
             tree,

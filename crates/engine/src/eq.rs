@@ -5,19 +5,20 @@
 use codex_wire::event::{
     AgentMessageContentDeltaEvent, AgentMessageDeltaEvent, AgentMessageEvent, AgentReasoningDeltaEvent,
     AgentReasoningEvent, AgentReasoningRawContentDeltaEvent, AgentReasoningRawContentEvent,
-    AgentReasoningSectionBreakEvent, BackgroundEventEvent, EnteredReviewModeEvent, ErrorEvent, EventMsg,
-    ExecApprovalRequestEvent, ExecCommandBeginEvent, ExecCommandEndEvent, ExecCommandOutputDeltaEvent,
-    ExecCommandSource, ExitedReviewModeEvent, ItemCompletedEvent, ItemStartedEvent, RawResponseItemEvent,
-    ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent,
-    TaskCompleteEvent, TaskStartedEvent, TerminalInteractionEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent,
-    TurnItem, UserMessageEvent, ViewImageToolCallEvent, WarningEvent,
+    AgentReasoningSectionBreakEvent, ApplyPatchApprovalRequestEvent, BackgroundEventEvent, EnteredReviewModeEvent,
+    ErrorEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandBeginEvent, ExecCommandEndEvent,
+    ExecCommandOutputDeltaEvent, ExecCommandSource, ExitedReviewModeEvent, ItemCompletedEvent, ItemStartedEvent,
+    PatchApplyBeginEvent, PatchApplyEndEvent, RawResponseItemEvent, ReasoningContentDeltaEvent,
+    ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent,
+    TerminalInteractionEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent, TurnDiffEvent, TurnItem,
+    UserMessageEvent, ViewImageToolCallEvent, WarningEvent, WebSearchBeginEvent, WebSearchEndEvent,
 };
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 
 use crate::log::{
     Abort, Approval, Body, CommandEnd, CommandItem, CommandStatus, Compacted, Delta, Event, Item, ItemId, Outcome,
-    ReviewEntered, ThreadStarted,
+    PatchEnd, PatchItem, PatchStatus, ReviewEntered, Subject, ThreadStarted,
 };
 
 /// Which of the messages that releases have added over time a reader wants.
@@ -48,11 +49,13 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         Body::ItemDelta { item, delta } => view.item_delta(item, delta, out),
         Body::ItemCompleted(item) => view.item_completed(item, out),
         Body::ApprovalAsked(approval) => out.push(view.approval_asked(approval)),
-        Body::ApprovalAnswered { command, decision, is_again } => {
-            // Readers of the older messages expect a command to begin once it may.
-            if !vocabulary.items && !is_again && decision.allows() {
-                out.push(view.command_begin(command));
+        Body::ApprovalAnswered { item, decision, is_again } => {
+            if decision.allows() && !is_again {
+                view.allowed(item, out);
             }
+        }
+        Body::DiffChanged(diff) => {
+            out.push(EventMsg::TurnDiff(TurnDiffEvent { unified_diff: diff.to_string() }));
         }
         Body::TerminalWritten { item, terminal, stdin } => out.push(terminal_interaction(item, *terminal, stdin)),
         Body::ImageViewed { item, path } => {
@@ -148,15 +151,35 @@ impl View<'_> {
     }
 
     fn item_started(&self, item: &Item, out: &mut Vec<EventMsg>) {
-        if let Item::Command(command) = item {
-            if self.vocabulary.items || command.status != CommandStatus::AwaitingApproval {
-                out.push(self.command_begin(command));
+        match item {
+            Item::Command(command) => {
+                if self.vocabulary.items || command.status != CommandStatus::AwaitingApproval {
+                    out.push(self.command_begin(command));
+                }
             }
-        } else if self.vocabulary.items
-            && let Some(item) = turn_item(item)
-        {
-            let (thread_id, turn_id) = (self.event.thread, self.turn_id());
-            out.push(EventMsg::ItemStarted(ItemStartedEvent { thread_id, turn_id, item }));
+            Item::Patch(patch) => {
+                if patch.status != PatchStatus::AwaitingApproval {
+                    out.push(self.patch_begin(patch));
+                }
+            }
+            Item::UserMessage { .. } | Item::AgentMessage { .. } | Item::Reasoning { .. } | Item::WebSearch { .. } => {
+                if let Some(item) = turn_item(item).filter(|_| self.vocabulary.items) {
+                    let (thread_id, turn_id) = (self.event.thread, self.turn_id());
+                    out.push(EventMsg::ItemStarted(ItemStartedEvent { thread_id, turn_id, item }));
+                }
+                if let Item::WebSearch { id, .. } = item {
+                    out.push(EventMsg::WebSearchBegin(WebSearchBeginEvent { call_id: id.as_str().to_owned() }));
+                }
+            }
+        }
+    }
+
+    /// What a person allowed begins: a patch for every reader, a command for those that were not told before.
+    fn allowed(&self, item: &Item, out: &mut Vec<EventMsg>) {
+        match item {
+            Item::Command(command) if !self.vocabulary.items => out.push(self.command_begin(command)),
+            Item::Patch(patch) => out.push(self.patch_begin(patch)),
+            _ => {}
         }
     }
 
@@ -175,6 +198,17 @@ impl View<'_> {
                 {
                     out.push(self.command_end(command, end));
                 }
+            }
+            Item::Patch(patch) => {
+                if let Some(end) = &patch.end
+                    && patch.status != PatchStatus::Declined
+                {
+                    out.push(self.patch_end(patch, end));
+                }
+            }
+            Item::WebSearch { id, query } => {
+                let (call_id, query) = (id.as_str().to_owned(), query.clone());
+                out.push(EventMsg::WebSearchEnd(WebSearchEndEvent { call_id, query }));
             }
             Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(user_message(content))),
             Item::AgentMessage { text, .. } => {
@@ -205,14 +239,51 @@ impl View<'_> {
     }
 
     fn approval_asked(&self, approval: &Approval) -> EventMsg {
-        EventMsg::ExecApprovalRequest(ExecApprovalRequestEvent {
-            call_id: approval.call.as_str().to_owned(),
+        let (call_id, turn_id) = (approval.call.as_str().to_owned(), Some(self.turn_id()));
+        let reason = approval.reason.clone();
+        match &approval.subject {
+            Subject::Command { argv, cwd, parsed, amendment } => {
+                EventMsg::ExecApprovalRequest(ExecApprovalRequestEvent {
+                    call_id,
+                    turn_id,
+                    command: argv.clone(),
+                    cwd: cwd.clone(),
+                    reason,
+                    proposed_execpolicy_amendment: amendment.clone(),
+                    parsed_cmd: parsed.clone(),
+                })
+            }
+            Subject::Patch { changes } => {
+                let changes = (**changes).clone();
+                let grant_root = None;
+                EventMsg::ApplyPatchApprovalRequest(ApplyPatchApprovalRequestEvent {
+                    call_id,
+                    turn_id,
+                    changes,
+                    reason,
+                    grant_root,
+                })
+            }
+        }
+    }
+
+    fn patch_begin(&self, patch: &PatchItem) -> EventMsg {
+        EventMsg::PatchApplyBegin(PatchApplyBeginEvent {
+            call_id: patch.id.as_str().to_owned(),
             turn_id: Some(self.turn_id()),
-            command: approval.argv.clone(),
-            cwd: approval.cwd.clone(),
-            reason: approval.reason.clone(),
-            proposed_execpolicy_amendment: approval.amendment.clone(),
-            parsed_cmd: approval.parsed.clone(),
+            auto_approved: patch.is_auto_approved,
+            changes: (*patch.changes).clone(),
+        })
+    }
+
+    fn patch_end(&self, patch: &PatchItem, end: &PatchEnd) -> EventMsg {
+        EventMsg::PatchApplyEnd(PatchApplyEndEvent {
+            call_id: patch.id.as_str().to_owned(),
+            turn_id: Some(self.turn_id()),
+            stdout: end.stdout.clone(),
+            stderr: end.stderr.clone(),
+            success: patch.status == PatchStatus::Completed,
+            changes: (*patch.changes).clone(),
         })
     }
 
@@ -327,9 +398,14 @@ fn user_message(content: &[UserInput]) -> UserMessageEvent {
 
 /// The items that the event queue has as such; a command has messages of its own.
 fn turn_item(item: &Item) -> Option<TurnItem> {
-    use codex_wire::event::{AgentMessageContent, AgentMessageItem, AgentMessageText, ReasoningItem, UserMessageItem};
+    use codex_wire::event::{
+        AgentMessageContent, AgentMessageItem, AgentMessageText, ReasoningItem, UserMessageItem, WebSearchItem,
+    };
     Some(match item {
-        Item::Command(_) => return None,
+        Item::Command(_) | Item::Patch(_) => return None,
+        Item::WebSearch { id, query } => {
+            TurnItem::WebSearch(WebSearchItem { id: id.as_str().to_owned(), query: query.clone() })
+        }
         Item::UserMessage { id, content } => {
             TurnItem::UserMessage(UserMessageItem { id: id.as_str().to_owned(), content: content.clone() })
         }

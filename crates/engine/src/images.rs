@@ -8,6 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codex_wire::input::UserInput;
 use codex_wire::response::{ContentItem, Message};
+use codex_wire::skill::SkillMetadata;
+
+use crate::skills;
 
 /// The largest picture that is sent. Providers refuse larger ones.
 const MAX_IMAGE_BYTES: u64 = 20 * 1024 * 1024;
@@ -15,12 +18,15 @@ const MAX_IMAGE_BYTES: u64 = 20 * 1024 * 1024;
 /// Makes the message. What cannot be sent is replaced by a note, so that one bad file never ends a thread.
 ///
 /// It reads files; run it off the async threads.
-pub(crate) fn message(content: &[UserInput], cwd: &Path) -> Message {
+pub(crate) fn message(content: &[UserInput], cwd: &Path, skills: &[SkillMetadata]) -> Message {
     let parts = content.iter().map(|item| match item {
         UserInput::Text { text } => ContentItem::InputText { text: text.clone() },
         UserInput::Image { image_url } => ContentItem::InputImage { image_url: image_url.clone() },
         UserInput::LocalImage { path } => local_image(&cwd.join(path)),
-        UserInput::Skill { name, path } => note(format!("The person named the skill `{name}`; see {}", path.display())),
+        UserInput::Skill { name, path } => note(
+            skills::read(skills, name, path)
+                .unwrap_or_else(|| format!("The person named the skill `{name}`, which is not known here")),
+        ),
         UserInput::Mention { name, path } => note(format!("The person mentioned `{name}`; see {path}")),
     });
     Message { id: None, role: "user".to_owned(), content: parts.collect() }
@@ -74,7 +80,7 @@ mod tests {
     fn attach(name: &str, bytes: &[u8]) -> ContentItem {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(name), bytes).unwrap();
-        message(&[UserInput::LocalImage { path: name.into() }], folder.path()).content.remove(0)
+        message(&[UserInput::LocalImage { path: name.into() }], folder.path(), &[]).content.remove(0)
     }
 
     fn note_of(item: ContentItem) -> String {
@@ -101,7 +107,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for path in ["missing.png", "."] {
             let input = [UserInput::LocalImage { path: path.into() }];
-            let note = note_of(message(&input, folder.path()).content.remove(0));
+            let note = note_of(message(&input, folder.path(), &[]).content.remove(0));
             assert!(note.contains("could not be attached"), "{note}");
         }
     }

@@ -2,10 +2,12 @@
 //!
 //! Invariant: the engine alone makes events; within a thread their numbers grow by one.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
@@ -99,8 +101,8 @@ pub enum Body {
     ApprovalAsked(Arc<Approval>),
     /// A person has answered, or did not in time.
     ApprovalAnswered {
-        /// The command that was asked about.
-        command: Arc<CommandItem>,
+        /// The command or patch that was asked about.
+        item: Item,
         /// The answer.
         decision: ReviewDecision,
         /// Whether the command has run before, inside the sandbox.
@@ -115,6 +117,8 @@ pub enum Body {
         /// What was typed.
         stdin: String,
     },
+    /// The turn has changed files: all of its changes so far, as a diff.
+    DiffChanged(Arc<str>),
     /// The model has looked at a picture.
     ImageViewed {
         /// The call.
@@ -244,8 +248,17 @@ pub enum Item {
         /// The thoughts themselves, where the model shows them.
         raw: Vec<String>,
     },
+    /// A search of the web that the provider made.
+    WebSearch {
+        /// Its name.
+        id: ItemId,
+        /// What was looked for.
+        query: String,
+    },
     /// A command the model runs.
     Command(Arc<CommandItem>),
+    /// A patch the model applies.
+    Patch(Arc<PatchItem>),
 }
 
 impl Item {
@@ -253,8 +266,12 @@ impl Item {
     #[must_use]
     pub fn id(&self) -> &ItemId {
         match self {
-            Self::UserMessage { id, .. } | Self::AgentMessage { id, .. } | Self::Reasoning { id, .. } => id,
+            Self::UserMessage { id, .. }
+            | Self::AgentMessage { id, .. }
+            | Self::Reasoning { id, .. }
+            | Self::WebSearch { id, .. } => id,
             Self::Command(command) => &command.id,
+            Self::Patch(patch) => &patch.id,
         }
     }
 }
@@ -343,21 +360,75 @@ pub struct CommandEnd {
     pub formatted: String,
 }
 
+/// A patch of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatchItem {
+    /// Its name: the id of the model's call.
+    pub id: ItemId,
+    /// What it does to each file.
+    pub changes: Arc<BTreeMap<PathBuf, FileChange>>,
+    /// Whether nobody had to be asked.
+    pub is_auto_approved: bool,
+    /// How far it is.
+    pub status: PatchStatus,
+    /// How it ended, once it has.
+    pub end: Option<PatchEnd>,
+}
+
+/// How far a patch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchStatus {
+    /// A person is asked first.
+    AwaitingApproval,
+    /// It is being applied.
+    Running,
+    /// It was applied.
+    Completed,
+    /// It could not be applied, and nothing was changed.
+    Failed,
+    /// It was not allowed.
+    Declined,
+}
+
+/// How a patch ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatchEnd {
+    /// Which files were changed.
+    pub stdout: String,
+    /// What went wrong.
+    pub stderr: String,
+}
+
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
     /// The call it is about.
     pub call: ItemId,
-    /// Exactly what would run.
-    pub argv: Vec<String>,
-    /// Where it would run.
-    pub cwd: PathBuf,
-    /// What it does, for display.
-    pub parsed: Vec<ParsedCommand>,
-    /// A beginning of commands that a rule could allow from here on.
-    pub amendment: Option<Vec<String>>,
     /// Why the question is asked, where that is not plain from the policy.
     pub reason: Option<String>,
+    /// What it is about.
+    pub subject: Subject,
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    /// A command.
+    Command {
+        /// Exactly what would run.
+        argv: Vec<String>,
+        /// Where it would run.
+        cwd: PathBuf,
+        /// What it does, for display.
+        parsed: Vec<ParsedCommand>,
+        /// A beginning of commands that a rule could allow from here on.
+        amendment: Option<Vec<String>>,
+    },
+    /// A patch.
+    Patch {
+        /// What it does to each file.
+        changes: Arc<BTreeMap<PathBuf, FileChange>>,
+    },
 }
 
 /// How a turn ended.

@@ -8,11 +8,13 @@ use codex_store::{PromptHistory, RolloutFile};
 use codex_wire::ids::ThreadId;
 use codex_wire::response::Message;
 use codex_wire::rollout::{SessionLineage, SessionMeta};
+use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 
 use crate::journal::Journal;
 use crate::log::ThreadStarted;
 use crate::project_doc::{self, ProjectDocs};
 use crate::settings::Settings;
+use crate::skills;
 use crate::thread::{Setup, StartError};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
@@ -25,6 +27,8 @@ pub(crate) struct Opening {
     pub(crate) instructions: Arc<str>,
     /// What the conversation begins with: the instructions of whoever set the agent up, of the user and the project.
     pub(crate) preface: Vec<Message>,
+    /// The skills it knows.
+    pub(crate) skills: Arc<[SkillMetadata]>,
     /// What the user should know.
     pub(crate) warnings: Vec<String>,
     /// Its log, open.
@@ -56,12 +60,16 @@ impl Opening {
             fallback_names: &config.instructions.project_doc_fallback_filenames,
         }
         .read();
-        let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).collect();
+        let skills = skills::list(config, home, cwd);
+        let known = skills::describe(&skills.skills);
+        let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).chain(known).collect();
         let user = (!user.is_empty()).then(|| user.join("\n\n"));
         let now = Local::now();
         let rollout = RolloutFile::place(&home.sessions(), id, now);
         let started = started(id, setup, user.clone(), rollout.clone());
         let (journal, unsaved) = Journal::create(id, rollout);
+        let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);
+        let skill_warnings: Vec<String> = skills.errors.iter().map(broken).collect();
         Ok(Self {
             started,
             instructions,
@@ -73,7 +81,8 @@ impl Opening {
                 .into_iter()
                 .chain(user.map(|text| Message::user(project_doc::instructions_message(cwd, &text))))
                 .collect(),
-            warnings: unsaved.into_iter().chain(found.warnings).collect(),
+            warnings: unsaved.into_iter().chain(found.warnings).chain(skill_warnings).collect(),
+            skills: skills.skills.into(),
             journal,
         })
     }

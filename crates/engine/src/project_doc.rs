@@ -100,7 +100,7 @@ pub(crate) fn instructions_message(cwd: &Path, text: &str) -> String {
 }
 
 /// The nearest folder upwards that holds a `.git`.
-fn repository_root(cwd: &Path) -> Option<PathBuf> {
+pub(crate) fn repository_root(cwd: &Path) -> Option<PathBuf> {
     cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }
 

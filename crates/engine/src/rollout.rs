@@ -40,6 +40,7 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         | Body::ApprovalAnswered { .. }
         | Body::TerminalWritten { .. }
         | Body::ImageViewed { .. }
+        | Body::DiffChanged(_)
         | Body::PlanUpdated(_)
         | Body::AnswerRetried { .. }
         | Body::Warning { .. } => Ok(()),

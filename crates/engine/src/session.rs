@@ -1,6 +1,8 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 
+mod asking;
 mod commands;
+mod patches;
 mod reviewing;
 mod terminals;
 
@@ -8,40 +10,34 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_model::{Backoff, Prompt, ReasoningRequest};
+use codex_model::Prompt;
+use codex_patch::TurnDiff;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
-use codex_wire::reasoning::ReasoningSummary;
 use codex_wire::response::{Message, ResponseItem};
-use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
+use codex_wire::skill::SkillMetadata;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use self::commands::Allowed;
+pub(crate) use self::patches::RunningPatch;
 use self::reviewing::Review;
 pub(crate) use self::terminals::LookingAt;
 use self::terminals::OpenTerminals;
-use crate::compaction::{self, Summary};
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
 use crate::images;
 use crate::journal::Journal;
-use crate::log::{Abort, Body, Compacted, Item, ItemId, Outcome, Record, ThreadStarted, TurnId};
-use crate::models::ModelInfo;
+use crate::log::{Abort, Body, Item, ItemId, Outcome, Record, ThreadStarted, TurnId};
+use crate::notify::{Notice, notify};
 use crate::opening::Opening;
 use crate::settings::{Settings, SettingsChange};
 use crate::thread::{Command, Recall, Setup, StartError, TurnStart};
-use crate::turn::{Effect, Input, Manners, Turn, UserMessage, Window};
+use crate::turn::{Effect, Input, Turn, UserMessage};
 use crate::work::{Arrived, Work};
-
-/// How full the window may get before the conversation is summed up.
-const COMPACT_AT_PERCENT: i64 = 90;
-
-/// The bytes of a token, near enough.
-const BYTES_PER_TOKEN: usize = 4;
 
 /// The state of one thread.
 pub(crate) struct Session {
@@ -51,6 +47,7 @@ pub(crate) struct Session {
     settings: Arc<Settings>,
     environment: Environment,
     instructions: Arc<str>,
+    skills: Arc<[SkillMetadata]>,
     tools: Arc<RawValue>,
     /// An empty list of tools, for requests that are to be answered in words alone.
     no_tools: Arc<RawValue>,
@@ -78,6 +75,10 @@ struct Running {
     /// What the model was asked last, for retries.
     prompt: Option<Prompt>,
     output_schema: Option<Value>,
+    /// What its patches have changed.
+    diff: Option<TurnDiff>,
+    /// What the user said in it.
+    said: Vec<String>,
 }
 
 /// What woke the session.
@@ -93,7 +94,7 @@ impl Session {
         setup: Setup,
         inbox: mpsc::Receiver<Command>,
     ) -> Result<(Self, Feed), StartError> {
-        let Opening { started, instructions, preface, mut warnings, mut journal } =
+        let Opening { started, instructions, preface, skills, mut warnings, mut journal } =
             Opening::prepare(id, &setup).await?;
         let feed = journal.subscribe();
         journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
@@ -103,13 +104,14 @@ impl Session {
         let has_terminals = setup.config.features.get("unified_exec").copied().unwrap_or(false);
         let mut session = Self {
             id,
-            tools: crate::tools::offered(has_terminals)?,
+            tools: crate::tools::offered(has_terminals, setup.config.web_search)?,
             no_tools: crate::tools::none()?,
             setup,
             started: Arc::new(started),
             settings,
             environment,
             instructions,
+            skills,
             context: Context::default(),
             allowed,
             terminals: OpenTerminals::new(),
@@ -144,6 +146,7 @@ impl Session {
             match self.wake().await {
                 Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
                 Wake::Arrived(Arrived::Command(input)) => self.step_command(input).await,
+                Wake::Arrived(Arrived::Patch(input)) => self.step_patch(input).await,
                 Wake::Arrived(Arrived::Called(result)) => {
                     self.work(Work::Nothing);
                     let input = self.take_result(result);
@@ -224,12 +227,12 @@ impl Session {
                 let message = "the input joined the running turn, so its settings were not applied".to_owned();
                 self.emit(Body::Warning { message });
             }
-            let said = user_message(content, self.turn_settings().cwd.clone()).await;
+            let said = user_message(content, self.turn_settings().cwd.clone(), Arc::clone(&self.skills)).await;
             self.step(Input::UserSaid(said)).await;
             return TurnStart::Joined(joined);
         }
         self.settings = Arc::new(self.settings.changed(&change));
-        let said = user_message(content, self.settings.cwd.clone()).await;
+        let said = user_message(content, self.settings.cwd.clone(), Arc::clone(&self.skills)).await;
         let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners());
         self.begin(turn, machine, change.output_schema);
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
@@ -253,29 +256,24 @@ impl Session {
         // What came before this turn is whole, whatever becomes of the turn.
         self.context.mark();
         let settings = Arc::clone(&self.settings);
-        self.running = Some(Running { id, settings, machine, work: Work::Nothing, prompt: None, output_schema });
-    }
-
-    fn window(&self) -> Window {
-        Window { size: self.context_window(), used: self.context.window_used() }
-    }
-
-    fn manners(&self) -> Manners {
-        let config = &self.setup.config;
-        let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
-        Manners {
-            retry_limit: u32::try_from(config.provider.stream_max_retries).unwrap_or(u32::MAX),
-            backoff: Backoff::new(),
-            forgets_interrupted: self.setup.recall == Recall::Brief,
-            // What is left of the window has to hold the request for a summary and the summary itself.
-            compact_at: set.or(self.context_window().map(|window| window * COMPACT_AT_PERCENT / 100)),
-        }
+        self.running = Some(Running {
+            id,
+            settings,
+            machine,
+            work: Work::Nothing,
+            prompt: None,
+            output_schema,
+            diff: None,
+            said: Vec::new(),
+        });
     }
 
     /// Stops the running turn, if there is one.
     async fn stop(&mut self, abort: Abort) -> bool {
         let running = self.running.is_some();
+        self.finish_applying().await;
         let cut_off = self.cut_off_command();
+        self.cut_off_patch();
         self.step(Input::Stop(abort, cut_off)).await;
         running
     }
@@ -321,17 +319,6 @@ impl Session {
         self.journal.publish();
     }
 
-    /// Asks the model, or asks again what it was asked last.
-    fn ask(&mut self, prompt: Option<Prompt>) {
-        let Some(running) = &mut self.running else { return };
-        if prompt.is_some() {
-            running.prompt = prompt;
-        }
-        if let Some(prompt) = &running.prompt {
-            running.work = Work::Answer(self.setup.model.ask(prompt.clone()));
-        }
-    }
-
     fn work(&mut self, work: Work) {
         if let Some(running) = &mut self.running {
             running.work = work;
@@ -344,68 +331,26 @@ impl Session {
         }
         self.look_after_terminals().await;
         let outcome = self.end_review(outcome);
+        self.tell_program(&outcome);
         self.emit(Body::TurnEnded(outcome));
         self.running = None;
         self.journal.publish_durably().await;
     }
 
-    fn count(&mut self, usage: Option<TokenUsage>, rate_limits: Option<RateLimitSnapshot>) {
-        if let Some(usage) = usage {
-            self.context.count(usage, self.context_window());
-        }
-        if let Some(limits) = rate_limits {
-            self.context.limit(limits);
-        }
-        self.emit(Body::TokensCounted {
-            info: self.context.usage(),
-            rate_limits: Box::new(self.context.rate_limits()),
-        });
-    }
-
-    /// The settings of the running turn, or of the next one when none is running.
-    fn turn_settings(&self) -> &Arc<Settings> {
-        self.running.as_ref().map_or(&self.settings, |running| &running.settings)
-    }
-
-    fn context_window(&self) -> Option<i64> {
-        let configured = self.setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
-        configured.or(ModelInfo::of(&self.turn_settings().model).context_window)
-    }
-
-    fn prompt(&self) -> Prompt {
-        let Settings { model, effort, summary, verbosity, .. } = &**self.turn_settings();
-        let reasons = ModelInfo::of(model).reasons || effort.is_some();
-        Prompt {
-            thread: self.id,
-            model: model.clone(),
-            instructions: Arc::clone(&self.instructions),
-            input: self.context.input(),
-            tools: Arc::clone(&self.tools),
-            parallel_tool_calls: false,
-            reasoning: reasons.then(|| ReasoningRequest {
-                effort: effort.clone(),
-                summary: (*summary != ReasoningSummary::None).then(|| summary.clone()),
-            }),
-            verbosity: verbosity.clone(),
-            output_schema: self.running.as_ref().and_then(|running| running.output_schema.clone()),
-        }
-    }
-
-    /// The request for a summary: the conversation without tools, and what we want of it.
-    fn summary_prompt(&self, halvings: u32) -> Prompt {
-        let mut input = self.context.input_without(halvings);
-        input.extend(Record::new(ResponseItem::Message(Message::user(compaction::PROMPT))).map(|record| record.json));
-        Prompt { input, tools: Arc::clone(&self.no_tools), output_schema: None, ..self.prompt() }
-    }
-
-    fn put_summary(&mut self, summary: String) {
-        let said = self.context.said();
-        let plan = self.plan.as_ref();
-        let messages = Summary { text: &summary, said: &said, plan, recall: self.setup.recall }.messages();
-        let replacement: Vec<Record> = messages.into_iter().filter_map(|item| Record::new(item).ok()).collect();
-        let (before, after) = self.context.replace(&replacement);
-        let (before, after) = (before / BYTES_PER_TOKEN, after / BYTES_PER_TOKEN);
-        self.emit(Body::Compacted(Arc::new(Compacted { summary, replacement, before, after })));
+    /// Tells the user's program that a turn is done.
+    fn tell_program(&self, outcome: &Outcome) {
+        let argv = &self.setup.config.notify;
+        let (Outcome::Completed { last_message }, Some(running)) = (outcome, &self.running) else { return };
+        notify(
+            argv,
+            &Notice {
+                thread: self.id,
+                turn: &running.id,
+                settings: &running.settings,
+                said: running.said.clone(),
+                last_message: last_message.as_deref(),
+            },
+        );
     }
 
     /// Puts a message of ours into the conversation.
@@ -418,7 +363,15 @@ impl Session {
     fn emit(&mut self, body: Body) {
         match &body {
             Body::Recorded(record) => self.context.record(record),
-            Body::ItemStarted(Item::UserMessage { .. }) => self.context.credit_user(),
+            Body::ItemStarted(Item::UserMessage { content, .. }) => {
+                self.context.credit_user();
+                if let Some(running) = &mut self.running {
+                    running.said.extend(content.iter().filter_map(|item| match item {
+                        UserInput::Text { text } => Some(text.clone()),
+                        _ => None,
+                    }));
+                }
+            }
             Body::PlanUpdated(plan) => self.plan = Some(plan.clone()),
             _ => {}
         }
@@ -431,15 +384,15 @@ impl Session {
 }
 
 /// Makes a message of what the user said; pictures are read where blocking is allowed.
-async fn user_message(content: Vec<UserInput>, cwd: PathBuf) -> UserMessage {
+async fn user_message(content: Vec<UserInput>, cwd: PathBuf, skills: Arc<[SkillMetadata]>) -> UserMessage {
     let id = ItemId::new(ThreadId::fresh().to_string());
-    let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. }));
+    let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. } | UserInput::Skill { .. }));
     if !reads_files {
-        let message = images::message(&content, &cwd);
+        let message = images::message(&content, &cwd, &skills);
         return UserMessage { id, content, message, is_echoed: true };
     }
     let for_reading = content.clone();
-    let read = tokio::task::spawn_blocking(move || images::message(&for_reading, &cwd)).await;
+    let read = tokio::task::spawn_blocking(move || images::message(&for_reading, &cwd, &skills)).await;
     let message = read.unwrap_or_else(|_| Message::user("The person's pictures could not be read"));
     UserMessage { id, content, message, is_echoed: true }
 }

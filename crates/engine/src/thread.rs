@@ -1,6 +1,6 @@
 //! The handle by which others drive a thread.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use codex_config::{Config, Home};
@@ -10,12 +10,14 @@ use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewRequest;
 use codex_wire::rollout::SessionSource;
+use codex_wire::skill::SkillsListEntry;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::feed::Feed;
 use crate::log::{ThreadStarted, TurnId};
 use crate::session::Session;
 use crate::settings::{Settings, SettingsChange};
+use crate::skills;
 
 /// How many commands may wait for a thread; more make the sender wait.
 const WAITING_COMMANDS: usize = 64;
@@ -37,6 +39,8 @@ pub struct Setup {
     pub source: SessionSource,
     /// The user's shell, from the environment.
     pub shell: Option<String>,
+    /// A folder of programs that commands find before all others, such as `apply_patch`.
+    pub programs: Option<PathBuf>,
     /// What the model remembers of what was cut off or cut out.
     pub recall: Recall,
 }
@@ -93,6 +97,8 @@ pub enum TurnStart {
 #[derive(Debug, Clone)]
 pub struct Thread {
     id: ThreadId,
+    config: Arc<Config>,
+    home: Home,
     started: Arc<ThreadStarted>,
     commands: mpsc::Sender<Command>,
 }
@@ -121,10 +127,11 @@ impl Thread {
         }
         let (commands, inbox) = mpsc::channel(WAITING_COMMANDS);
         let id = ThreadId::fresh();
+        let (config, home) = (Arc::clone(&setup.config), setup.home.clone());
         let (session, feed) = Session::start(id, setup, inbox).await?;
         let started = session.started();
         tokio::spawn(session.run());
-        Ok((Self { id, started, commands }, feed))
+        Ok((Self { id, config, home, started, commands }, feed))
     }
 
     /// The name of the thread.
@@ -174,6 +181,18 @@ impl Thread {
     /// When the thread has ended.
     pub async fn review(&self, turn: TurnId, request: ReviewRequest) -> Result<(), Closed> {
         self.ask(|reply| Command::Review { turn, request, reply }).await
+    }
+
+    /// Whether the user has set up servers of tools.
+    #[must_use]
+    pub fn has_tool_servers(&self) -> bool {
+        self.config.tree.get(&["mcp_servers"]).is_some()
+    }
+
+    /// The skills for a folder, or for the thread's own. It reads files; run it off the async threads.
+    #[must_use]
+    pub fn skills(&self, cwd: Option<&Path>) -> SkillsListEntry {
+        skills::list(&self.config, &self.home, cwd.unwrap_or(&self.started.settings.cwd))
     }
 
     /// Answers the question about a call, named by the call or by its turn; false when nothing waits for an answer.

@@ -33,8 +33,12 @@ pub(crate) fn none() -> Result<Arc<RawValue>, serde_json::Error> {
 }
 
 /// The tools as the model is told of them, encoded once for all requests of a thread.
-pub(crate) fn offered(has_terminals: bool) -> Result<Arc<RawValue>, serde_json::Error> {
+pub(crate) fn offered(has_terminals: bool, searches_web: bool) -> Result<Arc<RawValue>, serde_json::Error> {
     let mut tools = if has_terminals { vec![exec_command(), write_stdin()] } else { vec![shell()] };
+    tools.push(apply_patch_tool());
+    if searches_web {
+        tools.push(json!({"type": "web_search"}));
+    }
     tools.push(view_image_tool());
     tools.push(json!({
         "type": "function",
@@ -93,6 +97,21 @@ fn shell() -> Value {
                 }
             },
             "required": ["command"],
+            "additionalProperties": false
+        }
+    })
+}
+
+fn apply_patch_tool() -> Value {
+    json!({
+        "type": "function",
+        "name": "apply_patch",
+        "description": include_str!("../prompts/apply_patch.md"),
+        "strict": false,
+        "parameters": {
+            "type": "object",
+            "properties": {"input": {"type": "string", "description": "The patch, from `*** Begin Patch` to `*** End Patch`"}},
+            "required": ["input"],
             "additionalProperties": false
         }
     })

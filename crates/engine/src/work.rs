@@ -9,7 +9,8 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::command::{self, CommandCall, Look, Process, Shown};
 use crate::log::Failure;
-use crate::session::LookingAt;
+use crate::patching;
+use crate::session::{LookingAt, RunningPatch};
 use crate::tools::{CallResult, Later};
 use crate::turn::Input;
 
@@ -23,11 +24,16 @@ pub(crate) enum Work {
     Wait(Pin<Box<Sleep>>),
     /// A command: an answer to a question about it, its output, or its end.
     Command(Box<RunningCommand>),
+    /// A patch: its check, an answer to a question about it, or its end.
+    Patch(Box<RunningPatch>),
     /// What a terminal shows.
     Look(Box<LookingAt>),
     /// The end of any other call.
     Call(Later),
 }
+
+/// When something is due, and how long that is from when it was set.
+pub(crate) type Deadline = (Pin<Box<Sleep>>, Duration);
 
 /// A command with what it waits for.
 pub(crate) struct RunningCommand {
@@ -38,7 +44,7 @@ pub(crate) struct RunningCommand {
     /// The terminal it was started in, if any.
     pub(crate) terminal: Option<u64>,
     /// When a question counts as denied, and how long that took.
-    pub(crate) deadline: Option<(Pin<Box<Sleep>>, Duration)>,
+    pub(crate) deadline: Option<Deadline>,
 }
 
 /// What came of waiting.
@@ -47,6 +53,8 @@ pub(crate) enum Arrived {
     Turn(Input),
     /// For the running command.
     Command(command::Input),
+    /// For the running patch.
+    Patch(patching::Input),
     /// The call is over.
     Called(CallResult),
     /// For the call that looks at a terminal.
@@ -77,6 +85,7 @@ impl Work {
                 Arrived::Turn(Input::RetryDue)
             }
             Self::Command(command) => Arrived::Command(command.next().await),
+            Self::Patch(patch) => Arrived::Patch(patch.next().await),
             Self::Call(call) => Arrived::Called(call.await),
             Self::Look(at) => {
                 let shown = (&mut at.looking).await;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use codex_wire::prompt::CustomPrompt;
 
+use crate::front_matter::FrontMatter;
+
 /// The prompts in a folder, by name. What is no readable text is passed over; a missing folder has none.
 pub fn custom_prompts(folder: &Path) -> io::Result<Vec<CustomPrompt>> {
     let entries = match folder.read_dir() {
@@ -22,26 +24,14 @@ fn read(path: &Path) -> Option<CustomPrompt> {
         return None;
     }
     let text = std::fs::read_to_string(path).ok()?;
-    let (matter, content) = front_matter(&text);
-    let field = |name: &str| {
-        let mut values = matter.lines().filter_map(|line| line.split_once(':'));
-        let (_, value) = values.find(|(key, _)| key.trim().replace('-', "_") == name)?;
-        let value = value.trim().trim_matches(['"', '\'']);
-        (!value.is_empty()).then(|| value.to_owned())
-    };
+    let matter = FrontMatter::split(&text);
     Some(CustomPrompt {
         name: path.file_stem()?.to_str()?.to_owned(),
         path: path.to_owned(),
-        description: field("description"),
-        argument_hint: field("argument_hint"),
-        content: content.to_owned(),
+        description: matter.field("description"),
+        argument_hint: matter.field("argument_hint"),
+        content: matter.content.to_owned(),
     })
-}
-
-/// Splits off the lines between two `---` at the beginning.
-fn front_matter(text: &str) -> (&str, &str) {
-    let split = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-    split.unwrap_or(("", text))
 }
 
 #[cfg(test)]

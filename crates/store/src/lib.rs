@@ -6,9 +6,12 @@
 //! Invariant: this crate knows lines and files, never what an agent does; it has no async code and no caches.
 
 mod custom_prompts;
+mod front_matter;
 mod prompt_history;
 mod rollout_file;
+mod skills;
 
 pub use custom_prompts::custom_prompts;
 pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};
 pub use rollout_file::{RolloutError, RolloutFile};
+pub use skills::{Skills, find_skills};

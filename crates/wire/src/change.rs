@@ -34,6 +34,20 @@ pub enum FileChange {
     },
 }
 
+/// Respells an event as the submission queue's own clients read it: the kind of each file change around its members,
+/// as in `{"add": {"content": "…"}}`.
+pub fn put_tags_outside(event: &mut Value) {
+    let Some(changes) = event.get_mut("changes").and_then(Value::as_object_mut) else { return };
+    for change in changes.values_mut() {
+        if let Value::Object(members) = change
+            && let Some(Value::String(kind)) = members.shift_remove("type")
+        {
+            let members = Value::Object(std::mem::take(members));
+            *change = Value::Object(Map::from_iter([(kind, members)]));
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for FileChange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Value::Object(mut object) = tag_inside(Value::deserialize(deserializer)?) else {
@@ -62,5 +76,28 @@ fn text<E: serde::de::Error>(object: &mut Map<String, Value>, spellings: &[&str]
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
         Some(_) => Err(E::custom(format_args!("`{}` of a file change is a string", spellings[0]))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tags_go_outside_and_can_be_read_there() {
+        let mut event = json!({"type": "patch_apply_begin", "changes": {
+            "/a": {"type": "add", "content": "x"},
+            "/b": {"type": "update", "unified_diff": "@@", "move_path": null},
+        }});
+        let inside = event["changes"].clone();
+        put_tags_outside(&mut event);
+        assert_eq!(event["changes"]["/a"], json!({"add": {"content": "x"}}));
+        assert_eq!(event["changes"]["/b"], json!({"update": {"unified_diff": "@@", "move_path": null}}));
+        for path in ["/a", "/b"] {
+            let read = |value: &Value| serde_json::from_value::<FileChange>(value.clone()).unwrap();
+            assert_eq!(read(&event["changes"][path]), read(&inside[path]));
+        }
     }
 }

@@ -8,8 +8,15 @@ fn the_demo_shows_a_turn_in_plain_text_when_piped() {
     let run = place.run(&["demo", "--fast"], "");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
-    let plan = "[>] Read greeting.sh";
-    for part in ["> Make the greeting fit the time of day.", plan, "12: Good evening", "as it should."] {
+    let plan = "[>] Read greeting.sh and run its test";
+    for part in [
+        "> Make the greeting fit the time of day.",
+        plan,
+        "FAIL 12: Good evening",
+        "+elif",
+        "ok   12: Good afternoon",
+        "pass.",
+    ] {
         assert!(run.stdout.contains(part), "{part:?} is missing in:\n{}", run.stdout);
     }
 }

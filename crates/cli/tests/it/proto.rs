@@ -122,5 +122,46 @@ fn a_missing_key_is_told_when_the_model_is_asked() {
     .assert_eq(&run.kinds());
     let events = run.events();
     let error = events.iter().find(|event| event["msg"]["type"] == "error").unwrap();
-    expect![[r#"{"id":"1","msg":{"type":"error","message":"OpenAI needs a login or an API key; run `codex login`, or set OPENAI_API_KEY","codex_error_info":"unauthorized"}}"#]].assert_eq(&error.to_string());
+    expect![[r#"{"id":"1","msg":{"type":"error","message":"OpenAI needs a login or an API key; set OPENAI_API_KEY to your key","codex_error_info":"unauthorized"}}"#]].assert_eq(&error.to_string());
+}
+
+#[test]
+fn a_script_of_the_model_finds_apply_patch_on_its_path() {
+    let command =
+        "printf '%s\\n' '*** Begin Patch' '*** Add File: made.txt' '+by a script' '*** End Patch' | apply_patch";
+    let script = serde_json::json!([
+        {"items": [{"call": "shell", "args": {"command": ["sh", "-c", command]}}]},
+        {"items": [{"text": "done"}]},
+    ]);
+    let place = Place::new().file("home/script.json", &script.to_string());
+    let options = ["-c", "model_provider=scripted", "-c", "model_providers.scripted.script=../home/script.json"];
+    let policy = ["-c", "approval_policy=never", "-c", "sandbox_mode=workspace-write"];
+    let input = r#"{"id":"1","op":{"type":"user_input","items":[{"type":"text","text":"go"}]}}"#;
+    let run = place.run(&[&["proto"][..], &options, &policy].concat(), input);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("A made.txt"), "{}", run.stdout);
+    let made = place.entries("project").into_iter().find(|path| path.ends_with("made.txt")).expect("it was made");
+    assert_eq!(std::fs::read_to_string(made).expect("it can be read"), "by a script\n");
+}
+
+#[test]
+fn the_users_program_is_told_when_a_turn_is_done() {
+    let place = Place::new();
+    let told = place.path("project/told.json");
+    let program = format!("notify=[\"sh\", \"-c\", \"echo \\\"$0\\\" > {}.new; mv {0}.new {0}\"]", told.display())
+        .replace("{0}", &told.display().to_string());
+    let input = r#"{"id":"1","op":{"type":"user_input","items":[{"type":"text","text":"go"}]}}"#;
+    let run = place.run(&["proto", "-c", "model_provider=scripted", "-c", &program], input);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let text = loop {
+        if let Ok(text) = std::fs::read_to_string(&told) {
+            break text;
+        }
+        assert!(std::time::Instant::now() < deadline, "nobody was told");
+        std::thread::yield_now();
+    };
+    let told: serde_json::Value = serde_json::from_str(&text).expect("it is told in JSON");
+    assert_eq!((told["type"].as_str(), told["turn-id"].as_str()), (Some("agent-turn-complete"), Some("1")));
+    assert_eq!(told["input-messages"], serde_json::json!(["go"]));
 }

@@ -123,25 +123,25 @@ fn broken_json_has_line_and_column() {
         "{\n  \"OPENAI_API_KEY\": \"sk-1\n}",
         expect![[r#"
             @/auth.json:2:25: control character (\u0000-\u001F) found while parsing a string
-            hint: run `codex login` to write the file anew"#]],
+            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "{\n  \"OPENAI_API_KEY\": sk-1\n}",
         expect![[r#"
             @/auth.json:2:21: expected value
-            hint: run `codex login` to write the file anew"#]],
+            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "",
         expect![[r#"
             @/auth.json:1:1: EOF while parsing a value
-            hint: run `codex login` to write the file anew"#]],
+            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         b"{\"OPENAI_API_KEY\": \"\xff",
         expect![[r#"
             @/auth.json:1:21: invalid UTF-8
-            hint: run `codex login` to write the file anew"#]],
+            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
     );
 }
 
@@ -151,31 +151,31 @@ fn wrong_members_are_named_but_never_shown() {
         "{\n\n\"OPENAI_API_KEY\": [\"sk-1\"]}",
         expect![[r#"
             @/auth.json:3: OPENAI_API_KEY: expected a string, found an array
-            hint: run `codex login` to write the file anew"#]],
+            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "{\"tokens\": {\n\"access_token\": 5}}",
         expect![[r#"
             @/auth.json:2: tokens.access_token: expected a string, found a number
-            hint: run `codex login` to write the file anew"#]],
+            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "{\n\"tokens\": {\"id_token\": \"sk-1\"}}",
         expect![[r#"
             @/auth.json:2: tokens.access_token: missing
-            hint: run `codex login` to write the file anew"#]],
+            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "{\n\"tokens\": \"sk-1\"}",
         expect![[r#"
             @/auth.json:2: tokens: expected an object, found a string
-            hint: run `codex login` to write the file anew"#]],
+            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "\n\"sk-1\"",
         expect![[r#"
             @/auth.json:2: the file: expected an object, found a string
-            hint: run `codex login` to write the file anew"#]],
+            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
     );
 }
 
@@ -204,7 +204,7 @@ fn openai_takes_variables_before_the_file() {
         &[],
         expect![[r#"
             OpenAI needs a login or an API key
-            hint: run `codex login`, or set OPENAI_API_KEY"#]],
+            hint: set OPENAI_API_KEY to your key"#]],
     );
 }
 

@@ -23,7 +23,7 @@ pub(crate) use self::launch::{Process, Surrounding};
 pub(crate) use self::output::{Ran, aborted_text};
 pub(crate) use self::request::{CommandRequest, Place};
 pub(crate) use self::terminal::{Look, Looking, Shown, WriteRequest, look};
-use crate::log::{Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Item};
+use crate::log::{Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, Subject};
 
 const REJECTED: &str = "exec command rejected by user";
 const RETRY_QUESTION: &str = "command failed; retry without sandbox?";
@@ -195,19 +195,21 @@ impl CommandCall {
         self.phase = phase;
         effects.push(Effect::Emit(Body::ApprovalAsked(Arc::new(Approval {
             call: self.request.call.clone(),
-            argv: self.request.argv.clone(),
-            cwd: self.request.cwd.clone(),
-            parsed: codex_shell::parsed_commands(&self.request.argv),
-            amendment: codex_shell::propose_amendment(&self.request.argv),
             reason,
+            subject: Subject::Command {
+                argv: self.request.argv.clone(),
+                cwd: self.request.cwd.clone(),
+                parsed: codex_shell::parsed_commands(&self.request.argv),
+                amendment: codex_shell::propose_amendment(&self.request.argv),
+            },
         }))));
         effects.push(Effect::AwaitAnswer);
     }
 
     fn answered(&mut self, decision: ReviewDecision, effects: &mut Vec<Effect>) {
         let is_again = self.phase == Phase::AskedAgain;
-        let command = Arc::new(self.command(CommandStatus::Running, None));
-        effects.push(Effect::Emit(Body::ApprovalAnswered { command, decision: decision.clone(), is_again }));
+        let item = self.item(CommandStatus::Running, None);
+        effects.push(Effect::Emit(Body::ApprovalAnswered { item, decision: decision.clone(), is_again }));
         match decision {
             ReviewDecision::Approved => {}
             ReviewDecision::ApprovedForSession => effects.push(Effect::Remember),

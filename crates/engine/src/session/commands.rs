@@ -1,6 +1,7 @@
 //! The commands of a turn: judged by the policy in force, and started only with a permit.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +16,11 @@ use tokio::time::sleep;
 use super::Session;
 use crate::command::{self, CommandCall, CommandRequest, Place, Process, Surrounding, aborted_text};
 use crate::log::{Abort, Body, TurnId};
+use crate::patching::{self, PatchRequest};
 use crate::settings::Settings;
 use crate::tools::{self, Begun, CallResult};
 use crate::turn::{Call, CallPayload, Input};
-use crate::work::{RunningCommand, Work, full_message};
+use crate::work::{Deadline, RunningCommand, Work, full_message};
 
 /// How many bytes of a command's output the model gets, when the user has not said how many tokens.
 const OUTPUT_BYTES: usize = 10_000;
@@ -26,6 +28,9 @@ const OUTPUT_BYTES: usize = 10_000;
 /// What the model is told when it asks to leave the sandbox though nobody may be asked.
 const NO_ESCALATION: &str = "approval policy is Never; reject command — you should not ask for escalated permissions if \
                              the approval policy is Never";
+
+/// Where programs are looked for when nobody says.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The bytes of a token, near enough.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -64,8 +69,25 @@ impl Session {
             shell: self.setup.shell.as_deref().unwrap_or("/bin/sh"),
             next_process: self.terminals.next,
         };
+        match PatchRequest::read(call, place.cwd) {
+            Some(Ok(request)) => {
+                self.start_patch(request);
+                return None;
+            }
+            Some(Err(error)) => {
+                let text = format!("failed to parse function arguments: {error}");
+                return Some(Input::CallEnded(FunctionCallOutputPayload::Text(text)));
+            }
+            None => {}
+        }
         match CommandRequest::read(call, place) {
-            Some(Ok(request)) => self.start_command(request),
+            Some(Ok(request)) => match PatchRequest::find(&request) {
+                Some(patch) => {
+                    self.start_patch(patch);
+                    None
+                }
+                None => self.start_command(request),
+            },
             Some(Err(error)) => Some(Input::CallEnded(FunctionCallOutputPayload::Text(error.to_string()))),
             None => match &call.payload {
                 CallPayload::Function(arguments) if call.tool == "write_stdin" => self.write_terminal(arguments),
@@ -136,6 +158,13 @@ impl Session {
     /// Hands an answer to the command that waits for it, named by its call or by its turn. False when none does.
     pub(super) async fn answer(&mut self, id: &str, decision: ReviewDecision) -> bool {
         let turn = self.running.as_ref().map(|running| running.id.clone());
+        if let Some(patch) = self.running_patch().filter(|patch| patch.call.is_asking()) {
+            let is_meant = patch.call.id() == id || turn.as_ref().map(TurnId::as_str) == Some(id);
+            if is_meant {
+                self.step_patch(patching::Input::Answered(decision)).await;
+            }
+            return is_meant;
+        }
         let Some(command) = self.running_command().filter(|command| command.call.is_asking()) else { return false };
         let is_meant = command.call.request().call.as_str() == id || turn.as_ref().map(TurnId::as_str) == Some(id);
         if is_meant {
@@ -157,7 +186,7 @@ impl Session {
     pub(super) fn running_command(&mut self) -> Option<&mut RunningCommand> {
         match &mut self.running.as_mut()?.work {
             Work::Command(command) => Some(command),
-            Work::Nothing | Work::Answer(_) | Work::Wait(_) | Work::Look(_) | Work::Call(_) => None,
+            _ => None,
         }
     }
 
@@ -196,13 +225,22 @@ impl Session {
         if self.running_command().is_some_and(|command| command.call.is_asking()) {
             self.await_answer();
         }
+        if self.running_patch().is_some_and(|patch| patch.call.is_asking()) {
+            self.await_patch_answer();
+        }
     }
 
     fn await_answer(&mut self) {
-        let after = if self.is_finishing { Some(Duration::ZERO) } else { self.setup.config.approval_timeout };
+        let deadline = self.answer_deadline();
         if let Some(command) = self.running_command() {
-            command.deadline = after.map(|after| (Box::pin(sleep(after)), after));
+            command.deadline = deadline;
         }
+    }
+
+    /// When a question counts as denied: at once when nobody answers any more.
+    pub(super) fn answer_deadline(&self) -> Option<Deadline> {
+        let after = if self.is_finishing { Some(Duration::ZERO) } else { self.setup.config.approval_timeout };
+        after.map(|after| (Box::pin(sleep(after)), after))
     }
 
     fn remember(&mut self) {
@@ -235,15 +273,27 @@ impl Session {
         }
     }
 
-    fn surrounding(&self) -> Surrounding {
+    pub(super) fn surrounding(&self) -> Surrounding {
         let settings = self.turn_settings();
         Surrounding {
             policy: settings.sandbox_policy.clone(),
             workspace: settings.cwd.clone(),
             codex_home: self.setup.home.path().to_owned(),
-            env: self.setup.config.shell_environment.apply(std::env::vars_os()),
+            env: self.command_variables(),
             terminals: Arc::clone(&self.terminals.all),
         }
+    }
+
+    /// The variables of a command, with our own programs first on its path.
+    fn command_variables(&self) -> Vec<(OsString, OsString)> {
+        let mut variables = self.setup.config.shell_environment.apply(std::env::vars_os());
+        let Some(programs) = &self.setup.programs else { return variables };
+        let place = variables.iter().position(|(name, _)| name == "PATH");
+        let path = place.map_or_else(|| OsString::from(DEFAULT_PATH), |place| variables.swap_remove(place).1);
+        let folders = std::iter::once(programs.clone()).chain(std::env::split_paths(&path));
+        // A folder that cannot stand in a path is left out.
+        variables.push(("PATH".into(), std::env::join_paths(folders).unwrap_or(path)));
+        variables
     }
 
     fn output_limit(&self) -> usize {

@@ -43,7 +43,16 @@ impl Session {
         let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners());
         let settings = Arc::new(settings);
         let work = Work::Nothing;
-        self.running = Some(Running { id: turn, settings, machine, work, prompt: None, output_schema: None });
+        self.running = Some(Running {
+            id: turn,
+            settings,
+            machine,
+            work,
+            prompt: None,
+            output_schema: None,
+            diff: None,
+            said: Vec::new(),
+        });
         let hint = request.user_facing_hint.unwrap_or_else(|| review::hint(&request.target));
         self.emit(Body::ReviewEntered(Arc::new(ReviewEntered { target: request.target, hint, prompt })));
         self.put_conversation_aside();

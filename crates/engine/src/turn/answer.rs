@@ -1,6 +1,6 @@
 //! The items of one answer while they grow: a client sees each start, grow and complete, exactly once and in order.
 
-use codex_wire::response::{ReasoningSummaryText, ResponseItem};
+use codex_wire::response::{ReasoningSummaryText, ResponseItem, WebSearchAction, WebSearchCall};
 
 use super::Effect;
 use crate::log::{Body, Delta, Item, ItemId, TurnId};
@@ -84,6 +84,20 @@ impl AnswerItems {
             },
             _ => return,
         };
+        effects.push(Effect::Emit(Body::ItemCompleted(item)));
+    }
+
+    /// Shows a search. What was looked for is known only at its end.
+    pub(super) fn search(&mut self, search: &WebSearchCall, effects: &mut Vec<Effect>) {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let query = match &search.action {
+            Some(WebSearchAction::Search(query)) => text(&query.query),
+            Some(WebSearchAction::OpenPage(page)) => text(&page.url),
+            Some(WebSearchAction::FindInPage(find)) => text(&find.pattern),
+            Some(WebSearchAction::Other(_)) | None => String::new(),
+        };
+        let item = Item::WebSearch { id: self.name(search.id.as_deref()), query };
+        effects.push(Effect::Emit(Body::ItemStarted(item.clone())));
         effects.push(Effect::Emit(Body::ItemCompleted(item)));
     }
 

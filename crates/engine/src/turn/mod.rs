@@ -332,6 +332,7 @@ impl Turn {
                 self.items.complete(&item, effects);
             }
             ResponseItem::Reasoning(_) => self.items.complete(&item, effects),
+            ResponseItem::WebSearchCall(search) => self.items.search(search, effects),
             _ => self.calls.extend(call_of(&item)),
         }
         record(item, effects);

@@ -1,5 +1,7 @@
 use codex_wire::error_info::CodexErrorInfo;
-use codex_wire::response::{ContentItem, FunctionCall, Reasoning, ReasoningSummaryText};
+use codex_wire::response::{
+    ContentItem, FunctionCall, Reasoning, ReasoningSummaryText, WebQuery, WebSearchAction, WebSearchCall,
+};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
@@ -61,6 +63,11 @@ fn input(line: &str) -> Input {
         "delta" => Input::Model(ModelEvent::TextDelta { item_id: id(), delta: text.to_owned() }),
         "done" => Input::Model(ModelEvent::ItemDone(message(first, text))),
         "thought" => Input::Model(ModelEvent::ItemDone(reasoning(first, text))),
+        "search" => {
+            let query = WebSearchAction::Search(WebQuery { query: Some(text.to_owned()) });
+            let search = WebSearchCall { id: Some(id()), status: None, action: Some(query) };
+            Input::Model(ModelEvent::ItemDone(ResponseItem::WebSearchCall(search)))
+        }
         "call" => Input::Model(ModelEvent::ItemDone(call(first, text))),
         "completed" => Input::Model(ModelEvent::Completed { response_id: String::new(), usage: None }),
         "used" => {
@@ -85,7 +92,8 @@ fn show_item(item: &Item) -> String {
         Item::UserMessage { id, .. } => format!("user {}", id.as_str()),
         Item::AgentMessage { id, text } => format!("agent {} {text:?}", id.as_str()),
         Item::Reasoning { id, summary, .. } => format!("reasoning {} {summary:?}", id.as_str()),
-        Item::Command(command) => format!("command {}", command.id.as_str()),
+        Item::WebSearch { id, query } => format!("search {} {query:?}", id.as_str()),
+        Item::Command(_) | Item::Patch(_) => format!("call {}", item.id().as_str()),
     }
 }
 
@@ -192,6 +200,26 @@ fn items_that_were_never_announced_are_started_before_they_grow_or_complete() {
                 complete agent m "x"
                 record assistant "x"
         "#]],
+    );
+}
+
+#[test]
+fn a_search_of_the_provider_is_shown_and_recorded() {
+    check(
+        "search w rain in Oslo\ndone m It rains.\ncompleted",
+        expect![[r#"
+        search w rain in Oslo
+            start search w "rain in Oslo"
+            complete search w "rain in Oslo"
+            record web_search_call
+        done m It rains.
+            start agent m ""
+            complete agent m "It rains."
+            record assistant "It rains."
+        completed
+            count
+            END Completed { last_message: Some("It rains.") }
+    "#]],
     );
 }
 

@@ -236,3 +236,28 @@ async fn pictures_on_disk_are_sent_and_missing_ones_are_noted() {
     "#]],
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn skills_of_the_user_are_told_and_those_of_a_project_only_if_it_is_trusted() {
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: Does {name}\n---\nSecret of {name}.\n");
+    for trusted in [false, true] {
+        let mut world = World::new();
+        for (folder, name) in [("home/skills/sew", "sew"), ("project/.codex/skills/cook", "cook")] {
+            std::fs::create_dir_all(world.path(folder)).expect("a folder can be made");
+            world = world.file(&format!("{folder}/SKILL.md"), skill(name));
+        }
+        if trusted {
+            let project = world.path("project").display().to_string();
+            world = world.set(&format!("projects.\"{project}\".trust_level=trusted"));
+        }
+        let path = world.path("home/skills/sew/SKILL.md");
+        let mut client = world.start(r#"[{"items": [{"text": "ok"}]}]"#).await;
+        let named = UserInput::Skill { name: "sew".to_owned(), path };
+        client.say_with("1", vec![named], SettingsChange::default()).await;
+        client.until_ended().await;
+        let input: String = client.prompts.all()[0].input.iter().map(|item| item.get()).collect();
+        assert!(input.contains("- sew: Does sew"), "{input}");
+        assert_eq!(input.contains("- cook: Does cook"), trusted, "{input}");
+        assert!(input.contains("Secret of sew."), "{input}");
+    }
+}

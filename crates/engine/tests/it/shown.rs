@@ -36,6 +36,8 @@ fn shown_item(item: &Item) -> String {
         Item::UserMessage { content, .. } => format!("user {} piece(s)", content.len()),
         Item::AgentMessage { id, text } => format!("agent {} {text:?}", id.as_str()),
         Item::Reasoning { id, summary, raw } => format!("reasoning {} {summary:?} {raw:?}", id.as_str()),
+        Item::WebSearch { id, query } => format!("search {} {query:?}", id.as_str()),
+        Item::Patch(patch) => format!("patch {} {:?}", patch.id.as_str(), patch.status),
         Item::Command(command) => format!("command {}", command.id.as_str()),
     }
 }

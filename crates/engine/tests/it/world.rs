@@ -68,6 +68,7 @@ impl World {
             originator: "tests".to_owned(),
             source: SessionSource::Exec,
             shell: Some("/bin/zsh".to_owned()),
+            programs: None,
             recall: Recall::Full,
         };
         (setup, prompts)

@@ -11,12 +11,18 @@ use codex_wire::prompt::CustomPrompt;
 #[derive(Debug, Clone)]
 pub struct Prompts {
     /// The prompts typed before; none when the user does not want them kept.
-    pub history: Option<PromptHistory>,
+    history: Option<PromptHistory>,
     /// The folder of the files.
-    pub folder: PathBuf,
+    folder: PathBuf,
 }
 
 impl Prompts {
+    /// The prompts of a home. Without a history file none are kept.
+    #[must_use]
+    pub fn new(history: Option<PathBuf>, max_bytes: Option<u64>, folder: PathBuf) -> Self {
+        Self { history: history.map(|path| PromptHistory::new(path, max_bytes)), folder }
+    }
+
     pub(super) fn add(&self, thread: ThreadId, text: &str) -> Result<(), PromptHistoryError> {
         self.history.as_ref().map_or(Ok(()), |history| history.add(thread, text))
     }

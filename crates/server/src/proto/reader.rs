@@ -5,12 +5,12 @@ use codex_engine::log::TurnId;
 use codex_engine::settings::SettingsChange;
 use codex_engine::{Closed, Thread};
 use codex_wire::event::{
-    ConversationPathEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent, TaskCompleteEvent,
-    WarningEvent,
+    ConversationPathEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent,
+    ListSkillsResponseEvent, McpListToolsResponseEvent, TaskCompleteEvent, WarningEvent,
 };
 use codex_wire::input::UserInput;
 use codex_wire::op::{
-    AddToHistory, ApprovalAnswer, GetHistoryEntryRequest, Op, Submission, TurnContextOverride, UserTurn,
+    AddToHistory, ApprovalAnswer, GetHistoryEntryRequest, ListSkills, Op, Submission, TurnContextOverride, UserTurn,
 };
 use serde_json::Value;
 use tokio::io::AsyncRead;
@@ -110,14 +110,14 @@ impl Reader {
             Op::AddToHistory(AddToHistory { text }) => self.remember(id, text).await,
             Op::GetHistoryEntryRequest(request) => self.recall(id, request).await,
             Op::ListCustomPrompts => self.list_prompts(id).await,
+            Op::ListSkills(request) => self.list_skills(id, request).await,
             Op::Review(review) => self.thread.review(TurnId::new(id), review.review_request).await,
             Op::Compact => self.thread.compact(TurnId::new(id)).await,
-            Op::ResolveElicitation(_)
-            | Op::ListMcpTools
-            | Op::ListSkills(_)
-            | Op::Undo
-            | Op::RunUserShellCommand(_)
-            | Op::ListModels => {
+            Op::ListMcpTools if !self.thread.has_tool_servers() => {
+                self.answer(id, EventMsg::McpListToolsResponse(McpListToolsResponseEvent::default())).await;
+                Ok(())
+            }
+            Op::ResolveElicitation(_) | Op::ListMcpTools | Op::Undo | Op::RunUserShellCommand(_) | Op::ListModels => {
                 self.warn(id, format!("`{}` is not supported by this release", op.kind())).await;
                 Ok(())
             }
@@ -174,6 +174,18 @@ impl Reader {
             }
             Err(problem) => self.warn(id, format!("the custom prompts cannot be read: {problem}")).await,
         }
+        Ok(())
+    }
+
+    async fn list_skills(&self, id: String, request: ListSkills) -> Result<(), Closed> {
+        let thread = self.thread.clone();
+        let listed = blocking(move || {
+            let of = |cwd: Option<&std::path::Path>| thread.skills(cwd);
+            let listed = request.cwds.iter().map(|cwd| of(Some(cwd))).collect::<Vec<_>>();
+            Ok::<_, std::convert::Infallible>(if listed.is_empty() { vec![of(None)] } else { listed })
+        });
+        let skills = listed.await.unwrap_or_default();
+        self.answer(id, EventMsg::ListSkillsResponse(ListSkillsResponseEvent { skills })).await;
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use codex_engine::Feed;
 use codex_engine::eq::{self, Vocabulary};
 use codex_engine::log::{Body, Event};
+use codex_wire::change::put_tags_outside;
 use codex_wire::event::EventMsg;
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -22,9 +23,9 @@ pub(super) struct Writer<W> {
 }
 
 #[derive(Serialize)]
-struct EventLine<'a> {
+struct EventLine<'a, M> {
     id: &'a str,
-    msg: &'a EventMsg,
+    msg: &'a M,
 }
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
@@ -80,7 +81,16 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
 
     fn add(&mut self, id: &str, msg: &EventMsg) {
         let whole = self.buffer.len();
-        match serde_json::to_writer(&mut self.buffer, &EventLine { id, msg }) {
+        let written = match msg {
+            EventMsg::ApplyPatchApprovalRequest(_) | EventMsg::PatchApplyBegin(_) | EventMsg::PatchApplyEnd(_) => {
+                serde_json::to_value(msg).and_then(|mut msg| {
+                    put_tags_outside(&mut msg);
+                    serde_json::to_writer(&mut self.buffer, &EventLine { id, msg: &msg })
+                })
+            }
+            msg => serde_json::to_writer(&mut self.buffer, &EventLine { id, msg }),
+        };
+        match written {
             Ok(()) => self.buffer.push(b'\n'),
             // Half a line would be worse than none.
             Err(_) => self.buffer.truncate(whole),

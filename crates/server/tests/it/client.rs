@@ -91,12 +91,13 @@ impl Client {
             originator: "tests".to_owned(),
             source: SessionSource::Cli,
             shell: None,
+            programs: None,
             recall: Recall::Brief,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);
         let (server_output, output) = duplex(options.pipe);
-        let prompts = Prompts { history: None, folder: home.path().join("prompts") };
+        let prompts = Prompts::new(None, None, home.prompts());
         let served = Served { thread: thread.clone(), feed, vocabulary: options.vocabulary, prompts };
         let served = tokio::spawn(serve(served, server_input, server_output));
         let output = BufReader::new(output).lines();

@@ -1,0 +1,50 @@
+//! The program that the user wants told when a turn is done.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use codex_wire::ids::ThreadId;
+use serde_json::json;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::log::TurnId;
+use crate::settings::Settings;
+
+/// How long the program may take. It is told, not waited for, and may outlive us; this only keeps it from staying for
+/// ever beside a server that does.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the program is told.
+pub(crate) struct Notice<'a> {
+    pub(crate) thread: ThreadId,
+    pub(crate) turn: &'a TurnId,
+    pub(crate) settings: &'a Settings,
+    pub(crate) said: Vec<String>,
+    pub(crate) last_message: Option<&'a str>,
+}
+
+/// Starts the program with one more argument that tells what happened. Whatever becomes of it, the thread goes on.
+pub(crate) fn notify(argv: &[String], notice: &Notice<'_>) {
+    let [program, arguments @ ..] = argv else { return };
+    let told = json!({
+        "type": "agent-turn-complete",
+        "thread-id": notice.thread,
+        "turn-id": notice.turn.as_str(),
+        "cwd": notice.settings.cwd,
+        "input-messages": notice.said,
+        "last-assistant-message": notice.last_message,
+    });
+    let mut command = Command::new(program);
+    command.args(arguments).arg(told.to_string());
+    // Its output must not reach ours, which may be a protocol.
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Ok(mut child) = command.spawn() {
+        tokio::spawn(async move {
+            if timeout(PATIENCE, child.wait()).await.is_err() {
+                // One that cannot be ended has ended.
+                let _: std::io::Result<()> = child.kill().await;
+            }
+        });
+    }
+}

@@ -1,0 +1,221 @@
+//! One patch of the model as a machine without I/O: checked, perhaps asked about, applied, and ended.
+//!
+//! Invariants: nothing is written before everything was checked and allowed; an approval is answered at most once; a
+//! patch ends exactly once, with exactly one output for the model.
+
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_wire::change::FileChange;
+use codex_wire::decision::ReviewDecision;
+use codex_wire::policy::AskForApproval;
+use codex_wire::response::FunctionCallOutputPayload;
+
+pub(crate) use self::request::PatchRequest;
+use crate::log::{Approval, Body, Item, PatchEnd, PatchItem, PatchStatus, Subject};
+
+const REJECTED: &str = "patch rejected by user";
+const OUTSIDE: &str = "the patch writes outside of what the sandbox lets it write";
+
+/// What the machine is told.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The patch was checked against the files: its changes, and whether the policy lets them be made unasked.
+    Planned(Result<Planned, String>),
+    /// A person has answered.
+    Answered(ReviewDecision),
+    /// Nobody has answered in time.
+    Unanswered(Duration),
+    /// The changes were made, or none of them was: what to say about it, and how long it took.
+    Applied(Result<String, String>, Duration),
+}
+
+/// A patch that fits the files.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Planned {
+    pub(crate) changes: BTreeMap<PathBuf, FileChange>,
+    /// Whether all of it lies where the sandbox policy allows writes.
+    pub(crate) is_within: bool,
+}
+
+/// What is to be done, in order.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// Append to the log.
+    Emit(Body),
+    /// Wait for an answer, up to the deadline the user has set.
+    AwaitAnswer,
+    /// Make the changes: where the policy allows writes, or wherever a person has said yes to.
+    Apply { anywhere: bool },
+    /// Tell what the turn has changed so far.
+    TellDiff,
+    /// The call is over; this goes to the model.
+    End(FunctionCallOutputPayload),
+    /// The call is over, and so is the turn.
+    AbortTurn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Planning,
+    Asked,
+    Applying,
+    Over,
+}
+
+/// One patch of the model.
+#[derive(Debug)]
+pub(crate) struct PatchCall {
+    request: PatchRequest,
+    policy: AskForApproval,
+    phase: Phase,
+    changes: Arc<BTreeMap<PathBuf, FileChange>>,
+    is_auto_approved: bool,
+}
+
+impl PatchCall {
+    /// A patch that is being checked.
+    pub(crate) fn new(request: PatchRequest, policy: AskForApproval) -> Self {
+        Self { request, policy, phase: Phase::Planning, changes: Arc::default(), is_auto_approved: false }
+    }
+
+    /// The name of the call.
+    pub(crate) fn id(&self) -> &str {
+        self.request.call.as_str()
+    }
+
+    /// Whether a person is being asked.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.phase == Phase::Asked
+    }
+
+    /// Takes one input and returns what to do, in order.
+    pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        match (self.phase, input) {
+            (Phase::Planning, Input::Planned(Ok(planned))) => self.planned(planned, &mut effects),
+            (Phase::Planning, Input::Planned(Err(problem))) => {
+                self.phase = Phase::Over;
+                let text = format!("apply_patch verification failed: {problem}");
+                effects.push(Effect::End(FunctionCallOutputPayload::Text(text)));
+            }
+            (Phase::Asked, Input::Answered(decision)) => self.answered(&decision, &mut effects),
+            (Phase::Asked, Input::Unanswered(after)) => {
+                let message = if after.is_zero() {
+                    "nobody can answer any more, so the patch was denied".to_owned()
+                } else {
+                    format!("nobody answered within {} s, so the patch was denied", after.as_secs())
+                };
+                effects.push(Effect::Emit(Body::Warning { message }));
+                self.answered(&ReviewDecision::Denied, &mut effects);
+            }
+            (Phase::Applying, Input::Applied(applied, duration)) => self.applied(applied, duration, &mut effects),
+            // An answer nobody asked for, or what came of something that was cancelled.
+            (Phase::Over, _)
+            | (Phase::Planning, Input::Answered(_) | Input::Unanswered(_) | Input::Applied(..))
+            | (Phase::Asked, Input::Planned(_) | Input::Applied(..))
+            | (Phase::Applying, Input::Planned(_) | Input::Answered(_) | Input::Unanswered(_)) => {}
+        }
+        effects
+    }
+
+    /// Ends the call because its turn stops. Its output is left to the turn.
+    pub(crate) fn stop(&mut self) -> Vec<Effect> {
+        let had_begun = matches!(self.phase, Phase::Asked | Phase::Applying);
+        let status = if self.is_asking() { PatchStatus::Declined } else { PatchStatus::Failed };
+        self.phase = Phase::Over;
+        let end = PatchEnd { stdout: String::new(), stderr: "aborted by user".to_owned() };
+        let item = self.item(status, Some(end));
+        if had_begun { vec![Effect::Emit(Body::ItemCompleted(item))] } else { Vec::new() }
+    }
+
+    fn planned(&mut self, planned: Planned, effects: &mut Vec<Effect>) {
+        self.changes = Arc::new(planned.changes);
+        let asks = match self.policy {
+            AskForApproval::UnlessTrusted => true,
+            AskForApproval::OnFailure | AskForApproval::OnRequest => !planned.is_within,
+            AskForApproval::Never => false,
+        };
+        self.is_auto_approved = !asks;
+        if asks {
+            self.phase = Phase::Asked;
+            let reason = (!planned.is_within).then(|| OUTSIDE.to_owned());
+            let item = self.item(PatchStatus::AwaitingApproval, None);
+            effects.push(Effect::Emit(Body::ItemStarted(item)));
+            effects.push(Effect::Emit(Body::ApprovalAsked(Arc::new(Approval {
+                call: self.request.call.clone(),
+                reason,
+                subject: Subject::Patch { changes: Arc::clone(&self.changes) },
+            }))));
+            effects.push(Effect::AwaitAnswer);
+        } else if planned.is_within {
+            let item = self.item(PatchStatus::Running, None);
+            effects.push(Effect::Emit(Body::ItemStarted(item)));
+            self.apply(false, effects);
+        } else {
+            let item = self.item(PatchStatus::AwaitingApproval, None);
+            effects.push(Effect::Emit(Body::ItemStarted(item)));
+            self.decline(&format!("patch rejected: {OUTSIDE}, and the approval policy is Never"), effects);
+        }
+    }
+
+    fn apply(&mut self, anywhere: bool, effects: &mut Vec<Effect>) {
+        self.phase = Phase::Applying;
+        effects.push(Effect::Apply { anywhere });
+    }
+
+    fn answered(&mut self, decision: &ReviewDecision, effects: &mut Vec<Effect>) {
+        let item = self.item(PatchStatus::Running, None);
+        let decision_told = decision.clone();
+        effects.push(Effect::Emit(Body::ApprovalAnswered { item, decision: decision_told, is_again: false }));
+        match decision {
+            ReviewDecision::Approved
+            | ReviewDecision::ApprovedForSession
+            | ReviewDecision::ApprovedExecpolicyAmendment { .. } => self.apply(true, effects),
+            ReviewDecision::Denied | ReviewDecision::TimedOut => self.decline(REJECTED, effects),
+            ReviewDecision::Abort => {
+                effects.extend(self.stop());
+                effects.push(Effect::AbortTurn);
+            }
+        }
+    }
+
+    fn decline(&mut self, why: &str, effects: &mut Vec<Effect>) {
+        self.phase = Phase::Over;
+        let end = PatchEnd { stdout: String::new(), stderr: why.to_owned() };
+        effects.push(Effect::Emit(Body::ItemCompleted(self.item(PatchStatus::Declined, Some(end)))));
+        effects.push(Effect::End(FunctionCallOutputPayload::Text(why.to_owned())));
+    }
+
+    fn applied(&mut self, applied: Result<String, String>, duration: Duration, effects: &mut Vec<Effect>) {
+        self.phase = Phase::Over;
+        let (status, exit_code) = if applied.is_ok() { (PatchStatus::Completed, 0) } else { (PatchStatus::Failed, 1) };
+        let (stdout, stderr) = match applied {
+            Ok(summary) => (summary, String::new()),
+            Err(problem) => (String::new(), problem),
+        };
+        let output = self.request.voice.say(exit_code, duration, if exit_code == 0 { &stdout } else { &stderr });
+        let item = self.item(status, Some(PatchEnd { stdout, stderr }));
+        effects.push(Effect::Emit(Body::ItemCompleted(item)));
+        if exit_code == 0 {
+            effects.push(Effect::TellDiff);
+        }
+        effects.push(Effect::End(FunctionCallOutputPayload::Text(output)));
+    }
+
+    fn item(&self, status: PatchStatus, end: Option<PatchEnd>) -> Item {
+        Item::Patch(Arc::new(PatchItem {
+            id: self.request.call.clone(),
+            changes: Arc::clone(&self.changes),
+            is_auto_approved: self.is_auto_approved,
+            status,
+            end,
+        }))
+    }
+}

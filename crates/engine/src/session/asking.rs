@@ -1,0 +1,111 @@
+//! What the model is asked, what that costs, and what it remembers.
+
+use std::sync::Arc;
+
+use codex_model::{Backoff, Prompt, ReasoningRequest};
+use codex_wire::reasoning::ReasoningSummary;
+use codex_wire::response::{Message, ResponseItem};
+use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
+
+use super::Session;
+use crate::compaction::{self, Summary};
+use crate::log::{Body, Compacted, Record};
+use crate::models::ModelInfo;
+use crate::settings::Settings;
+use crate::thread::Recall;
+use crate::turn::{Manners, Window};
+use crate::work::Work;
+
+/// How full the window may get before the conversation is summed up.
+const COMPACT_AT_PERCENT: i64 = 90;
+
+/// The bytes of a token, near enough.
+const BYTES_PER_TOKEN: usize = 4;
+
+impl Session {
+    pub(super) fn window(&self) -> Window {
+        Window { size: self.context_window(), used: self.context.window_used() }
+    }
+
+    pub(super) fn manners(&self) -> Manners {
+        let config = &self.setup.config;
+        let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
+        Manners {
+            retry_limit: u32::try_from(config.provider.stream_max_retries).unwrap_or(u32::MAX),
+            backoff: Backoff::new(),
+            forgets_interrupted: self.setup.recall == Recall::Brief,
+            // What is left of the window has to hold the request for a summary and the summary itself.
+            compact_at: set.or(self.context_window().map(|window| window * COMPACT_AT_PERCENT / 100)),
+        }
+    }
+
+    /// Asks the model, or asks again what it was asked last.
+    pub(super) fn ask(&mut self, prompt: Option<Prompt>) {
+        let Some(running) = &mut self.running else { return };
+        if prompt.is_some() {
+            running.prompt = prompt;
+        }
+        if let Some(prompt) = &running.prompt {
+            running.work = Work::Answer(self.setup.model.ask(prompt.clone()));
+        }
+    }
+
+    pub(super) fn count(&mut self, usage: Option<TokenUsage>, rate_limits: Option<RateLimitSnapshot>) {
+        if let Some(usage) = usage {
+            self.context.count(usage, self.context_window());
+        }
+        if let Some(limits) = rate_limits {
+            self.context.limit(limits);
+        }
+        self.emit(Body::TokensCounted {
+            info: self.context.usage(),
+            rate_limits: Box::new(self.context.rate_limits()),
+        });
+    }
+
+    /// The settings of the running turn, or of the next one when none is running.
+    pub(super) fn turn_settings(&self) -> &Arc<Settings> {
+        self.running.as_ref().map_or(&self.settings, |running| &running.settings)
+    }
+
+    pub(super) fn context_window(&self) -> Option<i64> {
+        let configured = self.setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
+        configured.or(ModelInfo::of(&self.turn_settings().model).context_window)
+    }
+
+    pub(super) fn prompt(&self) -> Prompt {
+        let Settings { model, effort, summary, verbosity, .. } = &**self.turn_settings();
+        let reasons = ModelInfo::of(model).reasons || effort.is_some();
+        Prompt {
+            thread: self.id,
+            model: model.clone(),
+            instructions: Arc::clone(&self.instructions),
+            input: self.context.input(),
+            tools: Arc::clone(&self.tools),
+            parallel_tool_calls: false,
+            reasoning: reasons.then(|| ReasoningRequest {
+                effort: effort.clone(),
+                summary: (*summary != ReasoningSummary::None).then(|| summary.clone()),
+            }),
+            verbosity: verbosity.clone(),
+            output_schema: self.running.as_ref().and_then(|running| running.output_schema.clone()),
+        }
+    }
+
+    /// The request for a summary: the conversation without tools, and what we want of it.
+    pub(super) fn summary_prompt(&self, halvings: u32) -> Prompt {
+        let mut input = self.context.input_without(halvings);
+        input.extend(Record::new(ResponseItem::Message(Message::user(compaction::PROMPT))).map(|record| record.json));
+        Prompt { input, tools: Arc::clone(&self.no_tools), output_schema: None, ..self.prompt() }
+    }
+
+    pub(super) fn put_summary(&mut self, summary: String) {
+        let said = self.context.said();
+        let plan = self.plan.as_ref();
+        let messages = Summary { text: &summary, said: &said, plan, recall: self.setup.recall }.messages();
+        let replacement: Vec<Record> = messages.into_iter().filter_map(|item| Record::new(item).ok()).collect();
+        let (before, after) = self.context.replace(&replacement);
+        let (before, after) = (before / BYTES_PER_TOKEN, after / BYTES_PER_TOKEN);
+        self.emit(Body::Compacted(Arc::new(Compacted { summary, replacement, before, after })));
+    }
+}

@@ -1,0 +1,176 @@
+//! The patches of a turn: checked and applied where blocking is allowed, judged by the policy in force.
+
+use std::time::{Duration, Instant};
+
+use codex_patch::{Applied, Guard, Plan, TurnDiff};
+
+use super::Session;
+use crate::log::{Abort, Body};
+use crate::patching::{self, PatchCall, PatchRequest, Planned};
+use crate::turn::Input;
+use crate::work::{Deadline, Work, full_message};
+
+/// A patch with what it waits for.
+pub(crate) struct RunningPatch {
+    pub(crate) call: PatchCall,
+    stage: Stage,
+    /// The checked patch, while it is neither applied nor refused.
+    plan: Option<Plan>,
+    /// What the patch has changed, for the turn's diff.
+    applied: Option<Applied>,
+}
+
+/// What a patch waits for.
+enum Stage {
+    Planning(Blocking<Result<(Plan, Planned), String>>),
+    Asking(Option<Deadline>),
+    Applying(Blocking<(Result<Applied, String>, Duration)>),
+    Nothing,
+}
+
+/// Work on a thread that may block.
+type Blocking<T> = tokio::task::JoinHandle<T>;
+
+impl RunningPatch {
+    /// Waits for whatever comes next. Cancelling it loses nothing.
+    pub(crate) async fn next(&mut self) -> patching::Input {
+        match &mut self.stage {
+            Stage::Planning(planning) => {
+                let planned = planning.await.unwrap_or_else(|error| Err(error.to_string()));
+                self.stage = Stage::Nothing;
+                patching::Input::Planned(planned.map(|(plan, planned)| {
+                    self.plan = Some(plan);
+                    planned
+                }))
+            }
+            Stage::Asking(Some((sleep, after))) => {
+                sleep.await;
+                let after = *after;
+                self.stage = Stage::Nothing;
+                patching::Input::Unanswered(after)
+            }
+            Stage::Applying(applying) => {
+                let (applied, duration) =
+                    applying.await.unwrap_or_else(|error| (Err(error.to_string()), Duration::ZERO));
+                self.stage = Stage::Nothing;
+                let summary = applied.map(|applied| {
+                    let summary = applied.summary.clone();
+                    self.applied = Some(applied);
+                    summary
+                });
+                patching::Input::Applied(summary, duration)
+            }
+            Stage::Asking(None) | Stage::Nothing => std::future::pending().await,
+        }
+    }
+}
+
+impl Session {
+    /// Begins a patch.
+    pub(super) fn start_patch(&mut self, request: PatchRequest) {
+        let guard = self.patch_guard();
+        let (text, cwd) = (request.text.clone(), request.cwd.clone());
+        let planning = tokio::task::spawn_blocking(move || {
+            let patch = codex_patch::parse(&text).map_err(|error| full_message(&error))?;
+            let plan = patch.plan(&cwd).map_err(|error| full_message(&error))?;
+            let planned = Planned { changes: plan.changes(), is_within: plan.check(&guard).is_ok() };
+            Ok((plan, planned))
+        });
+        let call = PatchCall::new(request, self.turn_settings().approval_policy);
+        let stage = Stage::Planning(planning);
+        self.work(Work::Patch(Box::new(RunningPatch { call, stage, plan: None, applied: None })));
+    }
+
+    /// Feeds the running patch.
+    pub(super) async fn step_patch(&mut self, input: patching::Input) {
+        let Some(patch) = self.running_patch() else { return };
+        let effects = patch.call.step(input);
+        match self.perform_patch(effects) {
+            Some(input) => self.step(input).await,
+            None => self.journal.publish(),
+        }
+    }
+
+    /// Waits for a patch that is being written: half of one is worse than a moment's patience.
+    pub(super) async fn finish_applying(&mut self) {
+        let Some(patch) = self.running_patch() else { return };
+        if let Stage::Applying(_) = patch.stage {
+            let input = patch.next().await;
+            self.step_patch(input).await;
+        }
+    }
+
+    /// Ends the running patch because its turn stops.
+    pub(super) fn cut_off_patch(&mut self) {
+        let Some(patch) = self.running_patch() else { return };
+        let effects = patch.call.stop();
+        self.work(Work::Nothing);
+        self.perform_patch(effects);
+    }
+
+    pub(super) fn running_patch(&mut self) -> Option<&mut RunningPatch> {
+        match &mut self.running.as_mut()?.work {
+            Work::Patch(patch) => Some(patch),
+            _ => None,
+        }
+    }
+
+    fn perform_patch(&mut self, effects: Vec<patching::Effect>) -> Option<Input> {
+        let mut over = None;
+        for effect in effects {
+            match effect {
+                patching::Effect::Emit(body) => self.emit(body),
+                patching::Effect::AwaitAnswer => self.await_patch_answer(),
+                patching::Effect::Apply { anywhere } => self.apply_patch(anywhere),
+                patching::Effect::TellDiff => self.tell_diff(),
+                patching::Effect::End(output) => over = Some(Input::CallEnded(output)),
+                patching::Effect::AbortTurn => over = Some(Input::Stop(Abort::Interrupted, None)),
+            }
+        }
+        if over.is_some() {
+            self.work(Work::Nothing);
+        }
+        over
+    }
+
+    /// Makes the answer to a patch due, at once when nobody answers any more.
+    pub(super) fn await_patch_answer(&mut self) {
+        let deadline = self.answer_deadline();
+        if let Some(patch) = self.running_patch() {
+            patch.stage = Stage::Asking(deadline);
+        }
+    }
+
+    fn apply_patch(&mut self, anywhere: bool) {
+        let mut guard = self.patch_guard();
+        if anywhere {
+            guard.roots = None;
+        }
+        let Some(patch) = self.running_patch() else { return };
+        let Some(plan) = patch.plan.take() else { return };
+        patch.stage = Stage::Applying(tokio::task::spawn_blocking(move || {
+            let since = Instant::now();
+            let applied = plan.apply(&guard).map_err(|error| full_message(&error));
+            (applied, since.elapsed())
+        }));
+    }
+
+    /// Where patches may write: what commands may, and never the names that are protected from commands.
+    fn patch_guard(&self) -> Guard {
+        match self.surrounding().profile() {
+            Some(profile) => Guard { roots: Some(profile.writable_roots().to_vec()), forbidden: profile.protected() },
+            None => Guard::anywhere(),
+        }
+    }
+
+    fn tell_diff(&mut self) {
+        let Some(applied) = self.running_patch().and_then(|patch| patch.applied.take()) else { return };
+        let cwd = self.turn_settings().cwd.clone();
+        let Some(running) = &mut self.running else { return };
+        let diff = running.diff.get_or_insert_with(|| TurnDiff::new(&cwd));
+        diff.note(&applied);
+        if let Some(unified) = diff.unified() {
+            self.emit(Body::DiffChanged(unified.into()));
+        }
+    }
+}

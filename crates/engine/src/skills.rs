@@ -1,0 +1,53 @@
+//! The skills a thread knows, and how the model hears of them.
+//!
+//! Invariant: skills of a project count only where the user trusts it; a checkout cannot bring instructions along.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use codex_config::{Config, Home, TrustLevel};
+use codex_store::{Skills, find_skills};
+use codex_wire::skill::{SkillMetadata, SkillScope, SkillsListEntry};
+
+use crate::project_doc::repository_root;
+
+/// How many bytes of a skill the model is given when the user names it.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// Finds the skills for a folder. It reads files; run it off the async threads.
+#[must_use]
+pub fn list(config: &Config, home: &Home, cwd: &Path) -> SkillsListEntry {
+    let mut found = find_skills(&home.skills(), &SkillScope::User);
+    let root = repository_root(cwd).unwrap_or_else(|| cwd.to_owned());
+    if config.projects.get(&root) == Some(&TrustLevel::Trusted) {
+        let Skills { skills, errors } = find_skills(&root.join(".codex/skills"), &SkillScope::Repo);
+        found.skills.extend(skills);
+        found.errors.extend(errors);
+    }
+    SkillsListEntry { cwd: cwd.to_owned(), skills: found.skills, errors: found.errors }
+}
+
+/// What the model is told of the skills; none when there are none.
+pub(crate) fn describe(skills: &[SkillMetadata]) -> Option<String> {
+    if skills.is_empty() {
+        return None;
+    }
+    let mut text =
+        "## Skills\nA skill is a file of instructions for one kind of task. When a task fits a description, or \
+                    the person names a skill, read its file first and follow it.\n"
+            .to_owned();
+    for SkillMetadata { name, description, path, .. } in skills {
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "- {name}: {description} (file: {})", path.display());
+    }
+    Some(text)
+}
+
+/// The text of a skill that the user names, if it is one that the thread knows.
+pub(crate) fn read(skills: &[SkillMetadata], name: &str, path: &Path) -> Option<String> {
+    let known = skills.iter().find(|skill| skill.name == name && skill.path == path)?;
+    let mut text = std::fs::read_to_string(&known.path).ok()?;
+    let fits = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
+    text.truncate(fits);
+    Some(format!("<skill>\n<name>{name}</name>\n<path>{}</path>\n{text}\n</skill>", path.display()))
+}

@@ -1,0 +1,77 @@
+//! Where a patch may write.
+//!
+//! Invariant: paths are compared by whole components. Forbidden names are compared as the most forgiving file system
+//! would, so that no spelling of them gets through.
+
+use std::path::{Path, PathBuf};
+
+/// Where a patch may write.
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    /// The folders that everything has to be below, as the session resolved them: without links. None allows any place.
+    pub roots: Option<Vec<PathBuf>>,
+    /// Absolute paths, whether they exist or not, that nothing at, below or in place of may be written.
+    pub forbidden: Vec<PathBuf>,
+}
+
+impl Guard {
+    /// A guard that allows everything.
+    #[must_use]
+    pub fn anywhere() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn checker(&self) -> Checker<'_> {
+        let forbidden = self.forbidden.iter().map(|path| folded(path)).collect();
+        Checker { roots: self.roots.as_deref(), forbidden }
+    }
+}
+
+/// A file that a guard does not let a patch write.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is not below a writable root.
+    #[error("{real} is outside of the folders that may be written", real = .real.display())]
+    Outside {
+        /// The path in the patch, made absolute.
+        path: PathBuf,
+        /// Where it leads.
+        real: PathBuf,
+    },
+    /// It is protected.
+    #[error("{real} is protected", real = .real.display())]
+    Forbidden {
+        /// The path in the patch, made absolute.
+        path: PathBuf,
+        /// Where it leads.
+        real: PathBuf,
+    },
+}
+
+/// A guard made ready to look at many paths.
+pub(crate) struct Checker<'a> {
+    roots: Option<&'a [PathBuf]>,
+    forbidden: Vec<PathBuf>,
+}
+
+impl Checker<'_> {
+    /// Checks a path that leads to `real`.
+    pub(crate) fn check(&self, path: &Path, real: &Path) -> Result<(), Refused> {
+        let (path, real) = (path.to_owned(), real.to_owned());
+        let folded = folded(&real);
+        if self.forbidden.iter().any(|closed| folded.starts_with(closed) || closed.starts_with(&folded)) {
+            Err(Refused::Forbidden { path, real })
+        } else if self.roots.is_none_or(|roots| roots.iter().any(|root| real.starts_with(root) && real != *root)) {
+            Ok(())
+        } else {
+            Err(Refused::Outside { path, real })
+        }
+    }
+}
+
+/// A path as a file system sees it that ignores case and characters without a width.
+fn folded(path: &Path) -> PathBuf {
+    let ignored = |c: &char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let fold = |text: &str| text.chars().filter(|c| !ignored(c)).flat_map(char::to_lowercase).collect::<String>();
+    path.components().map(|component| fold(&component.as_os_str().to_string_lossy())).collect()
+}

@@ -1,0 +1,38 @@
+//! `apply_patch`: reads a patch, works out what it does, applies it as a whole or not at all, and shows it as a diff.
+//!
+//! The way is [`parse`] (or [`from_command`] first), then [`Patch::plan`], which reads files and writes none, then
+//! [`Plan::apply`]. What the patches of a turn add up to is in [`TurnDiff`].
+//!
+//! Invariants: nothing is written before everything is checked, and a failure leaves every file as it was. Files are
+//! lines of bytes: what a patch does not name keeps its bytes. What is approved is what is written, where it was
+//! approved: links are followed once, when planning, and never again. Nothing is run.
+
+mod apply;
+mod command;
+mod edit;
+mod error;
+mod folders;
+mod grammar;
+mod guard;
+mod ledger;
+mod nearest;
+mod parse;
+mod place;
+mod plan;
+mod seek;
+mod snapshot;
+mod swap;
+mod text;
+mod turn_diff;
+mod unified;
+
+pub use apply::{Applied, BeforeAfter};
+pub use command::{Found, from_command};
+pub use error::{ApplyCause, ApplyError, NoMatch, PlanError};
+pub use grammar::{Chunk, Line, LineKind, Operation, Patch};
+pub use guard::{Guard, Refused};
+pub use nearest::{Misfit, Nearest};
+pub use parse::{ParseError, parse};
+pub use plan::Plan;
+pub use snapshot::{MAX_FILE_BYTES, ReadError, Snapshot};
+pub use turn_diff::TurnDiff;

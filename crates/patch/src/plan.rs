@@ -1,0 +1,296 @@
+//! Works out what a patch does, before anything is written.
+//!
+//! Invariant: a plan holds everything it will write and everything it expects to find, so that what was shown for
+//! approval is what is applied or nothing is.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use codex_wire::change::FileChange;
+
+use crate::edit::{edited, edits};
+use crate::error::PlanError;
+use crate::grammar::{Chunk, Operation, Patch};
+use crate::guard::{Guard, Refused};
+use crate::ledger::{Ledger, Net};
+use crate::place::place;
+use crate::seek::Index;
+use crate::snapshot::{Found, ReadError, Snapshot, locate, normal, read};
+use crate::text::{Text, not_text};
+use crate::unified::{between, deadline, unified};
+
+/// The most bytes of files that one patch may be about.
+const MAX_TOTAL_BYTES: usize = 256 * 1024 * 1024;
+
+/// What a patch does, read and checked, with nothing written yet.
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) ledger: Ledger<Snapshot>,
+    places: BTreeMap<PathBuf, Place>,
+    /// The diffs of files that are updated, by their old paths.
+    diffs: BTreeMap<PathBuf, String>,
+}
+
+/// Where a path leads, and how the patch speaks of it.
+#[derive(Debug)]
+struct Place {
+    /// The path without any link in it.
+    real: PathBuf,
+    /// Whether the path itself is a link.
+    link: bool,
+    /// The path as written.
+    shown: PathBuf,
+    /// How many paths were mentioned before it.
+    order: usize,
+}
+
+/// One file that applying the plan makes, replaces or removes.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) path: PathBuf,
+    pub(crate) real: PathBuf,
+    pub(crate) before: Option<Snapshot>,
+    pub(crate) after: Option<Snapshot>,
+}
+
+impl Patch {
+    /// Reads the files that the patch is about and works out what becomes of them. Nothing is written.
+    ///
+    /// `cwd` is absolute; relative paths of the patch are meant from there.
+    pub fn plan(&self, cwd: &Path) -> Result<Plan, PlanError> {
+        let plan = Plan { ledger: Ledger::default(), places: BTreeMap::new(), diffs: BTreeMap::new() };
+        let mut planner =
+            Planner { cwd, plan, known: HashMap::new(), bytes: 0, deadline: deadline(), fresh: BTreeMap::new() };
+        for operation in &self.operations {
+            planner.operation(operation)?;
+        }
+        Ok(planner.finish())
+    }
+}
+
+impl Plan {
+    /// What becomes of each file, by absolute path.
+    #[must_use]
+    pub fn changes(&self) -> BTreeMap<PathBuf, FileChange> {
+        let text = |snapshot: &Snapshot| String::from_utf8_lossy(&snapshot.bytes).into_owned();
+        let change = |net| match net {
+            Net::Add { path, after } => (path.to_owned(), FileChange::Add { content: text(after) }),
+            Net::Delete { path, before } => (path.to_owned(), FileChange::Delete { content: text(before) }),
+            Net::Update { path, to, .. } => {
+                let unified_diff = self.diffs.get(path).cloned().unwrap_or_default();
+                let move_path = (to != path).then(|| to.to_owned());
+                (path.to_owned(), FileChange::Update { unified_diff, move_path })
+            }
+        };
+        self.ledger.net().into_iter().map(change).collect()
+    }
+
+    /// Every path that is written or removed, absolute, without `.` and `..`, and with links as they are.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let changed = self.ledger.entries().filter(|(_, entry)| entry.before.is_some() || entry.after.is_some());
+        changed.filter(|(_, entry)| entry.touched).map(|(path, _)| path.to_owned()).collect()
+    }
+
+    /// Whether every file that is written or removed is below one of the roots and none is forbidden.
+    ///
+    /// This is about where paths lead with all links followed, as it was when the plan was made.
+    #[must_use]
+    pub fn is_within(&self, roots: &[PathBuf], forbidden: &[PathBuf]) -> bool {
+        self.check(&Guard { roots: Some(roots.to_vec()), forbidden: forbidden.to_vec() }).is_ok()
+    }
+
+    /// Says which file a guard refuses first, if it refuses any.
+    pub fn check(&self, guard: &Guard) -> Result<(), Refused> {
+        let checker = guard.checker();
+        for path in self.paths() {
+            let Some(place) = self.places.get(&path) else { continue };
+            checker.check(&path, &place.real)?;
+        }
+        Ok(())
+    }
+
+    /// What is told of the patch once it is applied: which files were added, modified and deleted.
+    pub(crate) fn summary(&self) -> String {
+        let mut lines: Vec<(u8, usize, String)> = Vec::new();
+        for net in self.ledger.net() {
+            let (rank, letter, path) = match net {
+                Net::Add { path, .. } => (0, 'A', path),
+                Net::Update { to, .. } => (1, 'M', to),
+                Net::Delete { path, .. } => (2, 'D', path),
+            };
+            if let Some(place) = self.places.get(path) {
+                lines.push((rank, place.order, format!("{letter} {}\n", place.shown.display())));
+            }
+        }
+        lines.sort();
+        let lines: String = lines.into_iter().map(|(_, _, line)| line).collect();
+        format!("Success. Updated the following files:\n{lines}")
+    }
+
+    /// What there is to do on disk: first what is written, then what is removed.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (path, entry) in self.ledger.entries().filter(|(_, entry)| entry.touched) {
+            let same = match (&entry.before, &entry.after) {
+                (None, None) => true,
+                (Some(before), Some(after)) => before.bytes == after.bytes && before.mode == after.mode,
+                (None, Some(_)) | (Some(_), None) => false,
+            };
+            if let Some(place) = self.places.get(path).filter(|_| !same) {
+                let (before, after) = (entry.before.clone(), entry.after.clone());
+                steps.push(Step { path: path.to_owned(), real: place.real.clone(), before, after });
+            }
+        }
+        steps.sort_by_key(|step| step.after.is_none());
+        steps
+    }
+
+    /// The diff of a file that is updated, by its old path.
+    pub(crate) fn diff(&self, path: &Path) -> Option<&str> {
+        self.diffs.get(path).map(String::as_str)
+    }
+}
+
+/// A plan in the making.
+struct Planner<'a> {
+    cwd: &'a Path,
+    plan: Plan,
+    /// The paths by which files are known, by where they lead.
+    known: HashMap<PathBuf, PathBuf>,
+    bytes: usize,
+    deadline: Instant,
+    /// Diffs of single updates, with the bytes that they lead from and to.
+    fresh: BTreeMap<PathBuf, (Snapshot, Snapshot, String)>,
+}
+
+impl Planner<'_> {
+    fn operation(&mut self, operation: &Operation) -> Result<(), PlanError> {
+        match operation {
+            Operation::Add { path, content } => {
+                let path = self.vacant(path)?;
+                let content = content.clone().into_bytes();
+                let before = self.plan.ledger.get(&path).and_then(|entry| entry.before.as_ref());
+                let new =
+                    before.map_or_else(|| Snapshot::new_file(content.clone()), |before| before.with(content.clone()));
+                self.plan.ledger.set(&path, Some(new));
+            }
+            Operation::Delete { path } => {
+                let (path, _) = self.existing(path)?;
+                self.refuse_link(&path)?;
+                self.plan.ledger.set(&path, None);
+            }
+            Operation::Update { path, move_to, chunks } => {
+                let (path, old) = self.existing(path)?;
+                let new = self.updated(&path, &old, chunks)?;
+                match move_to {
+                    Some(to) if normal(self.cwd, to) != path => {
+                        self.refuse_link(&path)?;
+                        let to = self.vacant(to)?;
+                        self.plan.ledger.shift(&path, &to, new);
+                    }
+                    _ => self.plan.ledger.set(&path, Some(new)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of a file that has to exist, and what is in it.
+    fn existing(&mut self, given: &Path) -> Result<(PathBuf, Snapshot), PlanError> {
+        let path = self.look(given, true)?;
+        let after = self.plan.ledger.get(&path).and_then(|entry| entry.after.clone());
+        let snapshot = after.ok_or_else(|| PlanError::NoSuchFile { path: path.clone() })?;
+        match not_text(&snapshot.bytes) {
+            Some(what) => Err(PlanError::NotText { path, what }),
+            None => Ok((path, snapshot)),
+        }
+    }
+
+    /// The path of a file that must not exist.
+    fn vacant(&mut self, given: &Path) -> Result<PathBuf, PlanError> {
+        let path = self.look(given, false)?;
+        match self.plan.ledger.get(&path) {
+            Some(entry) if entry.after.is_none() => Ok(path),
+            _ => Err(PlanError::ExistsAlready { path }),
+        }
+    }
+
+    fn refuse_link(&self, path: &Path) -> Result<(), PlanError> {
+        match self.plan.places.get(path) {
+            Some(place) if place.link => Err(PlanError::Link { path: path.to_owned() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Finds out where a path leads and what is there, unless that is known. Returns the path that it is known by.
+    fn look(&mut self, given: &Path, must_exist: bool) -> Result<PathBuf, PlanError> {
+        let path = normal(self.cwd, given);
+        if self.plan.places.contains_key(&path) {
+            return Ok(path);
+        }
+        let located = locate(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => PlanError::Dangling { path: path.clone() },
+            io::ErrorKind::NotADirectory => PlanError::NotAFolder { path: path.clone() },
+            _ => PlanError::Read { path: path.clone(), source: source.into() },
+        })?;
+        if let Some(known) = self.known.get(&located.real) {
+            return Ok(known.clone());
+        }
+        let snapshot = match located.found {
+            Found::Nothing => None,
+            Found::Entry | Found::Link if !must_exist && located.real.is_dir() => {
+                return Err(PlanError::IsDirectory { path });
+            }
+            Found::Entry | Found::Link if !must_exist => return Err(PlanError::ExistsAlready { path }),
+            Found::Entry | Found::Link => Some(self.read(&path, &located.real)?),
+        };
+        self.plan.ledger.look(&path, snapshot);
+        self.known.insert(located.real.clone(), path.clone());
+        let link = located.found == Found::Link;
+        let place = Place { real: located.real, link, shown: given.to_owned(), order: self.plan.places.len() };
+        self.plan.places.insert(path.clone(), place);
+        Ok(path)
+    }
+
+    fn read(&mut self, path: &Path, real: &Path) -> Result<Snapshot, PlanError> {
+        let path = || path.to_owned();
+        let snapshot = read(real).map_err(|source| match source {
+            ReadError::Directory => PlanError::IsDirectory { path: path() },
+            source => PlanError::Read { path: path(), source },
+        })?;
+        self.bytes += snapshot.bytes.len();
+        if self.bytes > MAX_TOTAL_BYTES { Err(PlanError::TooMuch { path: path() }) } else { Ok(snapshot) }
+    }
+
+    /// What becomes of a file by the chunks of an update.
+    fn updated(&mut self, path: &Path, old: &Snapshot, chunks: &[Chunk]) -> Result<Snapshot, PlanError> {
+        let index = Index::new(Text::new(&old.bytes));
+        let placed =
+            place(&index, chunks).map_err(|misplaced| PlanError::no_match(path.to_owned(), chunks.len(), misplaced))?;
+        let edits = edits(&index.text, &placed);
+        let new = old.with(edited(&index.text, &edits));
+        let diff = unified(&index.text, &edits, self.deadline);
+        self.fresh.insert(path.to_owned(), (old.clone(), new.clone(), diff));
+        Ok(new)
+    }
+
+    /// Gives every update its diff: that of its one update, or else that of all of them together.
+    fn finish(mut self) -> Plan {
+        let mut diffs = BTreeMap::new();
+        for net in self.plan.ledger.net() {
+            let Net::Update { path, before, after, .. } = net else { continue };
+            let same = |a: &Snapshot, b: &Snapshot| Arc::ptr_eq(&a.bytes, &b.bytes);
+            let diff = match self.fresh.remove(path) {
+                Some((old, new, diff)) if same(&old, before) && same(&new, after) => diff,
+                _ => between(&before.bytes, &after.bytes, self.deadline),
+            };
+            diffs.insert(path.to_owned(), diff);
+        }
+        self.plan.diffs = diffs;
+        self.plan
+    }
+}

@@ -1,0 +1,86 @@
+//! Skills: folders with a `SKILL.md` that tells a model how to do something.
+
+use std::path::Path;
+
+use codex_wire::skill::{SkillErrorInfo, SkillMetadata, SkillScope};
+
+use crate::front_matter::FrontMatter;
+
+/// How deep below the folder of all skills a skill may lie.
+const DEPTH: usize = 3;
+
+/// How many folders are looked at.
+const MOST_FOLDERS: usize = 2000;
+
+/// The skills in a folder, and what looks like one but cannot be read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Skills {
+    /// The skills, by name.
+    pub skills: Vec<SkillMetadata>,
+    /// What is wrong with the others.
+    pub errors: Vec<SkillErrorInfo>,
+}
+
+/// Looks for skills. A missing folder has none; links are not followed, so a folder cannot lead out of itself.
+#[must_use]
+pub fn find_skills(folder: &Path, scope: &SkillScope) -> Skills {
+    let mut found = Skills::default();
+    let mut folders = vec![(folder.to_owned(), 0)];
+    let mut looked_at = 0;
+    while let Some((folder, depth)) = folders.pop() {
+        looked_at += 1;
+        let file = folder.join("SKILL.md");
+        if file.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+            match read(&file, scope) {
+                Ok(skill) => found.skills.push(skill),
+                Err(message) => found.errors.push(SkillErrorInfo { path: file, message }),
+            }
+        } else if depth < DEPTH && looked_at < MOST_FOLDERS {
+            let entries = folder.read_dir().into_iter().flatten().flatten();
+            let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            folders.extend(below.map(|entry| (entry.path(), depth + 1)));
+        }
+    }
+    found.skills.sort_by(|a, b| a.name.cmp(&b.name));
+    found.errors.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn read(file: &Path, scope: &SkillScope) -> Result<SkillMetadata, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let matter = FrontMatter::split(&text);
+    let field = |name: &str| matter.field(name).ok_or_else(|| format!("`{name}` is missing between the `---` lines"));
+    Ok(SkillMetadata {
+        name: field("name")?,
+        description: field("description")?,
+        short_description: matter.field("short_description"),
+        path: file.to_owned(),
+        scope: scope.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_with_a_description_are_skills_and_others_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("sew/SKILL.md", "---\nname: sew\ndescription: Sews a button\n---\nTake thread.\n");
+        write("kitchen/cook/SKILL.md", "---\nname: \"cook\"\ndescription: Cooks\n---\n");
+        write("broken/SKILL.md", "no front matter\n");
+        write("notes.txt", "");
+        std::os::unix::fs::symlink("/", folder.path().join("out")).unwrap();
+        let found = find_skills(folder.path(), &SkillScope::User);
+        let names: Vec<&str> = found.skills.iter().map(|skill| skill.name.as_str()).collect();
+        assert_eq!(names, ["cook", "sew"]);
+        assert_eq!(found.errors.len(), 1);
+        assert_eq!(found.errors[0].message, "`name` is missing between the `---` lines");
+        assert_eq!(find_skills(&folder.path().join("missing"), &SkillScope::User), Skills::default());
+    }
+}
