@@ -1,4 +1,5 @@
-//! The items of one answer while they grow: a client sees each start, grow and complete, exactly once and in order.
+//! The items of one answer while they grow: a client sees each start before it grows, and complete at most once. One
+//! whose answer breaks off never completes.
 
 use codex_wire::response::{ReasoningSummaryText, ResponseItem, WebSearchAction, WebSearchCall};
 
