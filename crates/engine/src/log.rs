@@ -410,6 +410,18 @@ pub struct Approval {
     pub subject: Subject,
 }
 
+impl Body {
+    /// The warning that nobody has answered a question in time, or can any more.
+    pub(crate) fn unanswered(what: &str, after: Duration) -> Self {
+        let why = if after.is_zero() {
+            "nobody can answer any more".to_owned()
+        } else {
+            format!("nobody answered within {} s", after.as_secs())
+        };
+        Self::Warning { message: format!("{why}, so the {what} was denied") }
+    }
+}
+
 /// What a question is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {

@@ -153,12 +153,7 @@ impl CommandCall {
             (Phase::Over, _) => {}
             (Phase::Asked | Phase::AskedAgain, Input::Answered(decision)) => self.answered(decision, &mut effects),
             (Phase::Asked | Phase::AskedAgain, Input::Unanswered(after)) => {
-                let message = if after.is_zero() {
-                    "nobody can answer any more, so the command was denied".to_owned()
-                } else {
-                    format!("nobody answered within {} s, so the command was denied", after.as_secs())
-                };
-                effects.push(Effect::Emit(Body::Warning { message }));
+                effects.push(Effect::Emit(Body::unanswered("command", after)));
                 self.answered(ReviewDecision::Denied, &mut effects);
             }
             (Phase::Running { .. }, Input::Printed(stream, bytes)) => {

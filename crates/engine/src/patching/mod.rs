@@ -107,12 +107,7 @@ impl PatchCall {
             }
             (Phase::Asked, Input::Answered(decision)) => self.answered(&decision, &mut effects),
             (Phase::Asked, Input::Unanswered(after)) => {
-                let message = if after.is_zero() {
-                    "nobody can answer any more, so the patch was denied".to_owned()
-                } else {
-                    format!("nobody answered within {} s, so the patch was denied", after.as_secs())
-                };
-                effects.push(Effect::Emit(Body::Warning { message }));
+                effects.push(Effect::Emit(Body::unanswered("patch", after)));
                 self.answered(&ReviewDecision::Denied, &mut effects);
             }
             (Phase::Applying, Input::Applied(applied, duration)) => self.applied(applied, duration, &mut effects),

@@ -2,7 +2,6 @@
 
 use codex_engine::log::{Abort, Body, Outcome, TurnId};
 use codex_wire::review::{ReviewRequest, ReviewTarget};
-use serde_json::Value;
 
 use crate::world::{Client, outcome, start};
 
@@ -14,13 +13,6 @@ async fn review(client: &Client) {
     client.thread.review(TurnId::new("r"), request).await.expect("the thread is open");
 }
 
-/// The texts of the last request, without what the conversation began with.
-fn last_input(client: &Client) -> Vec<String> {
-    let last = client.prompts.all().pop().expect("the model was asked");
-    let items = last.input.iter().map(|item| serde_json::from_str::<Value>(item.get()).expect("an item is JSON"));
-    items.skip(1).map(|item| item["content"][0]["text"].as_str().unwrap_or("?").to_owned()).collect()
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_review_sees_nothing_of_the_thread_and_the_thread_sees_its_result() {
     let script = format!(
@@ -30,14 +22,14 @@ async fn a_review_sees_nothing_of_the_thread_and_the_thread_sees_its_result() {
     client.turn("1", "Remember the fern.").await;
     review(&client).await;
     let events = client.until_ended().await;
-    assert_eq!(last_input(&client), ["Look closely."]);
+    assert_eq!(client.last_input(), ["Look closely."]);
     assert!(matches!(&events[0].body, Body::ReviewEntered(review) if review.prompt == "Look closely."));
     let found = |body: &Body| matches!(body, Body::ReviewExited(Some(output)) if output.overall_explanation == "Fine.");
     assert_eq!(events.iter().filter(|event| found(&event.body)).count(), 1);
     let echoed = |body: &Body| matches!(body, Body::ItemCompleted(codex_engine::log::Item::UserMessage { .. }));
     assert!(!events.iter().any(|event| echoed(&event.body)), "the reviewer's question is not the user's");
     client.turn("2", "And?").await;
-    let input = last_input(&client);
+    let input = client.last_input();
     assert_eq!(input.len(), 5, "{input:?}");
     assert_eq!((input[0].as_str(), input[1].as_str(), input[4].as_str()), ("Remember the fern.", "Noted.", "And?"));
     assert!(input[2].contains("Fine."), "{input:?}");

@@ -1,16 +1,8 @@
 //! Summing the conversation up, on request and by itself.
 
 use codex_engine::log::{Body, Outcome, TurnId};
-use serde_json::Value;
 
-use crate::world::{Client, World, outcome, said, start};
-
-/// What the model was sent in its last request, as roles and texts, without what the conversation began with.
-fn last_input(client: &Client) -> Vec<String> {
-    let last = client.prompts.all().pop().expect("the model was asked");
-    let items = last.input.iter().map(|item| serde_json::from_str::<Value>(item.get()).expect("an item is JSON"));
-    items.skip(1).map(|item| item["content"][0]["text"].as_str().unwrap_or("?").to_owned()).collect()
-}
+use crate::world::{World, outcome, said, start};
 
 #[tokio::test(start_paused = true)]
 async fn on_request_the_summary_and_what_was_said_take_the_place_of_the_rest() {
@@ -24,7 +16,7 @@ async fn on_request_the_summary_and_what_was_said_take_the_place_of_the_rest() {
     let asked = client.prompts.all().pop().expect("the model was asked");
     assert_eq!(asked.tools.get(), "[]");
     client.turn("2", "Go on.").await;
-    let input = last_input(&client);
+    let input = client.last_input();
     assert_eq!(input.len(), 3, "{input:?}");
     assert_eq!((input[0].as_str(), input[2].as_str()), ("Remember the fern.", "Go on."));
     assert!(input[1].ends_with("A fern."), "{input:?}");
