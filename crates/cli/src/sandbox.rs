@@ -39,8 +39,7 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
         if args.full_auto { config.sandbox.policy_of(SandboxMode::WorkspaceWrite) } else { config.sandbox_policy() };
     let cwd = working_directory(shared)?;
     let variables = config.shell_environment.apply(std::env::vars_os());
-    let tmpdir = variables.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| value.into());
-    let surroundings = Surroundings { codex_home: home.path().to_owned(), tmpdir };
+    let surroundings = Surroundings::of(home.path(), &variables);
     let profile = Profile::new(&policy, &cwd, &surroundings);
     Ok(Confined { policy, profile, cwd, env: variables })
 }

@@ -3,6 +3,7 @@
 //! Invariant: roots come from the policy and the surroundings alone, with every symbolic link resolved, and are compared
 //! by whole components.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +20,15 @@ pub struct Surroundings {
     pub codex_home: PathBuf,
     /// `$TMPDIR` of the session, if set.
     pub tmpdir: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// The surroundings of a command that gets this environment: its `TMPDIR` counts, not ours.
+    #[must_use]
+    pub fn of(codex_home: &Path, env: &[(OsString, OsString)]) -> Self {
+        let tmpdir = env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| value.into());
+        Self { codex_home: codex_home.to_owned(), tmpdir }
+    }
 }
 
 /// What a policy allows here: built once per policy and working directory, cheap to clone.

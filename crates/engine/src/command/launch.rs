@@ -42,8 +42,7 @@ pub(crate) struct Surrounding {
 impl Surrounding {
     /// What the sandbox allows; none where the policy wants no sandbox.
     pub(crate) fn profile(&self) -> Option<Profile> {
-        let tmpdir = self.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| PathBuf::from(value));
-        let surroundings = Surroundings { codex_home: self.codex_home.clone(), tmpdir };
+        let surroundings = Surroundings::of(&self.codex_home, &self.env);
         Profile::new(&self.policy, &self.workspace, &surroundings)
     }
 }

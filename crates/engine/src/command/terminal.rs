@@ -9,6 +9,8 @@ use codex_sandbox::terminal::{Glance, TerminalError, Terminals};
 use serde::Deserialize;
 use tokio::time::Instant;
 
+use crate::context::BYTES_PER_TOKEN;
+
 use super::output::cut;
 
 /// The size of a terminal that no person looks at.
@@ -25,7 +27,6 @@ const MOST_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many tokens of output the model gets when it does not say.
 const OUTPUT_TOKENS: usize = 10_000;
-const BYTES_PER_TOKEN: usize = 4;
 
 /// How a call looks at a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use super::Session;
 use crate::compaction::{self, Summary};
+use crate::context::BYTES_PER_TOKEN;
 use crate::log::{Body, Compacted, Record};
 use crate::models::ModelInfo;
 use crate::settings::Settings;
@@ -18,9 +19,6 @@ use crate::work::Work;
 
 /// How full the window may get before the conversation is summed up.
 const COMPACT_AT_PERCENT: i64 = 90;
-
-/// The bytes of a token, near enough.
-const BYTES_PER_TOKEN: usize = 4;
 
 impl Session {
     pub(super) fn window(&self) -> Window {

@@ -15,6 +15,7 @@ use tokio::time::sleep;
 
 use super::Session;
 use crate::command::{self, CommandCall, CommandRequest, Place, Process, Surrounding, aborted_text};
+use crate::context::BYTES_PER_TOKEN;
 use crate::log::{Abort, Body, TurnId};
 use crate::patching::{self, PatchRequest};
 use crate::settings::Settings;
@@ -31,9 +32,6 @@ const NO_ESCALATION: &str = "approval policy is Never; reject command — you sh
 
 /// Where programs are looked for when nobody says.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// The bytes of a token, near enough.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// What may run without asking: by rules of the user, and by what was approved in this thread.
 pub(super) struct Allowed {
@@ -298,6 +296,8 @@ impl Session {
 
     fn output_limit(&self) -> usize {
         let tokens = self.setup.config.tool_output_token_limit;
-        tokens.map_or(OUTPUT_BYTES, |tokens| usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX))
+        tokens.map_or(OUTPUT_BYTES, |tokens| {
+            usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
+        })
     }
 }
