@@ -25,7 +25,7 @@ use rustix::process::{
 };
 
 use super::metadata;
-use super::plan::Confined;
+use super::plan::{Confined, World};
 use super::sys::{self, Side, Strings};
 use super::world;
 use crate::error::Step;
@@ -51,6 +51,8 @@ pub(super) struct Plan<'a> {
     pub(super) life: RawFd,
     /// A pipe, reading end first, through which the supervisor says which places can be mounted.
     pub(super) places: [RawFd; 2],
+    /// A pipe, reading end first, through which the first process says that the sandbox stands.
+    pub(super) built: [RawFd; 2],
     /// A pipe, reading end first, through which the command says where its filter's listener is.
     pub(super) listener_number: [RawFd; 2],
     /// Every descriptor that is needed at all, in order.
@@ -97,22 +99,32 @@ impl Failure {
     }
 }
 
-/// An exit status on its way to the server.
-pub(super) const EXIT_SIZE: usize = 8;
-
-fn exit_bytes(exit: Exit) -> [u8; EXIT_SIZE] {
-    let (kind, value) = match exit {
-        Exit::Code(code) => (0_u8, code),
-        Exit::Signal(signal) => (1, signal),
-    };
-    let [a, b, c, d] = value.to_le_bytes();
-    [kind, 0, 0, 0, a, b, c, d]
+/// What the server hears of the end of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) exit: Exit,
+    /// Nothing of the command is left but processes on their way out, so nobody need wait for those.
+    pub(super) is_all: bool,
 }
 
-pub(super) fn exit_from_bytes(bytes: [u8; EXIT_SIZE]) -> Exit {
-    let [kind, _, _, _, a, b, c, d] = bytes;
-    let value = i32::from_le_bytes([a, b, c, d]);
-    if kind == 0 { Exit::Code(value) } else { Exit::Signal(value) }
+impl End {
+    pub(super) const SIZE: usize = 8;
+
+    fn to_bytes(self) -> [u8; Self::SIZE] {
+        let (kind, value) = match self.exit {
+            Exit::Code(code) => (0_u8, code),
+            Exit::Signal(signal) => (1, signal),
+        };
+        let [a, b, c, d] = value.to_le_bytes();
+        [kind, u8::from(self.is_all), 0, 0, a, b, c, d]
+    }
+
+    pub(super) fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
+        let [kind, is_all, _, _, a, b, c, d] = bytes;
+        let value = i32::from_le_bytes([a, b, c, d]);
+        let exit = if kind == 0 { Exit::Code(value) } else { Exit::Signal(value) };
+        Self { exit, is_all: is_all != 0 }
+    }
 }
 
 /// The supervisor. Runs in the process that the server has just cloned, with every signal blocked.
@@ -135,6 +147,7 @@ pub(super) fn supervise(plan: &mut Plan<'_>) -> ! {
             command(plan)
         }
         Ok(Side::Parent { pidfd, .. }) => {
+            close_each(&plan.built);
             place_stand_ins(plan);
             let listener = take_listener(plan, &pidfd);
             watch(plan, &pidfd, listener, namespaces.is_some())
@@ -232,10 +245,10 @@ fn watch(plan: &Plan<'_>, child: &OwnedFd, listener: Option<OwnedFd>, has_first_
     let exit = status.as_ref().map_or(Exit::Signal(libc::SIGKILL), exit_of);
     if !has_first_process {
         end_descendants();
-        tell(plan, exit);
+        tell(plan, End { exit, is_all: true });
     } else if exit != Exit::Code(0) {
         // The first process says how the command ended and exits with 0, unless it was killed itself.
-        tell(plan, Exit::Signal(libc::SIGKILL));
+        tell(plan, End { exit: Exit::Signal(libc::SIGKILL), is_all: false });
     }
     clean_up(plan)
 }
@@ -284,22 +297,24 @@ fn end_descendants() {
 }
 
 /// Process 1 of the sandbox: makes its mounts, starts the command, and takes everything along when that ends.
+///
+/// The command starts first and leaves the network, which takes as long as all mounts together, while these are made.
 fn first_process(plan: &mut Plan<'_>) -> ! {
     let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
+    let command_pid = match start_command(plan) {
+        Ok(pid) => pid,
+        Err(failure) => {
+            report(plan, failure);
+            sys::exit(1);
+        }
+    };
     if let Err(failure) = set_up(plan) {
         report(plan, failure);
         sys::exit(1);
     }
-    let (command_pid, pidfd) = match sys::clone_process(0, libc::SIGCHLD) {
-        Ok(Side::Child) => command(plan),
-        Ok(Side::Parent { pid, pidfd }) => (pid, pidfd),
-        Err(errno) => {
-            report(plan, Failure::of(Step::Clone)(errno));
-            sys::exit(1);
-        }
-    };
+    let _ = rustix::io::write(sys::borrow(plan.built[1]), b"1");
+    close_each(&plan.built);
     close_each(&plan.for_command);
-    drop(pidfd);
     let mut exit = None;
     loop {
         match wait(WaitOptions::empty()) {
@@ -314,8 +329,21 @@ fn first_process(plan: &mut Plan<'_>) -> ! {
         }
     }
     let Some(exit) = exit else { sys::exit(1) };
-    tell(plan, exit);
+    // Stand-ins are removed by the supervisor, once this process has gone.
+    let is_all = plan.confined.as_ref().is_none_or(|confined| confined.stand_ins.is_empty());
+    tell(plan, End { exit, is_all });
     sys::exit(0)
+}
+
+fn start_command(plan: &mut Plan<'_>) -> Result<i32, Failure> {
+    if let Some(world) = plan.confined.as_ref().and_then(|confined| confined.world.as_ref()) {
+        world::map_user(world).map_err(Failure::of(Step::UserMap))?;
+    }
+    match sys::clone_process(0, libc::SIGCHLD) {
+        Ok(Side::Child) => command(plan),
+        Ok(Side::Parent { pid, .. }) => Ok(pid),
+        Err(errno) => Err(Failure::of(Step::Clone)(errno)),
+    }
 }
 
 fn set_up(plan: &mut Plan<'_>) -> Result<(), Failure> {
@@ -326,13 +354,26 @@ fn set_up(plan: &mut Plan<'_>) -> Result<(), Failure> {
         let places = (!confined.stand_ins.is_empty()).then_some(plan.places[0]);
         world::build(world, places, ruleset)?;
     }
-    // The memory of this process is a copy of the server's: nobody inside may look at it.
-    sys::prctl(libc::PR_SET_DUMPABLE, 0).map_err(Failure::of(Step::Privileges))?;
     give_up_privileges()
 }
 
+/// Leaves the network, and waits until the first process has made the mounts.
+fn enter_world(plan: &Plan<'_>, world: &World) -> Result<(), Failure> {
+    if world.without_network {
+        sys::leave_network().map_err(Failure::of(Step::Namespaces))?;
+    }
+    close_each(&plan.built[1..]);
+    // Nothing comes if a mount has failed, which the first process reports.
+    match rustix::io::read(sys::borrow(plan.built[0]), &mut [0_u8]) {
+        Ok(1) => give_up_privileges(),
+        _ => sys::exit(127),
+    }
+}
+
 fn give_up_privileges() -> Result<(), Failure> {
-    sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
+    // The memory of this process is a copy of the server's: nobody inside may look at it.
+    sys::prctl(libc::PR_SET_DUMPABLE, 0)
+        .and_then(|()| sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1))
         .and_then(|()| sys::drop_capabilities())
         .map_err(Failure::of(Step::Privileges))
 }
@@ -350,6 +391,12 @@ fn command(plan: &mut Plan<'_>) -> ! {
 
 fn prepare_command(plan: &Plan<'_>) -> Result<(), Failure> {
     let _ = setsid();
+    let confined = plan.confined.as_ref();
+    match confined.map(|confined| &confined.world) {
+        Some(Some(world)) => enter_world(plan, world)?,
+        Some(None) => give_up_privileges()?,
+        None => {}
+    }
     if let Some(streams) = plan.streams {
         if plan.is_terminal {
             sys::set_controlling_terminal(streams[0]).map_err(Failure::of(Step::Terminal))?;
@@ -360,10 +407,7 @@ fn prepare_command(plan: &Plan<'_>) -> Result<(), Failure> {
     }
     rustix::process::chdir(plan.cwd).map_err(Failure::of(Step::Enter))?;
     sys::close_range(3, u32::MAX, true).map_err(Failure::of(Step::Streams))?;
-    if let Some(confined) = &plan.confined {
-        if confined.world.is_none() {
-            give_up_privileges()?;
-        }
+    if let Some(confined) = confined {
         if let Some(ruleset) = &confined.ruleset {
             sys::landlock_restrict(ruleset.as_fd()).map_err(Failure::of(Step::Landlock))?;
         }
@@ -390,8 +434,8 @@ fn report(plan: &Plan<'_>, failure: Failure) {
     let _ = rustix::io::write(sys::borrow(plan.ready), &failure.to_bytes());
 }
 
-fn tell(plan: &Plan<'_>, exit: Exit) {
-    let _ = rustix::io::write(sys::borrow(plan.end), &exit_bytes(exit));
+fn tell(plan: &Plan<'_>, end: End) {
+    let _ = rustix::io::write(sys::borrow(plan.end), &end.to_bytes());
 }
 
 /// Closes every descriptor that is not listed; the list is in order.

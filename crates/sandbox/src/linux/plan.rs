@@ -80,7 +80,7 @@ pub(super) struct Confined {
 /// The namespaces and what is mounted in them.
 pub(super) struct World {
     pub(super) namespaces: u64,
-    /// The first process makes a network namespace of its own. That takes the longest, so it is not part of the clone.
+    /// The command makes a network namespace of its own. That takes the longest, so it is not part of the clone.
     pub(super) without_network: bool,
     pub(super) user_map: String,
     pub(super) group_map: String,

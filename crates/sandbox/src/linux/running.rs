@@ -9,7 +9,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::net::unix::pipe::Receiver;
 
-use super::child::{EXIT_SIZE, exit_from_bytes};
+use super::child::End;
 use super::pty::Pty;
 use super::reap;
 use crate::launch::Exit;
@@ -60,7 +60,7 @@ impl Running {
             life: Some(parts.life),
             end: Receiver::from_owned_fd(parts.end)?,
             is_told: false,
-            told: Vec::with_capacity(EXIT_SIZE),
+            told: Vec::with_capacity(End::SIZE),
             out: output(parts.out)?,
             err: output(parts.err)?,
             pty: parts.control.map(Pty::new).transpose()?,
@@ -97,18 +97,33 @@ impl Running {
     ///
     /// May be dropped and called again. Says the same every time.
     pub async fn wait(&mut self) -> Exit {
-        // The status comes through a pipe, which closes when nothing of the command is left.
+        // The end is told through a pipe, which closes when nothing of the command is left.
         while !self.is_told {
-            self.is_told = matches!(self.end.read_buf(&mut self.told).await, Ok(0) | Err(_));
+            let is_closed = matches!(self.end.read_buf(&mut self.told).await, Ok(0) | Err(_));
+            self.is_told = is_closed || self.end().is_some_and(|end| end.is_all);
         }
+        let end = self.end();
+        match self.supervisor.take() {
+            Some(supervisor) if end.is_some_and(|end| end.is_all) => reap::wait_aside(supervisor),
+            supervisor => {
+                self.supervisor = supervisor;
+                self.wait_for_supervisor().await;
+            }
+        }
+        // Somebody has killed the supervisor itself; the kernel then kills the command.
+        end.map_or(Exit::Signal(libc::SIGKILL), |end| end.exit)
+    }
+
+    fn end(&self) -> Option<End> {
+        self.told.first_chunk().map(|bytes| End::from_bytes(*bytes))
+    }
+
+    async fn wait_for_supervisor(&mut self) {
         if let Some(supervisor) = &self.supervisor {
             let _ = supervisor.readable().await.map(drop);
             reap::wait(supervisor.get_ref());
             self.supervisor = None;
         }
-        let told = self.told.first_chunk::<EXIT_SIZE>();
-        // Somebody has killed the supervisor itself; the kernel then kills the command.
-        told.map_or(Exit::Signal(libc::SIGKILL), |bytes| exit_from_bytes(*bytes))
     }
 
     /// Ends all processes of the command. [`Self::wait`] says when that is done.

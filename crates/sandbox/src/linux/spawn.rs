@@ -73,6 +73,8 @@ struct Channels {
     life: (OwnedFd, OwnedFd),
     /// From the supervisor to the first process of the sandbox: which places can be mounted.
     places: (OwnedFd, OwnedFd),
+    /// From the first process of the sandbox to the command: all mounts are made.
+    built: (OwnedFd, OwnedFd),
     /// From the command to the supervisor: the number of the descriptor that its filter hands calls to.
     listener_number: (OwnedFd, OwnedFd),
     streams: Streams,
@@ -101,7 +103,15 @@ impl Channels {
                 Streams::Terminal { control: above_stdio(control)?, user: above_stdio(user)? }
             }
         };
-        Ok(Self { ready: pipe()?, end: pipe()?, life: pipe()?, places: pipe()?, listener_number: pipe()?, streams })
+        Ok(Self {
+            ready: pipe()?,
+            end: pipe()?,
+            life: pipe()?,
+            places: pipe()?,
+            built: pipe()?,
+            listener_number: pipe()?,
+            streams,
+        })
     }
 
     /// What becomes the standard streams of the command.
@@ -146,8 +156,8 @@ fn launch_supervisor(
         Ok(Side::Child) => unreachable_child(),
         Err(errno) => return Err(start_failed(Step::Clone)(errno)),
     };
-    let Channels { ready, end, life, places, listener_number, streams } = channels;
-    drop((ready.1, end.1, life.0, places, listener_number));
+    let Channels { ready, end, life, places, built, listener_number, streams } = channels;
+    drop((ready.1, end.1, life.0, places, built, listener_number));
     let (out, err, control) = match streams {
         Streams::Inherited => (None, None, None),
         Streams::Pipes { out, err, .. } => (Some(out.0), Some(err.0), None),
@@ -173,8 +183,9 @@ fn plan<'a>(words: &'a Words, confined: Option<Confined>, channels: &Channels, i
     for_command.extend(confined.as_ref().and_then(|it| it.ruleset.as_ref()).map(AsRawFd::as_raw_fd));
     let mut keep = for_command.clone();
     let numbers = |pipe: &(OwnedFd, OwnedFd)| [pipe.0.as_raw_fd(), pipe.1.as_raw_fd()];
-    let (places, listener_number) = (numbers(&channels.places), numbers(&channels.listener_number));
-    keep.extend([end, life].into_iter().chain(places).chain(listener_number));
+    let (places, built) = (numbers(&channels.places), numbers(&channels.built));
+    let listener_number = numbers(&channels.listener_number);
+    keep.extend([end, life].into_iter().chain(places).chain(built).chain(listener_number));
     keep.extend(confined.iter().flat_map(Confined::kept));
     keep.sort_unstable();
     keep.dedup();
@@ -191,6 +202,7 @@ fn plan<'a>(words: &'a Words, confined: Option<Confined>, channels: &Channels, i
         end,
         life,
         places,
+        built,
         listener_number,
         keep,
         for_command,

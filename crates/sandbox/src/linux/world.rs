@@ -35,10 +35,6 @@ const DEV_LINKS: [(&CStr, &CStr); 5] = [
 ///
 /// `stand_ins` is where the supervisor says which places exist, once it has put the stand-ins there.
 pub(super) fn build(world: &mut World, stand_ins: Option<RawFd>, ruleset: Option<RawFd>) -> Result<(), Failure> {
-    map_user(world).map_err(Failure::of(Step::UserMap))?;
-    if world.without_network {
-        sys::leave_network().map_err(Failure::of(Step::Namespaces))?;
-    }
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(Failure::of(Step::Private))?;
     take_open(world)?;
@@ -63,7 +59,7 @@ pub(super) fn build(world: &mut World, stand_ins: Option<RawFd>, ruleset: Option
 }
 
 /// Keeps this user and group, and nobody else.
-fn map_user(world: &World) -> Result<(), Errno> {
+pub(super) fn map_user(world: &World) -> Result<(), Errno> {
     write_file(c"/proc/self/setgroups", b"deny")?;
     write_file(c"/proc/self/uid_map", world.user_map.as_bytes())?;
     write_file(c"/proc/self/gid_map", world.group_map.as_bytes())
