@@ -24,6 +24,11 @@ pub(crate) enum Command {
     /// Each line in is a submission with an id and an op, each line out an event with an id and a message. The first
     /// line out is `session_configured`. The op `shutdown`, or the end of the input, ends the program.
     Proto,
+    /// Serve many threads over stdin and stdout, in JSON-RPC lines
+    ///
+    /// The protocol of editors and SDKs: `initialize`, then `thread/start`, `turn/start` and the rest. The end of the
+    /// input ends the program; running turns are interrupted and everything is written.
+    AppServer(AppServerArgs),
     /// Show a turn of the agent, with no key and no network
     ///
     /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.
@@ -37,6 +42,25 @@ pub(crate) enum Command {
     /// Ask what the rules say about a command
     #[command(subcommand)]
     Execpolicy(ExecpolicyCommand),
+}
+
+/// Options of `app-server`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct AppServerArgs {
+    /// Follow the ways of this release where releases differ
+    #[arg(long, value_enum, value_name = "RELEASE")]
+    pub(crate) emulate: Option<Emulated>,
+}
+
+/// A release whose ways can be followed.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Emulated {
+    /// Events of the queue beside the notifications
+    #[value(name = "0.77")]
+    V077,
+    /// Notifications alone
+    #[value(name = "0.166")]
+    V0166,
 }
 
 /// Options of `sandbox`.

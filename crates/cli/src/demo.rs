@@ -78,6 +78,7 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         shell: env.text("SHELL"),
         programs: None,
         recall: Recall::Full,
+        base_instructions: None,
     })
 }
 

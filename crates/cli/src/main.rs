@@ -2,6 +2,7 @@
 //!
 //! Invariant: the only crate with `anyhow`, and the only one that writes for people.
 
+mod app_server;
 mod apply_patch;
 mod args;
 mod demo;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = match args.command {
         Command::Proto => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
+        Command::AppServer(args_of) => app_server::run(&args.shared, &args_of).map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo::run(&demo).map(|()| ExitCode::SUCCESS),
         Command::Sandbox(sandbox) => sandbox::run(&args.shared, &sandbox),
         Command::Execpolicy(ExecpolicyCommand::Check(check)) => execpolicy::check(&check),

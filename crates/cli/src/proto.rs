@@ -14,7 +14,7 @@ use crate::args::Shared;
 use crate::{apply_patch, signals, stdout};
 
 /// The name the program gives itself; clients of older releases look for it.
-const ORIGINATOR: &str = "codex_cli_rs";
+pub(crate) const ORIGINATOR: &str = "codex_cli_rs";
 
 /// Runs until the client is done.
 pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
@@ -66,6 +66,7 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         shell: env.text("SHELL"),
         programs,
         recall: Recall::Brief,
+        base_instructions: None,
     })
 }
 

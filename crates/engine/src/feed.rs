@@ -147,7 +147,7 @@ mod tests {
     use crate::log::ItemId;
 
     fn event(seq: u64, body: Body) -> Arc<Event> {
-        Arc::new(Event { thread: ThreadId::fresh(), seq, turn: None, body })
+        Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })
     }
 
     fn delta(seq: u64, item: &str, text: &str) -> Arc<Event> {

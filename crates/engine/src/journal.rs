@@ -91,10 +91,16 @@ impl Journal {
     }
 
     fn number(&mut self, turn: Option<TurnId>, body: Body) -> Arc<Event> {
-        let event = Arc::new(Event { thread: self.thread, seq: self.next, turn, body });
+        let event = Arc::new(Event { thread: self.thread, seq: self.next, at_ms: now_ms(), turn, body });
         self.next += 1;
         event
     }
+}
+
+/// A clock before 1970 gives 0, which no reader trips over.
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn not_saved(error: &RolloutError) -> String {

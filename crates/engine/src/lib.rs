@@ -18,7 +18,7 @@ mod opening;
 mod patching;
 mod project_doc;
 mod provider;
-mod review;
+pub mod review;
 mod rollout;
 mod session;
 pub mod settings;
@@ -31,5 +31,5 @@ mod work;
 
 pub use feed::Feed;
 pub use provider::{ConnectError, connect};
-pub use thread::{Closed, Recall, Setup, StartError, Thread, TurnStart};
+pub use thread::{Closed, Recall, Setup, StartError, Subscription, Thread, TurnStart};
 pub use user_agent::user_agent;

@@ -66,6 +66,8 @@ pub struct Event {
     pub thread: ThreadId,
     /// Its number within the thread, from 0.
     pub seq: u64,
+    /// When it happened, in milliseconds of Unix time.
+    pub at_ms: i64,
     /// The turn it belongs to, or none for what the thread says by itself.
     pub turn: Option<TurnId>,
     /// What happened.

@@ -47,11 +47,12 @@ impl Opening {
 
     fn read(id: ThreadId, setup: &Setup) -> Result<Self, StartError> {
         let Setup { config, home, cwd, .. } = setup;
-        let instructions = match &config.instructions.base_file {
-            Some(path) => std::fs::read_to_string(path)
+        let instructions = match (&setup.base_instructions, &config.instructions.base_file) {
+            (Some(text), _) => Arc::clone(text),
+            (None, Some(path)) => std::fs::read_to_string(path)
                 .map_err(|source| StartError::Instructions { path: path.clone(), source })?
                 .into(),
-            None => BASE_INSTRUCTIONS.into(),
+            (None, None) => BASE_INSTRUCTIONS.into(),
         };
         let found = ProjectDocs {
             home: home.path(),

@@ -25,7 +25,8 @@ pub(crate) fn prompt(target: &ReviewTarget) -> String {
 }
 
 /// What to call a target in a few words.
-pub(crate) fn hint(target: &ReviewTarget) -> String {
+#[must_use]
+pub fn hint(target: &ReviewTarget) -> String {
     match target {
         ReviewTarget::UncommittedChanges => "current changes".to_owned(),
         ReviewTarget::BaseBranch(base) => format!("changes against '{}'", base.branch),
@@ -49,7 +50,8 @@ pub(crate) fn read(answer: &str) -> ReviewOutputEvent {
 }
 
 /// The findings as text.
-pub(crate) fn describe(output: &ReviewOutputEvent) -> String {
+#[must_use]
+pub fn describe(output: &ReviewOutputEvent) -> String {
     let mut parts = Vec::new();
     if !output.overall_explanation.trim().is_empty() {
         parts.push(output.overall_explanation.trim().to_owned());

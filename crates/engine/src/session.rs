@@ -31,11 +31,11 @@ use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
 use crate::images;
 use crate::journal::Journal;
-use crate::log::{Abort, Body, Item, ItemId, Outcome, Record, ThreadStarted, TurnId};
+use crate::log::{Abort, Approval, Body, Item, ItemId, Outcome, Record, ThreadStarted, TurnId};
 use crate::notify::{Notice, notify};
 use crate::opening::Opening;
 use crate::settings::{Settings, SettingsChange};
-use crate::thread::{Command, Recall, Setup, StartError, TurnStart};
+use crate::thread::{Command, Recall, Setup, StartError, Subscription, TurnStart};
 use crate::turn::{Effect, Input, Turn, UserMessage};
 use crate::work::{Arrived, Work};
 
@@ -58,6 +58,8 @@ pub(crate) struct Session {
     plan: Option<UpdatePlanArgs>,
     /// What is put aside while a review runs.
     reviewing: Option<Review>,
+    /// The questions that wait for an answer.
+    asked: Vec<Arc<Approval>>,
     /// Whether the client has said its last word, so that questions can only be denied.
     is_finishing: bool,
     journal: Journal,
@@ -117,6 +119,7 @@ impl Session {
             terminals: OpenTerminals::new(),
             plan: None,
             reviewing: None,
+            asked: Vec::new(),
             is_finishing: false,
             journal,
             running: None,
@@ -216,7 +219,23 @@ impl Session {
                 let stopped = self.stop(Abort::Interrupted).await;
                 let _: Result<(), bool> = reply.send(stopped);
             }
+            Command::Running { reply } => {
+                let running = self.running.as_ref().map(|running| running.id.clone());
+                let _: Result<(), Option<TurnId>> = reply.send(running);
+            }
+            Command::Subscribe { reply } => {
+                let _: Result<(), Subscription> = reply.send(self.subscribe());
+            }
             Command::Finish { .. } | Command::Close { .. } => {}
+        }
+    }
+
+    fn subscribe(&mut self) -> Subscription {
+        Subscription {
+            feed: self.journal.subscribe(),
+            settings: Arc::clone(&self.settings),
+            running: self.running.as_ref().map(|running| running.id.clone()),
+            asked: self.asked.clone(),
         }
     }
 
@@ -373,6 +392,9 @@ impl Session {
                 }
             }
             Body::PlanUpdated(plan) => self.plan = Some(plan.clone()),
+            Body::ApprovalAsked(approval) => self.asked.push(Arc::clone(approval)),
+            Body::ApprovalAnswered { item, .. } => self.asked.retain(|asked| asked.call != *item.id()),
+            Body::TurnEnded(_) => self.asked.clear(),
             _ => {}
         }
         if self.is_private(&body) {

@@ -14,7 +14,7 @@ use codex_wire::skill::SkillsListEntry;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::feed::Feed;
-use crate::log::{ThreadStarted, TurnId};
+use crate::log::{Approval, ThreadStarted, TurnId};
 use crate::session::Session;
 use crate::settings::{Settings, SettingsChange};
 use crate::skills;
@@ -43,6 +43,8 @@ pub struct Setup {
     pub programs: Option<PathBuf>,
     /// What the model remembers of what was cut off or cut out.
     pub recall: Recall,
+    /// What the model is told in place of our own instructions.
+    pub base_instructions: Option<Arc<str>>,
 }
 
 /// What the model remembers of what was cut off or cut out. Clients were written for either.
@@ -93,6 +95,19 @@ pub enum TurnStart {
     Joined(TurnId),
 }
 
+/// A place to read a thread's log from now on, and what is going on at that moment.
+#[derive(Debug)]
+pub struct Subscription {
+    /// The log from here on.
+    pub feed: Feed,
+    /// What turns run under now.
+    pub settings: Arc<Settings>,
+    /// The turn that runs.
+    pub running: Option<TurnId>,
+    /// The questions that wait for an answer.
+    pub asked: Vec<Arc<Approval>>,
+}
+
 /// A thread. Clones drive the same one; when the last is dropped, the thread stops.
 #[derive(Debug, Clone)]
 pub struct Thread {
@@ -112,6 +127,8 @@ pub(crate) enum Command {
     Review { turn: TurnId, request: ReviewRequest, reply: oneshot::Sender<()> },
     Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
+    Running { reply: oneshot::Sender<Option<TurnId>> },
+    Subscribe { reply: oneshot::Sender<Subscription> },
     Finish { reply: oneshot::Sender<()> },
     Close { reply: oneshot::Sender<()> },
 }
@@ -209,6 +226,22 @@ impl Thread {
     /// When the thread has ended.
     pub async fn interrupt(&self) -> Result<bool, Closed> {
         self.ask(|reply| Command::Interrupt { reply }).await
+    }
+
+    /// The turn that runs, if one does.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn running(&self) -> Result<Option<TurnId>, Closed> {
+        self.ask(|reply| Command::Running { reply }).await
+    }
+
+    /// Reads along from here on. Whoever does is told what waits for an answer.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn subscribe(&self) -> Result<Subscription, Closed> {
+        self.ask(|reply| Command::Subscribe { reply }).await
     }
 
     /// Lets the running turn end, then closes the thread like [`Thread::close`].

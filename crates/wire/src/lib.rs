@@ -20,6 +20,7 @@ pub mod history;
 pub mod ids;
 pub mod input;
 pub mod mcp;
+pub mod methods;
 pub mod op;
 pub mod plan;
 pub mod policy;
@@ -28,8 +29,10 @@ pub mod reasoning;
 pub mod response;
 pub mod review;
 pub mod rollout;
+pub mod rpc;
 pub mod skill;
 pub mod tokens;
+pub mod v2;
 
 mod forms;
 

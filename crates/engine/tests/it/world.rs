@@ -70,6 +70,7 @@ impl World {
             shell: Some("/bin/zsh".to_owned()),
             programs: None,
             recall: Recall::Full,
+            base_instructions: None,
         };
         (setup, prompts)
     }

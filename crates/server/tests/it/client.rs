@@ -93,6 +93,7 @@ impl Client {
             shell: None,
             programs: None,
             recall: Recall::Brief,
+            base_instructions: None,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);

@@ -1,0 +1,269 @@
+//! One client: what it sends is read here, one line after the other.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use codex_engine::user_agent;
+use codex_wire::ids::{RequestId, ThreadId};
+use codex_wire::methods::{ClientRequest, call};
+use codex_wire::rpc::{ErrorObject, Incoming, OVERLOADED};
+use codex_wire::v2::initialize::{InitializeParams, InitializeResponse};
+use tokio::io::AsyncRead;
+use tokio::sync::mpsc;
+
+use super::desk::Task;
+use super::host::Host;
+use super::outbox::Outbox;
+use super::vintage::Vintage;
+use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
+
+/// How deep the objects of a message may lie within each other.
+const MAX_DEPTH: usize = 100;
+
+/// One client.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) host: Arc<Host>,
+    pub(crate) outbox: Outbox,
+    client: OnceLock<Client>,
+    /// Where the requests about each thread go.
+    desks: Mutex<HashMap<ThreadId, mpsc::Sender<Task>>>,
+    /// Requests of ours that the client has not answered.
+    asked: Mutex<HashMap<i64, Asked>>,
+    /// Held by every request that is not answered yet.
+    unanswered: Mutex<Option<mpsc::Sender<()>>>,
+}
+
+/// Who the client is and what it wants.
+#[derive(Debug)]
+pub(crate) struct Client {
+    /// Its name.
+    pub(crate) name: String,
+    /// Which release's ways it knows.
+    pub(crate) vintage: Vintage,
+    /// Notifications it does not want.
+    pub(crate) unwanted: HashSet<String>,
+    /// Whether it may use what is not settled yet.
+    pub(crate) is_experimental: bool,
+}
+
+/// A question to the client, and who wants to know.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    /// The thread.
+    pub(crate) thread: ThreadId,
+    /// The call it is about.
+    pub(crate) call: String,
+}
+
+/// A request that must be answered. As long as one is held the connection does not end.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    /// What the answer carries.
+    pub(crate) id: RequestId,
+    _held: Option<mpsc::Sender<()>>,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change under these locks is one insertion or removal.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connection {
+    pub(crate) fn new(host: Arc<Host>, outbox: Outbox) -> (Self, mpsc::Receiver<()>) {
+        let (held, all_answered) = mpsc::channel(1);
+        let connection = Self {
+            host,
+            outbox,
+            client: OnceLock::new(),
+            desks: Mutex::default(),
+            asked: Mutex::default(),
+            unanswered: Mutex::new(Some(held)),
+        };
+        (connection, all_answered)
+    }
+
+    /// The client, once it has said who it is.
+    pub(crate) fn client(&self) -> Option<&Client> {
+        self.client.get()
+    }
+
+    /// Which release's ways are followed.
+    pub(crate) fn vintage(&self) -> Vintage {
+        self.client().map(|client| client.vintage).unwrap_or_default()
+    }
+
+    /// Reads and obeys until the client has said everything.
+    pub(crate) async fn read<R: AsyncRead + Unpin>(self: &Arc<Self>, input: R) -> std::io::Result<()> {
+        let mut lines = LineReader::new(input);
+        loop {
+            match lines.next().await? {
+                Some(Line::Whole(line)) => self.take(&line).await,
+                Some(Line::TooLong { bytes }) => {
+                    let text = format!("a line of {bytes} bytes was skipped; at most {MAX_LINE_BYTES} are allowed");
+                    // Its id is somewhere in what was skipped.
+                    self.complain(ErrorObject::invalid(text)).await;
+                }
+                None => break,
+            }
+        }
+        // From here on only requests that are being served hold the connection open.
+        drop(lock(&self.unanswered).take());
+        Ok(())
+    }
+
+    /// Answers something that has no id.
+    async fn complain(&self, error: ErrorObject) {
+        #[derive(serde::Serialize)]
+        struct Complaint {
+            error: ErrorObject,
+            id: Option<RequestId>,
+        }
+        let mut bytes = Vec::new();
+        super::outbox::add_line(&mut bytes, &Complaint { error, id: None });
+        let room = self.outbox.room(bytes.len()).await;
+        self.outbox.send_news(bytes, room);
+    }
+
+    async fn take(self: &Arc<Self>, line: &[u8]) {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return;
+        }
+        if is_too_deep(line) {
+            return self.complain(ErrorObject::invalid(format!("a message may be nested {MAX_DEPTH} deep"))).await;
+        }
+        // Text that is not UTF-8 is none of JSON, but the rest of the message may be understood without it.
+        let repaired;
+        let line = if std::str::from_utf8(line).is_ok() {
+            line
+        } else {
+            repaired = String::from_utf8_lossy(line).into_owned();
+            repaired.as_bytes()
+        };
+        match Incoming::read(line) {
+            Ok(Incoming::Request { id, method, params }) => match ClientRequest::read(&method, params) {
+                Ok(request) => self.obey(id, request).await,
+                Err(error) => {
+                    let error = if self.client().is_some() { error } else { not_initialized() };
+                    self.outbox.refuse(&id, error).await;
+                }
+            },
+            Ok(Incoming::Response { id, result }) => self.answered(&id, result).await,
+            // The one notification of clients is `initialized`, which changes nothing.
+            Ok(Incoming::Notification { .. }) => {}
+            Err(error) => tracing_line(&error),
+        }
+    }
+
+    async fn obey(self: &Arc<Self>, id: RequestId, request: ClientRequest) {
+        if let ClientRequest::Initialize(params) = request {
+            let result = self.initialize(*params);
+            return self.outbox.answer::<call::Initialize>(&id, result).await;
+        }
+        if self.client().is_none() {
+            return self.outbox.refuse(&id, not_initialized()).await;
+        }
+        let unanswered = Unanswered { id, _held: lock(&self.unanswered).clone() };
+        super::dispatch::dispatch(self, unanswered, request).await;
+    }
+
+    fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
+        let InitializeParams { client_info, capabilities } = params;
+        let vintage = if capabilities.is_some() { Vintage::V0166 } else { self.host.vintage() };
+        let vintage = self.host.start.vintage.unwrap_or(vintage);
+        let capabilities = capabilities.unwrap_or_default();
+        let start = &self.host.start;
+        let originator = if vintage == Vintage::V0166 { &client_info.name } else { &start.originator };
+        let agent = user_agent(originator, &start.env);
+        let response = InitializeResponse {
+            user_agent: format!("{agent} ({}; {})", client_info.name, client_info.version),
+            codex_home: start.home.path().to_owned(),
+            platform_family: std::env::consts::FAMILY,
+            platform_os: std::env::consts::OS,
+        };
+        let client = Client {
+            name: client_info.name,
+            vintage,
+            unwanted: capabilities.opt_out_notification_methods.unwrap_or_default().into_iter().collect(),
+            is_experimental: capabilities.experimental_api,
+        };
+        self.client.set(client).map_err(|_| ErrorObject::invalid("Already initialized"))?;
+        Ok(response)
+    }
+
+    /// Hands an answer of the client to whoever wants to know.
+    async fn answered(&self, id: &RequestId, result: Result<Option<&serde_json::value::RawValue>, ErrorObject>) {
+        let RequestId::Integer(number) = id else { return };
+        let Some(asked) = lock(&self.asked).remove(number) else { return };
+        let Some(desk) = self.desk(asked.thread) else { return };
+        let answer = result.ok().flatten().map(|answer| answer.get().to_owned());
+        let _: Result<(), _> = desk.send(Task::Answered { call: asked.call, answer }).await;
+    }
+
+    /// Remembers a question to the client.
+    pub(crate) fn ask(&self, number: i64, asked: Asked) {
+        lock(&self.asked).insert(number, asked);
+    }
+
+    /// Forgets a question to the client.
+    pub(crate) fn forget(&self, number: i64) {
+        lock(&self.asked).remove(&number);
+    }
+
+    /// Where requests about a thread go.
+    pub(crate) fn desk(&self, thread: ThreadId) -> Option<mpsc::Sender<Task>> {
+        lock(&self.desks).get(&thread).filter(|desk| !desk.is_closed()).cloned()
+    }
+
+    /// Sends requests about a thread to a desk from here on.
+    pub(crate) fn add_desk(&self, thread: ThreadId, desk: mpsc::Sender<Task>) {
+        lock(&self.desks).insert(thread, desk);
+    }
+
+    /// Sends requests about a thread nowhere from here on.
+    pub(crate) fn remove_desk(&self, thread: ThreadId) {
+        lock(&self.desks).remove(&thread);
+    }
+
+    /// Closes all desks once what they were given is done.
+    pub(crate) fn leave(&self) {
+        lock(&self.desks).clear();
+    }
+}
+
+/// Too much is asked at once.
+pub(crate) fn overloaded() -> ErrorObject {
+    let message = "Server overloaded; retry later.".to_owned();
+    ErrorObject { code: OVERLOADED, message, data: None }
+}
+
+fn not_initialized() -> ErrorObject {
+    ErrorObject::invalid("Not initialized")
+}
+
+/// A line that is no message gets no answer in any release; it is told on standard error, where logs go.
+fn tracing_line(error: &serde_json::Error) {
+    eprintln!("codex: a line that is no message was passed over: {error}");
+}
+
+/// Whether the brackets of a message lie too deep within each other. What stands in quotes does not count.
+fn is_too_deep(line: &[u8]) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return true;
+                }
+            }
+            b'}' | b']' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,138 @@
+//! Which request is served where: at once, beside all others, or at the desk of its thread.
+
+use std::sync::Arc;
+
+use codex_engine::{Feed, Thread};
+use codex_wire::ids::ThreadId;
+use codex_wire::methods::{ClientRequest, call};
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::thread::{LoadedListResponse, PageParams};
+use tokio::sync::mpsc;
+
+use super::connection::{Connection, Unanswered, overloaded};
+use super::desk::{Desk, Task, WAITING_TASKS};
+use super::opening;
+use super::v2::project::Wishes;
+
+/// How many requests of one client may be served beside each other.
+pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
+    match &request {
+        // Answered where the connection is opened.
+        ClientRequest::Initialize(_) => {}
+        ClientRequest::ThreadLoadedList(page) => {
+            let list = loaded_list(connection, page);
+            connection.outbox.answer::<call::ThreadLoadedList>(&unanswered.id, list).await;
+        }
+        ClientRequest::ThreadStart(_)
+        | ClientRequest::ThreadResume(_)
+        | ClientRequest::ThreadFork(_)
+        | ClientRequest::ThreadList(_)
+        | ClientRequest::ThreadRead(_) => {
+            tokio::spawn(opening::serve(Arc::clone(connection), unanswered, request));
+        }
+        ClientRequest::ThreadArchive(params)
+        | ClientRequest::ThreadUnarchive(params)
+        | ClientRequest::ThreadDelete(params)
+        | ClientRequest::ThreadCompactStart(params)
+        | ClientRequest::ThreadUnsubscribe(params) => {
+            let name = params.thread_id.clone();
+            at_desk(connection, &name, unanswered, request).await;
+        }
+        ClientRequest::ThreadNameSet(params) => {
+            let name = params.thread_id.clone();
+            at_desk(connection, &name, unanswered, request).await;
+        }
+        ClientRequest::ThreadRollback(params) => {
+            let name = params.thread_id.clone();
+            at_desk(connection, &name, unanswered, request).await;
+        }
+        ClientRequest::ThreadSettingsUpdate(params) => {
+            let name = params.thread_id.clone();
+            at_desk(connection, &name, unanswered, request).await;
+        }
+        ClientRequest::ThreadShellCommand(params) => {
+            let name = params.thread_id.clone();
+            at_desk(connection, &name, unanswered, request).await;
+        }
+        ClientRequest::TurnStart(params) => {
+            let name = params.thread_id.clone();
+            at_desk(connection, &name, unanswered, request).await;
+        }
+        ClientRequest::TurnSteer(params) => {
+            let name = params.thread_id.clone();
+            at_desk(connection, &name, unanswered, request).await;
+        }
+        ClientRequest::TurnInterrupt(params) => {
+            let name = params.thread_id.clone();
+            at_desk(connection, &name, unanswered, request).await;
+        }
+        ClientRequest::ReviewStart(params) => {
+            let name = params.thread_id.clone();
+            at_desk(connection, &name, unanswered, request).await;
+        }
+    }
+}
+
+/// Gives a request to the desk of its thread.
+async fn at_desk(connection: &Arc<Connection>, name: &str, unanswered: Unanswered, request: ClientRequest) {
+    let desk = match name.parse::<ThreadId>() {
+        Ok(thread) => desk(connection, thread).await,
+        Err(error) => Err(ErrorObject::invalid(format!("invalid thread id: {error}"))),
+    };
+    match desk {
+        Ok(desk) => match desk.try_send(Task::Serve(unanswered, request)) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(task)) => refuse(connection, task, overloaded()).await,
+            Err(mpsc::error::TrySendError::Closed(task)) => refuse(connection, task, not_found(name)).await,
+        },
+        Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
+    }
+}
+
+async fn refuse(connection: &Connection, task: Task, error: ErrorObject) {
+    if let Task::Serve(unanswered, _) = task {
+        connection.outbox.refuse(&unanswered.id, error).await;
+    }
+}
+
+/// There is no such thread here.
+pub(crate) fn not_found(name: &str) -> ErrorObject {
+    ErrorObject::invalid(format!("thread not found: {name}"))
+}
+
+/// The desk of a thread. A client that asks something of a loaded thread listens to it from there on.
+async fn desk(connection: &Arc<Connection>, id: ThreadId) -> Result<mpsc::Sender<Task>, ErrorObject> {
+    if let Some(desk) = connection.desk(id) {
+        return Ok(desk);
+    }
+    let thread = connection.host.loaded.get(id).ok_or_else(|| not_found(&id.to_string()))?;
+    let subscription = thread.subscribe().await.map_err(|_| not_found(&id.to_string()))?;
+    let mut desk = new_desk(connection, thread, subscription.feed, Wishes::default());
+    desk.repeat(subscription.running.as_ref(), &subscription.asked);
+    Ok(open_desk(desk))
+}
+
+/// A desk that is not open yet.
+pub(crate) fn new_desk(connection: &Arc<Connection>, thread: Thread, feed: Feed, wishes: Wishes) -> Desk {
+    Desk::new(Arc::clone(connection), thread, feed, wishes)
+}
+
+/// Opens a desk.
+pub(crate) fn open_desk(desk: Desk) -> mpsc::Sender<Task> {
+    let (sender, tasks) = mpsc::channel(WAITING_TASKS);
+    desk.connection.add_desk(desk.thread.id(), sender.clone());
+    tokio::spawn(desk.run(tasks));
+    sender
+}
+
+fn loaded_list(connection: &Connection, page: &PageParams) -> Result<LoadedListResponse, ErrorObject> {
+    let names: Vec<String> = connection.host.loaded.names().iter().map(ThreadId::to_string).collect();
+    let start = match &page.cursor {
+        Some(cursor) => names.partition_point(|name| name <= cursor),
+        None => 0,
+    };
+    let limit = page.limit.map_or(usize::MAX, |limit| (limit as usize).max(1));
+    let data: Vec<String> = names.iter().skip(start).take(limit).cloned().collect();
+    let next_cursor = data.last().filter(|_| start + data.len() < names.len()).cloned();
+    Ok(LoadedListResponse { data, next_cursor })
+}

@@ -1,0 +1,164 @@
+//! What all connections share: the home folder, the configuration, the models and the loaded threads.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use codex_config::{Config, Env, Home, Overrides, ProviderConfig, WireApi};
+use codex_engine::{Recall, Setup, connect};
+use codex_model::Model;
+use codex_wire::rollout::SessionSource;
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::thread::ThreadOptions;
+use serde_json::{Map, Value};
+
+use super::loaded::Loaded;
+use super::vintage::Vintage;
+
+/// How the server was started.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The home folder.
+    pub home: Home,
+    /// The variables.
+    pub env: Env,
+    /// What the command line says of the configuration.
+    pub overrides: Overrides,
+    /// Where threads work that name no folder.
+    pub cwd: PathBuf,
+    /// A folder of programs that commands find before all others.
+    pub programs: Option<PathBuf>,
+    /// The name this program gives itself to providers.
+    pub originator: String,
+    /// Which release's ways are followed; found out from the configuration if unset.
+    pub vintage: Option<Vintage>,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) start: Start,
+    pub(crate) loaded: Loaded,
+    config: Mutex<Option<(Stamp, Arc<Config>)>>,
+    models: Mutex<Vec<(ProviderConfig, Stamp, SharedModel)>>,
+}
+
+/// A model that several threads ask.
+#[derive(Clone)]
+struct SharedModel(Arc<dyn Model>);
+
+impl std::fmt::Debug for SharedModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SharedModel")
+    }
+}
+
+/// What a file looked like when it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp(Option<(SystemTime, u64)>);
+
+impl Stamp {
+    fn of(path: &std::path::Path) -> Self {
+        let metadata = std::fs::metadata(path).ok();
+        Self(metadata.and_then(|metadata| Some((metadata.modified().ok()?, metadata.len()))))
+    }
+}
+
+impl Host {
+    pub(crate) fn new(start: Start) -> Self {
+        Self { start, loaded: Loaded::default(), config: Mutex::new(None), models: Mutex::new(Vec::new()) }
+    }
+
+    /// The configuration without any wishes of a client. Read again only when its file has changed.
+    pub(crate) fn config(&self) -> Result<Arc<Config>, ErrorObject> {
+        let stamp = Stamp::of(&self.start.home.config_file());
+        let mut known = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some((of, config)) if *of == stamp => Ok(Arc::clone(config)),
+            _ => {
+                let config = Arc::new(self.load(&self.start.overrides)?);
+                *known = Some((stamp, Arc::clone(&config)));
+                Ok(config)
+            }
+        }
+    }
+
+    fn load(&self, overrides: &Overrides) -> Result<Config, ErrorObject> {
+        Config::load(&self.start.home, &self.start.env, overrides).map_err(|error| {
+            let hint = error.hint().map(|hint| format!("\n{hint}")).unwrap_or_default();
+            ErrorObject::invalid(format!("failed to load configuration: {error}{hint}"))
+        })
+    }
+
+    /// Which release's ways are followed. A home that names a catalogue of models was written for the newer ones.
+    pub(crate) fn vintage(&self) -> Vintage {
+        self.start.vintage.unwrap_or_else(|| {
+            let config = self.config().ok();
+            let names_catalogue = config.is_some_and(|config| config.tree.get(&["model_catalog_json"]).is_some());
+            if names_catalogue { Vintage::V0166 } else { Vintage::V077 }
+        })
+    }
+
+    /// What a thread is made of. It reads files; run it off the async threads.
+    pub(crate) fn setup(&self, options: &ThreadOptions, client: Option<&str>) -> Result<Setup, ErrorObject> {
+        let wishes = wishes(options);
+        let config = if wishes.is_empty() {
+            self.config()?
+        } else {
+            Arc::new(self.load(&Overrides { request: wishes, ..self.start.overrides.clone() })?)
+        };
+        let Start { home, env, cwd, programs, originator, .. } = &self.start;
+        let cwd = options.cwd.as_ref().map_or_else(|| cwd.clone(), |wish| cwd.join(wish));
+        if !cwd.is_dir() {
+            return Err(ErrorObject::invalid(format!("the working directory {} does not exist", cwd.display())));
+        }
+        home.ensure().map_err(|error| ErrorObject::internal(error.to_string()))?;
+        Ok(Setup {
+            model: self.model(&config)?,
+            config,
+            home: home.clone(),
+            cwd: cwd.canonicalize().unwrap_or(cwd),
+            originator: client.unwrap_or(originator).to_owned(),
+            source: SessionSource::VsCode,
+            shell: env.text("SHELL"),
+            programs: programs.clone(),
+            recall: Recall::Full,
+            base_instructions: options.base_instructions.as_deref().map(Arc::from),
+        })
+    }
+
+    /// The model of a configuration. Threads with the same provider share its connections.
+    fn model(&self, config: &Config) -> Result<Arc<dyn Model>, ErrorObject> {
+        let Start { home, env, originator, .. } = &self.start;
+        let make = || connect(config, home, env, originator).map_err(|error| ErrorObject::invalid(error.to_string()));
+        if config.provider.wire_api == WireApi::Scripted {
+            return make();
+        }
+        // A login changes what a connection says of itself.
+        let stamp = Stamp::of(&home.auth_file());
+        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        models.retain(|(_, of, _)| *of == stamp);
+        if let Some((_, _, model)) = models.iter().find(|(provider, _, _)| *provider == config.provider) {
+            return Ok(Arc::clone(&model.0));
+        }
+        let model = make()?;
+        models.push((config.provider.clone(), stamp, SharedModel(Arc::clone(&model))));
+        Ok(model)
+    }
+}
+
+/// The wishes of a client as values that go over those of the configuration.
+fn wishes(options: &ThreadOptions) -> Map<String, Value> {
+    let mut wishes = options.config.clone().unwrap_or_default();
+    let mut wish = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            wishes.insert(key.to_owned(), Value::String(value));
+        }
+    };
+    wish("model", options.model.clone());
+    wish("model_provider", options.model_provider.clone());
+    wish("approval_policy", options.approval_policy.map(|word| word.to_string()));
+    wish("sandbox_mode", options.sandbox.map(|word| word.to_string()));
+    wish("developer_instructions", options.developer_instructions.clone());
+    wishes
+}

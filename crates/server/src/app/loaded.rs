@@ -1,0 +1,57 @@
+//! The threads that are loaded.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use codex_engine::Thread;
+use codex_wire::ids::ThreadId;
+
+/// The threads that are loaded, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    threads: Mutex<BTreeMap<ThreadId, Thread>>,
+    /// Threads that somebody is about to load, so that nobody else does at the same time.
+    opening: Mutex<HashMap<ThreadId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change under these locks is one insertion or removal.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Loaded {
+    /// The thread of that name.
+    pub(crate) fn get(&self, id: ThreadId) -> Option<Thread> {
+        lock(&self.threads).get(&id).cloned()
+    }
+
+    /// Adds a thread.
+    pub(crate) fn add(&self, thread: Thread) {
+        lock(&self.threads).insert(thread.id(), thread);
+    }
+
+    /// Takes a thread out.
+    pub(crate) fn remove(&self, id: ThreadId) -> Option<Thread> {
+        lock(&self.threads).remove(&id)
+    }
+
+    /// The names of all, oldest first.
+    pub(crate) fn names(&self) -> Vec<ThreadId> {
+        lock(&self.threads).keys().copied().collect()
+    }
+
+    /// Waits until nobody else is loading that thread. Whoever loads it holds what this returns.
+    pub(crate) async fn turn_to_open(&self, id: ThreadId) -> tokio::sync::OwnedMutexGuard<()> {
+        let mutex = Arc::clone(lock(&self.opening).entry(id).or_default());
+        let guard = mutex.lock_owned().await;
+        lock(&self.opening).retain(|_, mutex| Arc::strong_count(mutex) > 1);
+        guard
+    }
+
+    /// Ends all threads, each with everything written.
+    pub(crate) async fn close(&self) {
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        let closing = threads.into_values().map(|thread| async move { thread.close().await });
+        futures_util::future::join_all(closing).await;
+    }
+}

@@ -1,0 +1,94 @@
+//! The app-server: JSON-RPC in lines, many threads, and the second version of the protocol.
+//!
+//! ```text
+//! line in → connection ─┬─ at once
+//!                       ├─ opening: threads are started, resumed, listed
+//!                       └─ desk (one for each thread): requests in order, the log as notifications
+//!                                                    └▶ outbox → line out
+//! ```
+
+mod connection;
+mod desk;
+mod dispatch;
+mod host;
+mod loaded;
+mod opening;
+mod outbox;
+mod serve;
+mod v2;
+mod vintage;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use self::connection::Connection;
+pub use self::host::Start;
+use self::host::Host;
+use self::outbox::Outbox;
+pub use self::vintage::Vintage;
+
+/// How long requests may take that are being served when the client has said its last word.
+const LAST_ANSWERS: Duration = Duration::from_secs(30);
+
+/// A server.
+#[derive(Debug, Clone)]
+pub struct AppServer {
+    host: Arc<Host>,
+}
+
+impl AppServer {
+    /// A server that has served nobody yet. Nothing is read before somebody asks.
+    #[must_use]
+    pub fn new(start: Start) -> Self {
+        Self { host: Arc::new(Host::new(start)) }
+    }
+
+    /// Serves one client until it has said its last word and everything it asked was answered.
+    ///
+    /// When the client is alone, its threads end with it: running turns are interrupted, everything is written.
+    ///
+    /// # Errors
+    /// When input or output fails for another reason than that the client has left.
+    pub async fn serve_alone<R, W>(&self, input: R, output: W) -> std::io::Result<()>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let (outbox, writer) = Outbox::new(output);
+        let (connection, mut all_answered) = Connection::new(Arc::clone(&self.host), outbox);
+        let connection = Arc::new(connection);
+        let host = Arc::clone(&self.host);
+        let read = async move {
+            let read = connection.read(input).await;
+            let _: Result<_, _> = tokio::time::timeout(LAST_ANSWERS, all_answered.recv()).await;
+            connection.leave();
+            host.loaded.close().await;
+            read
+        };
+        let (read, written) = tokio::join!(read, async {
+            let written = writer.run().await;
+            if written.is_err() {
+                // Nobody reads any more.
+                self.host.loaded.close().await;
+            }
+            written
+        });
+        match read.and(written) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Ends all threads: running turns are interrupted, everything is written.
+    pub async fn close(&self) {
+        self.host.loaded.close().await;
+    }
+}
+
+/// Milliseconds of Unix time.
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

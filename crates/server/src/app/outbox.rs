@@ -1,0 +1,135 @@
+//! Everything a connection sends, in one queue of bounded size.
+//!
+//! Answers have room of their own, so that a client which is slow to read what a thread says can still stop it. News
+//! wait for room; what waits with them is merged by the feed they come from.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use codex_wire::ids::RequestId;
+use codex_wire::methods::Method;
+use codex_wire::rpc::{ErrorObject, Request, Response};
+use serde::Serialize;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+/// How many bytes of news may wait to be written.
+const NEWS_BYTES: u32 = 1024 * 1024;
+/// How many bytes of answers may wait to be written; more make the reading side wait.
+const ANSWER_BYTES: u32 = 4 * 1024 * 1024;
+/// How many bytes are gathered before they are written, while more is at hand.
+const WRITE_BYTES: usize = 256 * 1024;
+
+/// The sending side of a connection.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    queue: mpsc::UnboundedSender<Chunk>,
+    news: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
+    next_request: AtomicI64,
+}
+
+/// Whole lines on their way out, and the room they take up.
+struct Chunk {
+    bytes: Vec<u8>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// Room for news.
+#[derive(Debug)]
+pub(crate) struct Room(Option<OwnedSemaphorePermit>);
+
+/// The end of the queue that writes.
+pub(crate) struct Writer<W> {
+    queue: mpsc::UnboundedReceiver<Chunk>,
+    output: W,
+}
+
+impl Outbox {
+    /// A queue to an output.
+    pub(crate) fn new<W: AsyncWrite + Unpin>(output: W) -> (Self, Writer<W>) {
+        let (sender, queue) = mpsc::unbounded_channel();
+        let room = |bytes: u32| Arc::new(Semaphore::new(bytes as usize));
+        let outbox =
+            Self { queue: sender, news: room(NEWS_BYTES), answers: room(ANSWER_BYTES), next_request: AtomicI64::new(0) };
+        (outbox, Writer { queue, output })
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer<M: Method>(&self, id: &RequestId, result: Result<M::Response, ErrorObject>) {
+        match result {
+            Ok(result) => self.send_answer(&Response::Result { id, result }).await,
+            Err(error) => self.refuse(id, error).await,
+        }
+    }
+
+    /// Answers a request with an error.
+    pub(crate) async fn refuse(&self, id: &RequestId, error: ErrorObject) {
+        let response: Response<'_, ()> = Response::Error { error, id };
+        self.send_answer(&response).await;
+    }
+
+    async fn send_answer(&self, answer: &impl Serialize) {
+        let mut bytes = Vec::with_capacity(256);
+        add_line(&mut bytes, answer);
+        let room = acquire(&self.answers, bytes.len(), ANSWER_BYTES).await;
+        self.push(bytes, room);
+    }
+
+    /// A request of ours as a line, and its number.
+    pub(crate) fn request(&self, method: &str, params: impl Serialize) -> (i64, Vec<u8>) {
+        let id = self.next_request.fetch_add(1, Ordering::Relaxed);
+        let mut bytes = Vec::new();
+        add_line(&mut bytes, &Request { method, id, params });
+        (id, bytes)
+    }
+
+    /// Waits for room for so many bytes of news.
+    pub(crate) async fn room(&self, bytes: usize) -> Room {
+        Room(acquire(&self.news, bytes, NEWS_BYTES).await)
+    }
+
+    /// Sends news for which there is room.
+    pub(crate) fn send_news(&self, bytes: Vec<u8>, room: Room) {
+        self.push(bytes, room.0);
+    }
+
+    fn push(&self, bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) {
+        // When the writer is gone so is the client.
+        let _: Result<(), _> = self.queue.send(Chunk { bytes, _room: room });
+    }
+}
+
+async fn acquire(room: &Arc<Semaphore>, bytes: usize, all: u32) -> Option<OwnedSemaphorePermit> {
+    // What is larger than all the room there is gets all of it, alone.
+    let wanted = u32::try_from(bytes).unwrap_or(all).min(all);
+    Arc::clone(room).acquire_many_owned(wanted).await.ok()
+}
+
+/// Adds a message as a line. Half a line would be worse than none.
+pub(crate) fn add_line(bytes: &mut Vec<u8>, message: &impl Serialize) {
+    let whole = bytes.len();
+    match serde_json::to_writer(&mut *bytes, message) {
+        Ok(()) => bytes.push(b'\n'),
+        Err(_) => bytes.truncate(whole),
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Writer<W> {
+    /// Writes until nobody sends any more.
+    pub(crate) async fn run(mut self) -> std::io::Result<()> {
+        while let Some(first) = self.queue.recv().await {
+            let mut waiting = vec![first];
+            let mut bytes = std::mem::take(&mut waiting[0].bytes);
+            while bytes.len() < WRITE_BYTES
+                && let Ok(next) = self.queue.try_recv()
+            {
+                bytes.extend_from_slice(&next.bytes);
+                waiting.push(next);
+            }
+            self.output.write_all(&bytes).await?;
+            self.output.flush().await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! What a desk does with the requests about its thread.
+
+use codex_engine::TurnStart;
+use codex_engine::log::TurnId;
+use codex_engine::review;
+use codex_engine::settings::SettingsChange;
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::methods::{ClientRequest, call};
+use codex_wire::review::ReviewRequest;
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::item::{InputItem, ThreadItem};
+use codex_wire::v2::thread::{Empty, ThreadSettingsUpdateParams, ThreadUnsubscribeResponse, UnsubscribeStatus};
+use codex_wire::v2::turn::{
+    ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
+    TurnStartResponse, TurnStatus, TurnSteerParams, TurnSteerResponse,
+};
+
+use super::connection::Unanswered;
+use super::desk::Desk;
+use super::dispatch::not_found;
+use super::vintage::Vintage;
+
+/// Serves a request about the desk's thread.
+pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: ClientRequest) {
+    let (connection, id) = (std::sync::Arc::clone(&desk.connection), &unanswered.id);
+    let outbox = &connection.outbox;
+    match request {
+        ClientRequest::TurnStart(params) => outbox.answer::<call::TurnStart>(id, start(desk, *params).await).await,
+        ClientRequest::TurnSteer(params) => outbox.answer::<call::TurnSteer>(id, steer(desk, *params).await).await,
+        ClientRequest::TurnInterrupt(params) => {
+            outbox.answer::<call::TurnInterrupt>(id, interrupt(desk, *params).await).await;
+        }
+        ClientRequest::ReviewStart(params) => {
+            outbox.answer::<call::ReviewStart>(id, start_review(desk, *params).await).await;
+        }
+        ClientRequest::ThreadCompactStart(_) => {
+            let done = desk.thread.compact(fresh_turn()).await.map(|()| Empty {});
+            outbox.answer::<call::ThreadCompactStart>(id, done.map_err(|_| closed(desk))).await;
+        }
+        ClientRequest::ThreadSettingsUpdate(params) => {
+            let done = desk.thread.configure(settings(*params)).await.map(|_| Empty {});
+            outbox.answer::<call::ThreadSettingsUpdate>(id, done.map_err(|_| closed(desk))).await;
+        }
+        ClientRequest::ThreadUnsubscribe(_) => {
+            let status = UnsubscribeStatus::Unsubscribed;
+            connection.remove_desk(desk.thread.id());
+            outbox.answer::<call::ThreadUnsubscribe>(id, Ok(ThreadUnsubscribeResponse { status })).await;
+        }
+        // The others are served elsewhere.
+        _ => outbox.refuse(id, ErrorObject::internal("the request went to the wrong place")).await,
+    }
+}
+
+fn closed(desk: &Desk) -> ErrorObject {
+    not_found(&desk.thread.id().to_string())
+}
+
+fn fresh_turn() -> TurnId {
+    TurnId::new(ThreadId::fresh().to_string())
+}
+
+async fn start(desk: &mut Desk, params: TurnStartParams) -> Result<TurnStartResponse, ErrorObject> {
+    if params.input.is_empty() {
+        return Err(ErrorObject::invalid("input must not be empty"));
+    }
+    let change = SettingsChange {
+        cwd: params.cwd,
+        approval_policy: params.approval_policy,
+        sandbox_policy: params.sandbox_policy,
+        model: params.model,
+        effort: params.effort.map(Some),
+        summary: params.summary,
+        output_schema: params.output_schema,
+    };
+    if let Some(cwd) = change.cwd.as_ref().filter(|cwd| !cwd.is_dir() && cwd.is_absolute()) {
+        return Err(ErrorObject::invalid(format!("the working directory {} does not exist", cwd.display())));
+    }
+    let turn = say(desk, params.input, change).await?;
+    Ok(TurnStartResponse { turn: Turn::begun(turn) })
+}
+
+/// Says something, and returns the name of the turn that takes it in.
+async fn say(desk: &Desk, input: Vec<UserInput>, change: SettingsChange) -> Result<String, ErrorObject> {
+    let turn = fresh_turn();
+    let start = desk.thread.say(turn.clone(), input, change).await.map_err(|_| closed(desk))?;
+    Ok(match start {
+        TurnStart::Started => turn.as_str().to_owned(),
+        TurnStart::Joined(running) => running.as_str().to_owned(),
+    })
+}
+
+async fn steer(desk: &mut Desk, params: TurnSteerParams) -> Result<TurnSteerResponse, ErrorObject> {
+    let TurnSteerParams { expected_turn_id, input, .. } = params;
+    if input.is_empty() {
+        return Err(ErrorObject::invalid("input must not be empty"));
+    }
+    check_running(desk, &expected_turn_id).await?;
+    let turn_id = say(desk, input, SettingsChange::default()).await?;
+    Ok(TurnSteerResponse { turn_id })
+}
+
+/// Tells whether that turn runs.
+async fn check_running(desk: &Desk, expected: &str) -> Result<(), ErrorObject> {
+    let running = desk.thread.running().await.map_err(|_| closed(desk))?;
+    match running {
+        Some(turn) if turn.as_str() == expected => Ok(()),
+        Some(turn) => Err(ErrorObject::invalid(format!(
+            "expected active turn id `{expected}` but found `{}`",
+            turn.as_str()
+        ))),
+        None => Err(ErrorObject::invalid("no active turn")),
+    }
+}
+
+async fn interrupt(desk: &mut Desk, params: TurnInterruptParams) -> Result<Empty, ErrorObject> {
+    if let Some(turn) = params.turn_id.filter(|_| desk.connection.vintage() == Vintage::V0166) {
+        check_running(desk, &turn).await?;
+    }
+    match desk.thread.interrupt().await {
+        Ok(true) => Ok(Empty {}),
+        Ok(false) => Err(ErrorObject::invalid("no active turn to interrupt")),
+        Err(_) => Err(closed(desk)),
+    }
+}
+
+async fn start_review(desk: &mut Desk, params: ReviewStartParams) -> Result<ReviewStartResponse, ErrorObject> {
+    let ReviewStartParams { target, delivery, .. } = params;
+    if delivery == Some(ReviewDelivery::Detached) {
+        return Err(ErrorObject::invalid("a detached review is not supported yet"));
+    }
+    let turn = fresh_turn();
+    let text = review::hint(&target);
+    let request = ReviewRequest { target, user_facing_hint: None };
+    desk.thread.review(turn.clone(), request).await.map_err(|_| closed(desk))?;
+    let id = turn.as_str().to_owned();
+    let content = vec![InputItem::Text { text, text_elements: Vec::new() }];
+    let item = ThreadItem::UserMessage { id: id.clone(), client_id: None, content };
+    Ok(ReviewStartResponse {
+        turn: Turn::whole(id, vec![item], TurnStatus::InProgress),
+        review_thread_id: desk.thread.id().to_string(),
+    })
+}
+
+fn settings(params: ThreadSettingsUpdateParams) -> SettingsChange {
+    SettingsChange {
+        cwd: params.cwd,
+        approval_policy: params.approval_policy,
+        sandbox_policy: params.sandbox_policy,
+        model: params.model,
+        effort: params.effort.map(Some),
+        summary: params.summary,
+        output_schema: None,
+    }
+}

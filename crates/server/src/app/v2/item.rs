@@ -1,0 +1,87 @@
+//! Items of the log as items of the second version.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use codex_engine::log::{CommandItem, CommandStatus, Item, PatchItem, PatchStatus};
+use codex_wire::change::FileChange;
+use codex_wire::v2::item::{
+    CallStatus, CommandAction, CommandExecution, CommandSource, FileUpdateChange, InputItem, PatchChangeKind,
+    ThreadItem,
+};
+
+/// An item as clients see it.
+pub(crate) fn thread_item(item: &Item) -> ThreadItem {
+    match item {
+        Item::UserMessage { id, content } => ThreadItem::UserMessage {
+            id: id.as_str().to_owned(),
+            client_id: None,
+            content: content.iter().map(InputItem::from).collect(),
+        },
+        Item::AgentMessage { id, text } => ThreadItem::agent_message(id.as_str().to_owned(), text.clone()),
+        Item::Reasoning { id, summary, raw } => {
+            ThreadItem::Reasoning { id: id.as_str().to_owned(), summary: summary.clone(), content: raw.clone() }
+        }
+        Item::WebSearch { id, query } => {
+            ThreadItem::WebSearch { id: id.as_str().to_owned(), query: query.clone(), action: None }
+        }
+        Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command))),
+        Item::Patch(patch) => file_change(patch),
+    }
+}
+
+fn command_execution(command: &CommandItem) -> CommandExecution {
+    // A command that never ran has nothing to say of its end.
+    let end = command.end.as_ref().filter(|_| command.status != CommandStatus::Declined);
+    CommandExecution {
+        id: command.id.as_str().to_owned(),
+        plugin_id: (),
+        script_path: (),
+        command: command_line(&command.argv),
+        cwd: command.cwd.clone(),
+        process_id: command.terminal.map(|terminal| terminal.to_string()),
+        source: if command.terminal.is_some() { CommandSource::UnifiedExecStartup } else { CommandSource::Agent },
+        status: match command.status {
+            CommandStatus::AwaitingApproval | CommandStatus::Running => CallStatus::InProgress,
+            CommandStatus::Completed => CallStatus::Completed,
+            CommandStatus::Failed => CallStatus::Failed,
+            CommandStatus::Declined => CallStatus::Declined,
+        },
+        command_actions: command.parsed.iter().map(CommandAction::from).collect(),
+        aggregated_output: end.map(|end| end.aggregated.clone()).filter(|text| !text.is_empty()),
+        exit_code: end.map(|end| end.exit_code),
+        duration_ms: end.map(|end| i64::try_from(end.duration.as_millis()).unwrap_or(i64::MAX)),
+    }
+}
+
+/// A command as a line that a shell would read back.
+pub(crate) fn command_line(argv: &[String]) -> String {
+    codex_shell::join(argv)
+}
+
+fn file_change(patch: &PatchItem) -> ThreadItem {
+    ThreadItem::FileChange {
+        id: patch.id.as_str().to_owned(),
+        changes: changes(&patch.changes),
+        status: match patch.status {
+            PatchStatus::AwaitingApproval | PatchStatus::Running => CallStatus::InProgress,
+            PatchStatus::Completed => CallStatus::Completed,
+            PatchStatus::Failed => CallStatus::Failed,
+            PatchStatus::Declined => CallStatus::Declined,
+        },
+    }
+}
+
+fn changes(changes: &BTreeMap<PathBuf, FileChange>) -> Vec<FileUpdateChange> {
+    let change = |(path, change): (&PathBuf, &FileChange)| {
+        let (kind, diff) = match change {
+            FileChange::Add { content } => (PatchChangeKind::Add, content.clone()),
+            FileChange::Delete { content } => (PatchChangeKind::Delete, content.clone()),
+            FileChange::Update { unified_diff, move_path } => {
+                (PatchChangeKind::Update { move_path: move_path.clone() }, unified_diff.clone())
+            }
+        };
+        FileUpdateChange { path: path.clone(), kind, diff }
+    };
+    changes.iter().map(change).collect()
+}

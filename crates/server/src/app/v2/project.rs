@@ -1,0 +1,388 @@
+//! The log of a thread as the notifications of the second version.
+//!
+//! What is remembered here is only what a notification repeats of earlier ones: when an item began, the last message
+//! of a turn, how many questions are open.
+
+use std::collections::HashMap;
+
+use codex_engine::log::{
+    Body, CommandStatus, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, PatchStatus, ReviewEntered,
+};
+use codex_engine::review;
+use codex_wire::v2::item::{ThreadItem, TimedItem};
+use codex_wire::v2::notification::{
+    AccountRateLimitsUpdated, ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted,
+    ReasoningSummaryPartAdded, ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification,
+    TerminalInteraction, ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed,
+    TurnPlanStep, TurnPlanUpdated, TurnStarted, Warning,
+};
+use codex_wire::v2::thread::{ActiveFlag, ThreadStatus};
+use codex_wire::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
+
+use super::item::thread_item;
+use crate::app::vintage::Vintage;
+
+/// The notifications of one thread.
+#[derive(Debug)]
+pub(crate) struct Projector {
+    thread: String,
+    vintage: Vintage,
+    raw_items: bool,
+    raw_reasoning: bool,
+    /// When the running turn began.
+    turn_began_ms: i64,
+    /// The last message of the running turn.
+    last_message: Option<TimedItem>,
+    /// When the items that are not whole yet began.
+    began: HashMap<ItemId, i64>,
+    /// How many questions wait for an answer.
+    waiting: usize,
+    /// Bytes of a character that a command has not printed whole.
+    torn: HashMap<ItemId, Vec<u8>>,
+}
+
+/// What a client wants to hear besides the usual.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wishes {
+    /// Every item of the conversation with the model.
+    pub(crate) raw_items: bool,
+    /// The model's thoughts themselves.
+    pub(crate) raw_reasoning: bool,
+}
+
+type Out<'a> = &'a mut Vec<ServerNotification>;
+
+impl Projector {
+    /// Notifications of a thread for a connection.
+    pub(crate) fn new(thread: String, vintage: Vintage, wishes: Wishes) -> Self {
+        Self {
+            thread,
+            vintage,
+            raw_items: wishes.raw_items,
+            raw_reasoning: wishes.raw_reasoning,
+            turn_began_ms: 0,
+            last_message: None,
+            began: HashMap::new(),
+            waiting: 0,
+            torn: HashMap::new(),
+        }
+    }
+
+    /// Appends the notifications that an event gives.
+    pub(crate) fn project(&mut self, event: &Event, out: Out<'_>) {
+        let turn = event.turn.as_ref().map(|turn| turn.as_str()).unwrap_or_default();
+        match &event.body {
+            Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) => {}
+            Body::TurnStarted { .. } => self.turn_started(event, turn, out),
+            Body::Recorded(record) => {
+                if self.raw_items {
+                    let (thread_id, turn_id) = self.names(turn);
+                    let raw = RawResponseItemCompleted { thread_id, turn_id, item: (*record.item).clone() };
+                    out.push(ServerNotification::RawResponseItemCompleted(Box::new(raw)));
+                }
+            }
+            Body::ItemStarted(item) => {
+                if is_asked_about(item) {
+                    self.waiting += 1;
+                    self.status(out);
+                }
+                self.item_started(event, turn, thread_item(item), item.id(), out);
+            }
+            Body::ItemDelta { item, delta } => self.item_delta(turn, item, delta, out),
+            Body::ItemCompleted(item) => self.item_completed(event, turn, item, out),
+            Body::ApprovalAnswered { .. } => {
+                self.waiting = self.waiting.saturating_sub(1);
+                self.status(out);
+            }
+            Body::TerminalWritten { item, terminal, stdin } => {
+                let (thread_id, turn_id) = self.names(turn);
+                out.push(ServerNotification::TerminalInteraction(TerminalInteraction {
+                    thread_id,
+                    turn_id,
+                    item_id: item.as_str().to_owned(),
+                    process_id: terminal.to_string(),
+                    stdin: stdin.clone(),
+                }));
+            }
+            Body::DiffChanged(diff) => {
+                let (thread_id, turn_id) = self.names(turn);
+                let diff = diff.to_string();
+                out.push(ServerNotification::TurnDiffUpdated(TurnDiffUpdated { thread_id, turn_id, diff }));
+            }
+            Body::ImageViewed { item, path } => {
+                let id = item.as_str().to_owned();
+                self.at_once(event, turn, ThreadItem::ImageView { id, path: path.clone() }, out);
+            }
+            Body::PlanUpdated(plan) => {
+                let (thread_id, turn_id) = self.names(turn);
+                let steps = plan.plan.iter().map(|step| TurnPlanStep::new(step.step.clone(), step.status));
+                out.push(ServerNotification::TurnPlanUpdated(TurnPlanUpdated {
+                    thread_id,
+                    turn_id,
+                    explanation: plan.explanation.clone(),
+                    plan: steps.collect(),
+                }));
+            }
+            Body::ReviewEntered(review) => self.review_entered(event, turn, review, out),
+            Body::ReviewExited(output) => {
+                let review = output.as_deref().map(review::describe).unwrap_or_default();
+                self.at_once(event, turn, ThreadItem::ExitedReviewMode { id: turn.to_owned(), review }, out);
+            }
+            Body::Compacted(compacted) => self.compacted(event, turn, compacted, out),
+            Body::TokensCounted { info, rate_limits } => {
+                if let Some(info) = info {
+                    let (thread_id, turn_id) = self.names(turn);
+                    let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
+                    out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
+                }
+                let rate_limits = (&**rate_limits).into();
+                out.push(ServerNotification::AccountRateLimitsUpdated(AccountRateLimitsUpdated { rate_limits }));
+            }
+            Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
+            Body::Warning { message } => {
+                let (thread_id, message) = (Some(self.thread.clone()), message.clone());
+                out.push(ServerNotification::Warning(Warning { thread_id, message }));
+            }
+            Body::TurnEnded(outcome) => self.turn_ended(event, turn, outcome, out),
+        }
+    }
+
+    /// What the thread does now, as far as it can be told from its log.
+    fn names(&self, turn: &str) -> (String, String) {
+        (self.thread.clone(), turn.to_owned())
+    }
+
+    fn status(&self, out: Out<'_>) {
+        let waits = self.waiting > 0;
+        let active_flags = if waits { vec![ActiveFlag::WaitingOnApproval] } else { Vec::new() };
+        self.status_is(ThreadStatus::Active { active_flags }, out);
+    }
+
+    fn status_is(&self, status: ThreadStatus, out: Out<'_>) {
+        let thread_id = self.thread.clone();
+        out.push(ServerNotification::ThreadStatusChanged(ThreadStatusChanged { thread_id, status }));
+    }
+
+    fn turn_started(&mut self, event: &Event, turn: &str, out: Out<'_>) {
+        self.turn_began_ms = event.at_ms;
+        self.last_message = None;
+        self.waiting = 0;
+        self.status(out);
+        let turn = Turn { started_at: Some(event.at_ms / 1000), ..Turn::begun(turn.to_owned()) };
+        out.push(ServerNotification::TurnStarted(TurnStarted { thread_id: self.thread.clone(), turn }));
+    }
+
+    fn item_started(&mut self, event: &Event, turn: &str, item: ThreadItem, id: &ItemId, out: Out<'_>) {
+        self.began.insert(id.clone(), event.at_ms);
+        self.push_started(event, turn, item, out);
+    }
+
+    fn push_started(&self, event: &Event, turn: &str, item: ThreadItem, out: Out<'_>) {
+        let (thread_id, turn_id) = self.names(turn);
+        let item = TimedItem { item, started_at_ms: Some(event.at_ms), completed_at_ms: None };
+        let started = ItemStarted { item, thread_id, turn_id, started_at_ms: event.at_ms };
+        out.push(ServerNotification::ItemStarted(Box::new(started)));
+    }
+
+    fn item_completed(&mut self, event: &Event, turn: &str, item: &Item, out: Out<'_>) {
+        self.torn.remove(item.id());
+        if let Item::Patch(patch) = item
+            && patch.status == PatchStatus::Completed
+            && let Some(end) = &patch.end
+        {
+            let delta = self.delta(turn, item.id(), end.stdout.clone());
+            out.push(ServerNotification::FileChangeOutputDelta(delta));
+        }
+        let began = self.began.remove(item.id()).unwrap_or(event.at_ms);
+        let timed = TimedItem {
+            item: thread_item(item),
+            started_at_ms: Some(began),
+            completed_at_ms: Some(event.at_ms),
+        };
+        if let Item::AgentMessage { .. } = item {
+            self.last_message = Some(timed.clone());
+        }
+        self.push_completed(event, turn, timed, out);
+    }
+
+    fn push_completed(&self, event: &Event, turn: &str, item: TimedItem, out: Out<'_>) {
+        let (thread_id, turn_id) = self.names(turn);
+        let completed = ItemCompleted { item, thread_id, turn_id, completed_at_ms: event.at_ms };
+        out.push(ServerNotification::ItemCompleted(Box::new(completed)));
+    }
+
+    /// An item that is whole as soon as it begins.
+    fn at_once(&self, event: &Event, turn: &str, item: ThreadItem, out: Out<'_>) {
+        self.push_started(event, turn, item.clone(), out);
+        let whole = TimedItem { item, started_at_ms: Some(event.at_ms), completed_at_ms: Some(event.at_ms) };
+        self.push_completed(event, turn, whole, out);
+    }
+
+    fn delta(&self, turn: &str, item: &ItemId, delta: String) -> ItemDelta {
+        let (thread_id, turn_id) = self.names(turn);
+        ItemDelta { thread_id, turn_id, item_id: item.as_str().to_owned(), delta }
+    }
+
+    fn item_delta(&mut self, turn: &str, item: &ItemId, delta: &Delta, out: Out<'_>) {
+        let item_id = || item.as_str().to_owned();
+        let (thread_id, turn_id) = self.names(turn);
+        out.push(match delta {
+            Delta::Text(text) => {
+                let delta = text.clone();
+                ServerNotification::AgentMessageDelta(ItemDelta { thread_id, turn_id, item_id: item_id(), delta })
+            }
+            Delta::Output { bytes, .. } => {
+                let Some(text) = self.text(item, bytes) else { return };
+                ServerNotification::CommandOutputDelta(self.delta(turn, item, text))
+            }
+            Delta::SummaryPart { index } => ServerNotification::ReasoningSummaryPartAdded(ReasoningSummaryPartAdded {
+                thread_id,
+                turn_id,
+                item_id: item_id(),
+                summary_index: *index,
+            }),
+            Delta::Summary { index, text } => {
+                ServerNotification::ReasoningSummaryTextDelta(ReasoningSummaryTextDelta {
+                    thread_id,
+                    turn_id,
+                    item_id: item_id(),
+                    delta: text.clone(),
+                    summary_index: *index,
+                })
+            }
+            Delta::Raw { .. } if !self.raw_reasoning => return,
+            Delta::Raw { index, text } => ServerNotification::ReasoningTextDelta(ReasoningTextDelta {
+                thread_id,
+                turn_id,
+                item_id: item_id(),
+                delta: text.clone(),
+                content_index: *index,
+            }),
+        });
+    }
+
+    /// The text in what a command has printed. A character that comes in two pieces waits for its second one.
+    fn text(&mut self, item: &ItemId, bytes: &[u8]) -> Option<String> {
+        let whole = match self.torn.remove(item) {
+            Some(mut torn) => {
+                torn.extend_from_slice(bytes);
+                torn
+            }
+            None => bytes.to_vec(),
+        };
+        let end = complete_length(&whole);
+        if end < whole.len() {
+            self.torn.insert(item.clone(), whole[end..].to_vec());
+        }
+        let text = String::from_utf8_lossy(&whole[..end]).into_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn review_entered(&mut self, event: &Event, turn: &str, review: &ReviewEntered, out: Out<'_>) {
+        let item = ThreadItem::EnteredReviewMode { id: turn.to_owned(), review: review.hint.clone() };
+        self.at_once(event, turn, item, out);
+    }
+
+    fn compacted(&mut self, event: &Event, turn: &str, _: &Compacted, out: Out<'_>) {
+        let id = format!("{turn}:compaction:{}", event.seq);
+        self.at_once(event, turn, ThreadItem::ContextCompaction { id }, out);
+        let (thread_id, turn_id) = self.names(turn);
+        out.push(ServerNotification::ThreadCompacted(TurnNamed { thread_id, turn_id }));
+    }
+
+    fn error(&self, turn: &str, failure: &Failure, will_retry: bool, out: Out<'_>) {
+        let (thread_id, turn_id) = self.names(turn);
+        let error = turn_error(failure);
+        out.push(ServerNotification::Error(ErrorNotification { error, will_retry, thread_id, turn_id }));
+    }
+
+    fn turn_ended(&mut self, event: &Event, turn: &str, outcome: &Outcome, out: Out<'_>) {
+        self.began.clear();
+        self.torn.clear();
+        let (status, error) = match outcome {
+            Outcome::Completed { .. } => (TurnStatus::Completed, None),
+            Outcome::Aborted(_) => (TurnStatus::Interrupted, None),
+            Outcome::Failed(failure) => {
+                self.error(turn, failure, false, out);
+                (TurnStatus::Failed, Some(turn_error(failure)))
+            }
+        };
+        let is_failed = status == TurnStatus::Failed;
+        self.status_is(if is_failed { ThreadStatus::SystemError } else { ThreadStatus::Idle }, out);
+        let last = self.last_message.take().filter(|_| self.vintage == Vintage::V0166);
+        let ended = Turn {
+            items_view: if last.is_some() { ItemsView::Summary } else { ItemsView::NotLoaded },
+            items: last.into_iter().collect(),
+            status,
+            error,
+            started_at: Some(self.turn_began_ms / 1000),
+            completed_at: Some(event.at_ms / 1000),
+            duration_ms: Some((event.at_ms - self.turn_began_ms).max(0)),
+            ..Turn::begun(turn.to_owned())
+        };
+        let (thread_id, turn_id) = self.names(turn);
+        out.push(ServerNotification::TurnCompleted(TurnCompleted { thread_id, turn: ended, turn_id, status }));
+    }
+}
+
+/// A failure as clients are told it: the hint is part of the message, on a line of its own.
+fn turn_error(failure: &Failure) -> TurnError {
+    let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+    TurnError {
+        message: format!("{}{hint}", failure.message),
+        codex_error_info: Some((&failure.info).into()),
+        additional_details: None,
+    }
+}
+
+fn is_asked_about(item: &Item) -> bool {
+    match item {
+        Item::Command(command) => command.status == CommandStatus::AwaitingApproval,
+        Item::Patch(patch) => patch.status == PatchStatus::AwaitingApproval,
+        _ => false,
+    }
+}
+
+/// How many bytes there are before a character that is not whole yet.
+fn complete_length(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => bytes.len(),
+        // Only at the very end can the rest still come; anything else is broken for good.
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => {
+            let tail = bytes.len().saturating_sub(3);
+            let start = (tail..bytes.len()).find(|at| bytes[*at] >= 0xC0 && is_cut(&bytes[*at..]));
+            start.unwrap_or(bytes.len())
+        }
+    }
+}
+
+/// Whether these bytes are the beginning of a character that lacks its end.
+fn is_cut(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_in_two_pieces_is_shown_once() {
+        let mut projector = Projector::new(String::new(), Vintage::V077, Wishes::default());
+        let item = ItemId::new("a");
+        assert_eq!(projector.text(&item, b"x\xc3").as_deref(), Some("x"));
+        assert_eq!(projector.text(&item, b"\xa9y").as_deref(), Some("éy"));
+        assert_eq!(projector.text(&item, b"\xe2").as_deref(), None);
+        assert_eq!(projector.text(&item, b"\x82").as_deref(), None);
+        assert_eq!(projector.text(&item, b"\xac").as_deref(), Some("€"));
+    }
+
+    #[test]
+    fn broken_bytes_do_not_hold_up_what_follows() {
+        let mut projector = Projector::new(String::new(), Vintage::V077, Wishes::default());
+        let item = ItemId::new("a");
+        assert_eq!(projector.text(&item, b"\xff\xfeok").as_deref(), Some("\u{fffd}\u{fffd}ok"));
+        assert_eq!(projector.text(&item, b"\xff\xc3").as_deref(), Some("\u{fffd}"));
+        assert_eq!(projector.text(&item, b"\xa9").as_deref(), Some("é"));
+    }
+}

@@ -1,0 +1,56 @@
+//! The handshake.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// `initialize`: who the client is and what it wants.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializeParams {
+    /// Who it is.
+    #[serde(alias = "client_info")]
+    pub client_info: ClientInfo,
+    /// What it wants.
+    #[serde(default)]
+    pub capabilities: Option<Capabilities>,
+}
+
+/// Who a client is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClientInfo {
+    /// Its name, for programs.
+    pub name: String,
+    /// Its name, for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
+}
+
+/// What a client wants.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Capabilities {
+    /// Whether it may use what is not settled yet.
+    pub experimental_api: bool,
+    /// Notifications it does not want.
+    pub opt_out_notification_methods: Option<Vec<String>>,
+    /// The dialect it wants notifications in.
+    pub dialect: Option<String>,
+}
+
+/// What `initialize` answers.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializeResponse {
+    /// How this program names itself to providers.
+    pub user_agent: String,
+    /// The home folder.
+    pub codex_home: PathBuf,
+    /// `unix` or `windows`.
+    pub platform_family: &'static str,
+    /// The operating system.
+    pub platform_os: &'static str,
+}
