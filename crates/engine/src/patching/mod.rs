@@ -85,11 +85,6 @@ impl PatchCall {
         Self { request, policy, phase: Phase::Planning, changes: Arc::default(), is_auto_approved: false }
     }
 
-    /// The name of the call.
-    pub(crate) fn id(&self) -> &str {
-        self.request.call.as_str()
-    }
-
     /// Whether a person is being asked.
     pub(crate) fn is_asking(&self) -> bool {
         self.phase == Phase::Asked

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use codex_patch::{Applied, Guard, Plan, TurnDiff};
+use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
-use crate::log::{Abort, Body};
+use crate::log::{Body, ItemId};
 use crate::patching::{self, PatchCall, PatchRequest, Planned};
 use crate::turn::Input;
-use crate::work::{Deadline, Work, full_message};
+use crate::work::{Deadline, Doing, full_message};
 
 /// A patch with what it waits for.
 pub(crate) struct RunningPatch {
@@ -76,77 +77,73 @@ impl Session {
             let planned = Planned { changes: plan.changes(), is_within: plan.check(&guard).is_ok() };
             Ok((plan, planned))
         });
+        let id = request.call.clone();
         let call = PatchCall::new(request, self.turn_settings().approval_policy);
         let stage = Stage::Planning(planning);
-        self.work(Work::Patch(Box::new(RunningPatch { call, stage, plan: None, applied: None })));
+        self.begin_call(&id, Doing::Patch(Box::new(RunningPatch { call, stage, plan: None, applied: None })));
     }
 
-    /// Feeds the running patch.
-    pub(super) async fn step_patch(&mut self, input: patching::Input) {
-        let Some(patch) = self.running_patch() else { return };
-        let effects = patch.call.step(input);
-        match self.perform_patch(effects) {
-            Some(input) => self.step(input).await,
-            None => self.journal.publish(),
-        }
+    /// Feeds a running patch. Returns what the turn is told when the patch is over.
+    pub(super) fn step_patch(&mut self, id: &ItemId, input: patching::Input) -> Option<Input> {
+        let effects = self.running_patch(id)?.call.step(input);
+        self.perform_patch(id, effects)
     }
 
-    /// Waits for a patch that is being written: half of one is worse than a moment's patience.
-    pub(super) async fn finish_applying(&mut self) {
-        let Some(patch) = self.running_patch() else { return };
-        if let Stage::Applying(_) = patch.stage {
-            let input = patch.next().await;
-            self.step_patch(input).await;
-        }
-    }
-
-    /// Ends the running patch because its turn stops.
-    pub(super) fn cut_off_patch(&mut self) {
-        let Some(patch) = self.running_patch() else { return };
-        let effects = patch.call.stop();
-        self.work(Work::Nothing);
-        self.perform_patch(effects);
-    }
-
-    pub(super) fn running_patch(&mut self) -> Option<&mut RunningPatch> {
-        match &mut self.running.as_mut()?.work {
-            Work::Patch(patch) => Some(patch),
+    /// Waits for a patch that is being written: half of one is worse than a moment's patience. Returns its end.
+    pub(super) async fn finish_applying(&mut self) -> Option<(ItemId, FunctionCallOutputPayload)> {
+        let id = self.running.as_ref()?.work.calls().iter().find_map(|call| match &call.doing {
+            Doing::Patch(patch) if matches!(patch.stage, Stage::Applying(_)) => Some(call.id.clone()),
+            _ => None,
+        })?;
+        let input = self.running_patch(&id)?.next().await;
+        match self.step_patch(&id, input)? {
+            Input::CallEnded(id, output) => Some((id, output)),
             _ => None,
         }
     }
 
-    fn perform_patch(&mut self, effects: Vec<patching::Effect>) -> Option<Input> {
-        let mut over = None;
+    /// Ends a running patch because its turn stops.
+    pub(super) fn cut_off_patch(&mut self, id: &ItemId) {
+        let Some(patch) = self.running_patch(id) else { return };
+        let effects = patch.call.stop();
+        self.perform_patch(id, effects);
+    }
+
+    fn running_patch(&mut self, id: &ItemId) -> Option<&mut RunningPatch> {
+        match self.running.as_mut()?.work.call(id)? {
+            Doing::Patch(patch) => Some(patch),
+            Doing::Command(_) | Doing::Look(_) | Doing::Other(_) => None,
+        }
+    }
+
+    fn perform_patch(&mut self, id: &ItemId, effects: Vec<patching::Effect>) -> Option<Input> {
         for effect in effects {
             match effect {
                 patching::Effect::Emit(body) => self.emit(body),
-                patching::Effect::AwaitAnswer => self.await_patch_answer(),
-                patching::Effect::Apply { anywhere } => self.apply_patch(anywhere),
-                patching::Effect::TellDiff => self.tell_diff(),
-                patching::Effect::End(output) => over = Some(Input::CallEnded(output)),
-                patching::Effect::AbortTurn => over = Some(Input::Stop(Abort::Interrupted, None)),
+                patching::Effect::AwaitAnswer => self.await_patch_answer(id),
+                patching::Effect::Apply { anywhere } => self.apply_patch(id, anywhere),
+                patching::Effect::TellDiff => self.tell_diff(id),
+                patching::Effect::End(output) => return Some(self.end_call(id, output)),
+                patching::Effect::AbortTurn => return Some(self.abort_turn(id)),
             }
         }
-        if over.is_some() {
-            self.work(Work::Nothing);
-        }
-        over
+        None
     }
 
     /// Makes the answer to a patch due, at once when nobody answers any more.
-    pub(super) fn await_patch_answer(&mut self) {
+    pub(super) fn await_patch_answer(&mut self, id: &ItemId) {
         let deadline = self.answer_deadline();
-        if let Some(patch) = self.running_patch() {
+        if let Some(patch) = self.running_patch(id) {
             patch.stage = Stage::Asking(deadline);
         }
     }
 
-    fn apply_patch(&mut self, anywhere: bool) {
+    fn apply_patch(&mut self, id: &ItemId, anywhere: bool) {
         let mut guard = self.patch_guard();
         if anywhere {
             guard.roots = None;
         }
-        let Some(patch) = self.running_patch() else { return };
+        let Some(patch) = self.running_patch(id) else { return };
         let Some(plan) = patch.plan.take() else { return };
         patch.stage = Stage::Applying(tokio::task::spawn_blocking(move || {
             let since = Instant::now();
@@ -163,8 +160,8 @@ impl Session {
         }
     }
 
-    fn tell_diff(&mut self) {
-        let Some(applied) = self.running_patch().and_then(|patch| patch.applied.take()) else { return };
+    fn tell_diff(&mut self, id: &ItemId) {
+        let Some(applied) = self.running_patch(id).and_then(|patch| patch.applied.take()) else { return };
         let cwd = self.turn_settings().cwd.clone();
         let Some(running) = &mut self.running else { return };
         let diff = running.diff.get_or_insert_with(|| TurnDiff::new(&cwd));

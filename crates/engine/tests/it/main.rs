@@ -10,6 +10,7 @@ mod retries;
 mod reviews;
 mod saving;
 mod shown;
+mod side_by_side;
 mod start;
 mod stopping;
 mod summing_up;
