@@ -33,6 +33,8 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub(super) struct Allowed {
     rules: Rules,
     approved: HashSet<Approved>,
+    /// Folders below which patches may write, each with the policy under which a person has granted it.
+    pub(super) roots: Vec<(SandboxPolicy, PathBuf)>,
 }
 
 /// Exactly what was approved. Another folder or another policy is another question.
@@ -51,7 +53,7 @@ impl Allowed {
             warnings.push(format!("the rules are not in force: {}", full_message(&error)));
             Rules::empty()
         });
-        Self { rules, approved: HashSet::new() }
+        Self { rules, approved: HashSet::new(), roots: Vec::new() }
     }
 }
 

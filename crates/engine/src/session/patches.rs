@@ -1,13 +1,14 @@
 //! The patches of a turn: checked and applied where blocking is allowed, judged by the policy in force.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use codex_patch::{Applied, Guard, Plan, TurnDiff};
+use codex_patch::{Applied, Plan, TurnDiff};
 use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
 use crate::log::{Body, ItemId};
-use crate::patching::{self, PatchCall, PatchRequest, Planned};
+use crate::patching::{self, PatchCall, PatchRequest, Permission, Planned, Reach};
 use crate::turn::Input;
 use crate::work::{Deadline, Doing, full_message};
 
@@ -69,16 +70,18 @@ impl RunningPatch {
 impl Session {
     /// Begins a patch.
     pub(super) fn start_patch(&mut self, request: PatchRequest) {
-        let guard = self.patch_guard();
+        let approval = self.turn_settings().approval_policy;
+        let (surrounding, granted) = (self.surrounding(), self.granted_roots());
         let (text, cwd) = (request.text.clone(), request.cwd.clone());
         let planning = tokio::task::spawn_blocking(move || {
             let patch = codex_patch::parse(&text).map_err(|error| full_message(&error))?;
             let plan = patch.plan(&cwd).map_err(|error| full_message(&error))?;
-            let planned = Planned { changes: plan.changes(), is_within: plan.check(&guard).is_ok() };
+            let permission = Reach::new(&surrounding, granted).judge(&plan, approval);
+            let planned = Planned { changes: plan.changes(), permission };
             Ok((plan, planned))
         });
         let id = request.call.clone();
-        let call = PatchCall::new(request, self.turn_settings().approval_policy);
+        let call = PatchCall::new(request, approval);
         let stage = Stage::Planning(planning);
         self.begin_call(&id, Doing::Patch(Box::new(RunningPatch { call, stage, plan: None, applied: None })));
     }
@@ -121,7 +124,8 @@ impl Session {
             match effect {
                 patching::Effect::Emit(body) => self.emit(body),
                 patching::Effect::AwaitAnswer => self.await_patch_answer(id),
-                patching::Effect::Apply { anywhere } => self.apply_patch(id, anywhere),
+                patching::Effect::Apply(permission) => self.apply_patch(id, permission),
+                patching::Effect::Grant(root) => self.grant(root),
                 patching::Effect::TellDiff => self.tell_diff(id),
                 patching::Effect::End(output) => return Some(self.end_call(id, output)),
                 patching::Effect::AbortTurn => return Some(self.abort_turn(id)),
@@ -138,26 +142,29 @@ impl Session {
         }
     }
 
-    fn apply_patch(&mut self, id: &ItemId, anywhere: bool) {
-        let mut guard = self.patch_guard();
-        if anywhere {
-            guard.roots = None;
-        }
+    fn apply_patch(&mut self, id: &ItemId, permission: Permission) {
+        let (surrounding, granted) = (self.surrounding(), self.granted_roots());
         let Some(patch) = self.running_patch(id) else { return };
         let Some(plan) = patch.plan.take() else { return };
         patch.stage = Stage::Applying(tokio::task::spawn_blocking(move || {
             let since = Instant::now();
+            let guard = Reach::new(&surrounding, granted).guard(&permission);
             let applied = plan.apply(&guard).map_err(|error| full_message(&error));
             (applied, since.elapsed())
         }));
     }
 
-    /// Where patches may write: what commands may, and never the names that are protected from commands.
-    fn patch_guard(&self) -> Guard {
-        match self.surrounding().profile() {
-            Some(profile) => Guard { roots: Some(profile.writable_roots().to_vec()), forbidden: profile.protected() },
-            None => Guard::anywhere(),
-        }
+    /// Opens a folder to later patches, for as long as the policy stays what it is.
+    fn grant(&mut self, root: PathBuf) {
+        let policy = self.turn_settings().sandbox_policy.clone();
+        self.allowed.roots.push((policy, root));
+    }
+
+    /// The folders that people have granted under the policy in force.
+    fn granted_roots(&self) -> Vec<PathBuf> {
+        let policy = &self.turn_settings().sandbox_policy;
+        let granted = self.allowed.roots.iter().filter(|(under, _)| under == policy);
+        granted.map(|(_, root)| root.clone()).collect()
     }
 
     fn tell_diff(&mut self, id: &ItemId) {
