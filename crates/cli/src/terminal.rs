@@ -159,7 +159,7 @@ impl<W: Write> Terminal<W> {
     fn question(&mut self, subject: &Subject) -> std::io::Result<()> {
         let what = match subject {
             Subject::Command { argv, .. } => argv.join(" "),
-            Subject::Patch { changes } => format!("a patch of {} files", changes.len()),
+            Subject::Patch { changes, .. } => format!("a patch of {} files", changes.len()),
         };
         self.note(Style::Yellow, "approval needed", &what)
     }

@@ -253,9 +253,8 @@ impl View<'_> {
                     parsed_cmd: parsed.clone(),
                 })
             }
-            Subject::Patch { changes } => {
-                let changes = (**changes).clone();
-                let grant_root = None;
+            Subject::Patch { changes, grant_root } => {
+                let (changes, grant_root) = ((**changes).clone(), grant_root.clone());
                 EventMsg::ApplyPatchApprovalRequest(ApplyPatchApprovalRequestEvent {
                     call_id,
                     turn_id,

@@ -442,6 +442,8 @@ pub enum Subject {
     Patch {
         /// What it does to each file.
         changes: Arc<BTreeMap<PathBuf, FileChange>>,
+        /// The folder that a yes for the session opens to later patches of the thread, where it opens one.
+        grant_root: Option<PathBuf>,
     },
 }
 

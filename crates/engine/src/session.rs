@@ -1,6 +1,7 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 
 mod asking;
+mod calls;
 mod commands;
 mod patches;
 mod reviewing;
@@ -148,14 +149,7 @@ impl Session {
         while self.running.is_some() || closing.is_empty() {
             match self.wake().await {
                 Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
-                Wake::Arrived(Arrived::Command(input)) => self.step_command(input).await,
-                Wake::Arrived(Arrived::Patch(input)) => self.step_patch(input).await,
-                Wake::Arrived(Arrived::Called(result)) => {
-                    self.work(Work::Nothing);
-                    let input = self.take_result(result);
-                    self.step(input).await;
-                }
-                Wake::Arrived(Arrived::Looked(look, shown)) => self.looked(look, shown).await,
+                Wake::Arrived(Arrived::Call(id, news)) => self.step_call(id, news).await,
                 Wake::Command(Some(Command::Finish { reply })) => {
                     self.expect_no_answers();
                     closing.push(reply);
@@ -252,7 +246,7 @@ impl Session {
         }
         self.settings = Arc::new(self.settings.changed(&change));
         let said = user_message(content, self.settings.cwd.clone(), Arc::clone(&self.skills)).await;
-        let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners());
+        let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&self.settings));
         self.begin(turn, machine, change.output_schema);
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
         if environment != self.environment {
@@ -266,7 +260,7 @@ impl Session {
     /// Sums the conversation up. What runs makes way.
     async fn compact(&mut self, turn: TurnId) {
         self.stop(Abort::Replaced).await;
-        let (machine, effects) = Turn::compact(&turn, self.window(), self.manners());
+        let (machine, effects) = Turn::compact(&turn, self.window(), self.manners(&self.settings));
         self.begin(turn, machine, None);
         self.perform(effects).await;
     }
@@ -290,10 +284,9 @@ impl Session {
     /// Stops the running turn, if there is one.
     async fn stop(&mut self, abort: Abort) -> bool {
         let running = self.running.is_some();
-        self.finish_applying().await;
-        let cut_off = self.cut_off_command();
-        self.cut_off_patch();
-        self.step(Input::Stop(abort, cut_off)).await;
+        let mut outputs: Vec<_> = self.finish_applying().await.into_iter().collect();
+        outputs.extend(self.cut_off_calls());
+        self.step(Input::Stop(abort, outputs)).await;
         running
     }
 

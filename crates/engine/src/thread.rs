@@ -212,7 +212,8 @@ impl Thread {
         skills::list(&self.config, &self.home, cwd.unwrap_or(&self.started.settings.cwd))
     }
 
-    /// Answers the question about a call, named by the call or by its turn; false when nothing waits for an answer.
+    /// Answers the question about a call, named by the call, or by its turn when only one is asked about; false when
+    /// nothing that is meant waits for an answer.
     ///
     /// # Errors
     /// When the thread has ended.

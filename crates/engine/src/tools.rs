@@ -10,9 +10,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::command::{CommandRequest, Place, WriteRequest};
 use crate::images;
 use crate::log::{Body, ItemId};
-use crate::turn::{Call, CallPayload};
+use crate::patching::PatchRequest;
+use crate::turn::{Call, CallPayload, Company};
 
 /// What a call led to: events for the log, then the output for the model.
 #[derive(Debug)]
@@ -176,6 +178,24 @@ fn write_stdin() -> Value {
     })
 }
 
+/// What may run beside a call. Patches and plans change what later calls find, so they run alone; a tool that nobody
+/// knows is answered at once.
+pub(crate) fn company(call: &Call) -> Company {
+    // Neither the folder nor the shell matters for whether a command is a patch.
+    let anywhere = Place { cwd: Path::new("/"), shell: "sh", next_process: 0 };
+    match (call.tool.as_str(), &call.payload) {
+        ("apply_patch" | "update_plan", _) => Company::Nobody,
+        ("write_stdin", CallPayload::Function(arguments)) => {
+            let request = WriteRequest::read(arguments);
+            request.map_or(Company::All, |request| Company::AllButTerminal(request.look().process))
+        }
+        _ => match CommandRequest::read(call, anywhere) {
+            Some(Ok(command)) if PatchRequest::find(&command).is_some() => Company::Nobody,
+            Some(_) | None => Company::All,
+        },
+    }
+}
+
 /// A call that has begun.
 pub(crate) enum Begun {
     /// It is over already.
@@ -191,7 +211,7 @@ pub(crate) type Later = Pin<Box<dyn Future<Output = CallResult> + Send>>;
 pub(crate) fn run(call: &Call, cwd: &Path) -> Begun {
     match (call.tool.as_str(), &call.payload) {
         ("update_plan", CallPayload::Function(arguments)) => Begun::Over(update_plan(arguments)),
-        ("view_image", CallPayload::Function(arguments)) => view_image(&call.id, arguments, cwd),
+        ("view_image", CallPayload::Function(arguments)) => view_image(call.id.clone(), arguments, cwd),
         (tool, CallPayload::Function(_)) => Begun::Over(CallResult::text(format!("unsupported call: {tool}"))),
         (tool, CallPayload::Custom(_)) => {
             Begun::Over(CallResult::text(format!("unsupported custom tool call: {tool}")))
@@ -204,14 +224,14 @@ struct ViewImageArguments {
     path: PathBuf,
 }
 
-fn view_image(call: &str, arguments: &str, cwd: &Path) -> Begun {
+fn view_image(item: ItemId, arguments: &str, cwd: &Path) -> Begun {
     let path = match serde_json::from_str::<ViewImageArguments>(arguments) {
         Ok(arguments) => cwd.join(arguments.path),
         Err(error) => {
             return Begun::Over(CallResult::text(format!("failed to parse function arguments: {error}")));
         }
     };
-    let event = Body::ImageViewed { item: ItemId::new(call), path: path.clone() };
+    let event = Body::ImageViewed { item, path: path.clone() };
     Begun::Later(Box::pin(async move {
         let read = tokio::task::spawn_blocking(move || images::local_image(&path)).await;
         match read {

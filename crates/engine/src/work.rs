@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use codex_model::{Answer, Retry, StreamExt};
 use codex_wire::error_info::CodexErrorInfo;
+use futures_util::future::select_all;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::command::{self, CommandCall, Look, Process, Shown};
-use crate::log::Failure;
+use crate::log::{Failure, ItemId};
 use crate::patching;
 use crate::session::{LookingAt, RunningPatch};
 use crate::tools::{CallResult, Later};
 use crate::turn::Input;
 
-/// The one thing a running turn waits for. Replacing it cancels it.
+/// What a running turn waits for. Replacing it cancels it.
 pub(crate) enum Work {
     /// Nothing at all.
     Nothing,
@@ -22,6 +23,18 @@ pub(crate) enum Work {
     Answer(Answer),
     /// The time of the next retry.
     Wait(Pin<Box<Sleep>>),
+    /// Calls, in the order they started.
+    Calls(Vec<RunningCall>),
+}
+
+/// A call with what it waits for. Dropping it cancels it.
+pub(crate) struct RunningCall {
+    pub(crate) id: ItemId,
+    pub(crate) doing: Doing,
+}
+
+/// What a call does.
+pub(crate) enum Doing {
     /// A command: an answer to a question about it, its output, or its end.
     Command(Box<RunningCommand>),
     /// A patch: its check, an answer to a question about it, or its end.
@@ -29,7 +42,7 @@ pub(crate) enum Work {
     /// What a terminal shows.
     Look(Box<LookingAt>),
     /// The end of any other call.
-    Call(Later),
+    Other(Later),
 }
 
 /// When something is due, and how long that is from when it was set.
@@ -51,20 +64,56 @@ pub(crate) struct RunningCommand {
 pub(crate) enum Arrived {
     /// For the turn.
     Turn(Input),
-    /// For the running command.
+    /// For a call.
+    Call(ItemId, News),
+}
+
+/// What a call is told.
+pub(crate) enum News {
+    /// For a command.
     Command(command::Input),
-    /// For the running patch.
+    /// For a patch.
     Patch(patching::Input),
+    /// For a call that looks at a terminal.
+    Looked(Look, Result<Shown, String>),
     /// The call is over.
     Called(CallResult),
-    /// For the call that looks at a terminal.
-    Looked(Look, Result<Shown, String>),
 }
 
 impl Work {
     /// Waits before a retry.
     pub(crate) fn wait(delay: Duration) -> Self {
         Self::Wait(Box::pin(sleep(delay)))
+    }
+
+    /// The running calls.
+    pub(crate) fn calls(&self) -> &[RunningCall] {
+        match self {
+            Self::Calls(calls) => calls,
+            Self::Nothing | Self::Answer(_) | Self::Wait(_) => &[],
+        }
+    }
+
+    /// A running call by its name.
+    pub(crate) fn call(&mut self, id: &ItemId) -> Option<&mut Doing> {
+        let Self::Calls(calls) = self else { return None };
+        calls.iter_mut().find(|call| call.id == *id).map(|call| &mut call.doing)
+    }
+
+    /// Waits for one more call.
+    pub(crate) fn begin(&mut self, id: ItemId, doing: Doing) {
+        let call = RunningCall { id, doing };
+        match self {
+            Self::Calls(calls) => calls.push(call),
+            Self::Nothing | Self::Answer(_) | Self::Wait(_) => *self = Self::Calls(vec![call]),
+        }
+    }
+
+    /// Waits no longer for a call.
+    pub(crate) fn drop_call(&mut self, id: &ItemId) {
+        if let Self::Calls(calls) = self {
+            calls.retain(|call| call.id != *id);
+        }
     }
 
     /// Waits for whatever comes next. Cancelling it loses nothing.
@@ -84,14 +133,27 @@ impl Work {
                 *self = Self::Nothing;
                 Arrived::Turn(Input::RetryDue)
             }
-            Self::Command(command) => Arrived::Command(command.next().await),
-            Self::Patch(patch) => Arrived::Patch(patch.next().await),
-            Self::Call(call) => Arrived::Called(call.await),
-            Self::Look(at) => {
-                let shown = (&mut at.looking).await;
-                Arrived::Looked(at.look, shown.map_err(|error| full_message(&error)))
+            Self::Calls(calls) if calls.is_empty() => std::future::pending().await,
+            Self::Calls(calls) => {
+                // Earlier calls go first. What one of them streams is bounded, so no other waits for long.
+                select_all(calls.iter_mut().map(|call| Box::pin(call.next()))).await.0
             }
         }
+    }
+}
+
+impl RunningCall {
+    async fn next(&mut self) -> Arrived {
+        let news = match &mut self.doing {
+            Doing::Command(command) => News::Command(command.next().await),
+            Doing::Patch(patch) => News::Patch(patch.next().await),
+            Doing::Look(at) => {
+                let shown = (&mut at.looking).await;
+                News::Looked(at.look, shown.map_err(|error| full_message(&error)))
+            }
+            Doing::Other(later) => News::Called(later.await),
+        };
+        Arrived::Call(self.id.clone(), news)
     }
 }
 

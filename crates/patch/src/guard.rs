@@ -12,6 +12,8 @@ pub struct Guard {
     pub roots: Option<Vec<PathBuf>>,
     /// Absolute paths, whether they exist or not, that nothing at, below or in place of may be written.
     pub forbidden: Vec<PathBuf>,
+    /// Names that nothing on the way to a file may have.
+    pub names: Vec<String>,
 }
 
 impl Guard {
@@ -23,7 +25,14 @@ impl Guard {
 
     pub(crate) fn checker(&self) -> Checker<'_> {
         let forbidden = self.forbidden.iter().map(|path| folded(path)).collect();
-        Checker { roots: self.roots.as_deref(), forbidden }
+        let names = self.names.iter().map(|name| folded(Path::new(name))).collect();
+        Checker { roots: self.roots.as_deref(), forbidden, names }
+    }
+
+    /// Whether a file may be written, of which `real` is the path without any link in it.
+    #[must_use]
+    pub fn allows(&self, real: &Path) -> bool {
+        self.checker().check(real, real).is_ok()
     }
 }
 
@@ -52,6 +61,7 @@ pub enum Refused {
 pub(crate) struct Checker<'a> {
     roots: Option<&'a [PathBuf]>,
     forbidden: Vec<PathBuf>,
+    names: Vec<PathBuf>,
 }
 
 impl Checker<'_> {
@@ -59,7 +69,9 @@ impl Checker<'_> {
     pub(crate) fn check(&self, path: &Path, real: &Path) -> Result<(), Refused> {
         let (path, real) = (path.to_owned(), real.to_owned());
         let folded = folded(&real);
-        if self.forbidden.iter().any(|closed| folded.starts_with(closed) || closed.starts_with(&folded)) {
+        let is_closed = |closed: &PathBuf| folded.starts_with(closed) || closed.starts_with(&folded);
+        let has_name = |name: &PathBuf| folded.iter().any(|part| part == name.as_os_str());
+        if self.forbidden.iter().any(is_closed) || self.names.iter().any(has_name) {
             Err(Refused::Forbidden { path, real })
         } else if self.roots.is_none_or(|roots| roots.iter().any(|root| real.starts_with(root) && real != *root)) {
             Ok(())

@@ -95,12 +95,19 @@ impl Plan {
         changed.filter(|(_, entry)| entry.touched).map(|(path, _)| path.to_owned()).collect()
     }
 
+    /// Where every path that is written or removed leads, with all links followed, as it was when the plan was made.
+    #[must_use]
+    pub fn real_paths(&self) -> Vec<PathBuf> {
+        self.paths().iter().filter_map(|path| self.places.get(path)).map(|place| place.real.clone()).collect()
+    }
+
     /// Whether every file that is written or removed is below one of the roots and none is forbidden.
     ///
     /// This is about where paths lead with all links followed, as it was when the plan was made.
     #[must_use]
     pub fn is_within(&self, roots: &[PathBuf], forbidden: &[PathBuf]) -> bool {
-        self.check(&Guard { roots: Some(roots.to_vec()), forbidden: forbidden.to_vec() }).is_ok()
+        let (roots, forbidden) = (Some(roots.to_vec()), forbidden.to_vec());
+        self.check(&Guard { roots, forbidden, names: Vec::new() }).is_ok()
     }
 
     /// Says which file a guard refuses first, if it refuses any.

@@ -45,6 +45,11 @@ pub(crate) const PROJECT: &[Name] = &[
     folder(".envrc"),
 ];
 
+/// The names that are protected in every folder of people: those of settings, and that of a git checkout.
+pub fn protected_names() -> impl Iterator<Item = &'static str> {
+    PROJECT.iter().chain([&DOT_GIT]).map(|name| name.path)
+}
+
 /// Below a git folder: what git executes, or reads to learn what to execute.
 ///
 /// `commondir` would move the whole configuration elsewhere. A file with `.` means the folder itself, so git goes on

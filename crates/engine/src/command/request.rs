@@ -131,7 +131,7 @@ impl CommandRequest {
         }
         let asks = shared.sandbox_permissions.as_deref() == Some("require_escalated");
         Ok(Self {
-            call: ItemId::new(call.id.as_str()),
+            call: call.id.clone(),
             argv,
             cwd: shared.workdir.map_or_else(|| cwd.to_owned(), |workdir| cwd.join(workdir)),
             timeout: shared.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis),

@@ -3,6 +3,7 @@
 //! Invariants: nothing is written before everything was checked and allowed; an approval is answered at most once; a
 //! patch ends exactly once, with exactly one output for the model.
 
+mod reach;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use codex_wire::decision::ReviewDecision;
 use codex_wire::policy::AskForApproval;
 use codex_wire::response::FunctionCallOutputPayload;
 
+pub(crate) use self::reach::{Permission, Reach};
 pub(crate) use self::request::PatchRequest;
 use crate::log::{Approval, Body, Item, PatchEnd, PatchItem, PatchStatus, Subject};
 
@@ -26,7 +28,7 @@ const OUTSIDE: &str = "the patch writes outside of what the sandbox lets it writ
 /// What the machine is told.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The patch was checked against the files: its changes, and whether the policy lets them be made unasked.
+    /// The patch was checked against the files: its changes, and what lets them be made.
     Planned(Result<Planned, String>),
     /// A person has answered.
     Answered(ReviewDecision),
@@ -40,8 +42,7 @@ pub(crate) enum Input {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Planned {
     pub(crate) changes: BTreeMap<PathBuf, FileChange>,
-    /// Whether all of it lies where the sandbox policy allows writes.
-    pub(crate) is_within: bool,
+    pub(crate) permission: Permission,
 }
 
 /// What is to be done, in order.
@@ -51,8 +52,10 @@ pub(crate) enum Effect {
     Emit(Body),
     /// Wait for an answer, up to the deadline the user has set.
     AwaitAnswer,
-    /// Make the changes: where the policy allows writes, or wherever a person has said yes to.
-    Apply { anywhere: bool },
+    /// Make the changes, held to what lets them be made.
+    Apply(Permission),
+    /// Let later patches of this thread write below a folder.
+    Grant(PathBuf),
     /// Tell what the turn has changed so far.
     TellDiff,
     /// The call is over; this goes to the model.
@@ -77,17 +80,15 @@ pub(crate) struct PatchCall {
     phase: Phase,
     changes: Arc<BTreeMap<PathBuf, FileChange>>,
     is_auto_approved: bool,
+    /// The folder that a yes for the session grants, as the person was told.
+    grant_root: Option<PathBuf>,
 }
 
 impl PatchCall {
     /// A patch that is being checked.
     pub(crate) fn new(request: PatchRequest, policy: AskForApproval) -> Self {
-        Self { request, policy, phase: Phase::Planning, changes: Arc::default(), is_auto_approved: false }
-    }
-
-    /// The name of the call.
-    pub(crate) fn id(&self) -> &str {
-        self.request.call.as_str()
+        let (phase, changes) = (Phase::Planning, Arc::default());
+        Self { request, policy, phase, changes, is_auto_approved: false, grant_root: None }
     }
 
     /// Whether a person is being asked.
@@ -132,37 +133,46 @@ impl PatchCall {
 
     fn planned(&mut self, planned: Planned, effects: &mut Vec<Effect>) {
         self.changes = Arc::new(planned.changes);
+        let (is_missing, root) = match &planned.permission {
+            Permission::Policy | Permission::Grant | Permission::Person => (false, None),
+            Permission::Missing { root } => (true, root.clone()),
+        };
         let asks = match self.policy {
-            AskForApproval::UnlessTrusted => true,
-            AskForApproval::OnFailure | AskForApproval::OnRequest => !planned.is_within,
+            AskForApproval::UnlessTrusted => planned.permission != Permission::Grant,
+            AskForApproval::OnFailure | AskForApproval::OnRequest => is_missing,
             AskForApproval::Never => false,
         };
         self.is_auto_approved = !asks;
         if asks {
-            self.phase = Phase::Asked;
-            let reason = (!planned.is_within).then(|| OUTSIDE.to_owned());
-            let item = self.item(PatchStatus::AwaitingApproval, None);
-            effects.push(Effect::Emit(Body::ItemStarted(item)));
-            effects.push(Effect::Emit(Body::ApprovalAsked(Arc::new(Approval {
-                call: self.request.call.clone(),
-                reason,
-                subject: Subject::Patch { changes: Arc::clone(&self.changes) },
-            }))));
-            effects.push(Effect::AwaitAnswer);
-        } else if planned.is_within {
-            let item = self.item(PatchStatus::Running, None);
-            effects.push(Effect::Emit(Body::ItemStarted(item)));
-            self.apply(false, effects);
-        } else {
+            self.grant_root.clone_from(&root);
+            self.ask(is_missing.then(|| OUTSIDE.to_owned()), effects);
+        } else if is_missing {
             let item = self.item(PatchStatus::AwaitingApproval, None);
             effects.push(Effect::Emit(Body::ItemStarted(item)));
             self.decline(&format!("patch rejected: {OUTSIDE}, and the approval policy is Never"), effects);
+        } else {
+            let item = self.item(PatchStatus::Running, None);
+            effects.push(Effect::Emit(Body::ItemStarted(item)));
+            self.apply(planned.permission, effects);
         }
     }
 
-    fn apply(&mut self, anywhere: bool, effects: &mut Vec<Effect>) {
+    fn ask(&mut self, reason: Option<String>, effects: &mut Vec<Effect>) {
+        self.phase = Phase::Asked;
+        let (changes, grant_root) = (Arc::clone(&self.changes), self.grant_root.clone());
+        let item = self.item(PatchStatus::AwaitingApproval, None);
+        effects.push(Effect::Emit(Body::ItemStarted(item)));
+        effects.push(Effect::Emit(Body::ApprovalAsked(Arc::new(Approval {
+            call: self.request.call.clone(),
+            reason,
+            subject: Subject::Patch { changes, grant_root },
+        }))));
+        effects.push(Effect::AwaitAnswer);
+    }
+
+    fn apply(&mut self, permission: Permission, effects: &mut Vec<Effect>) {
         self.phase = Phase::Applying;
-        effects.push(Effect::Apply { anywhere });
+        effects.push(Effect::Apply(permission));
     }
 
     fn answered(&mut self, decision: &ReviewDecision, effects: &mut Vec<Effect>) {
@@ -172,7 +182,12 @@ impl PatchCall {
         match decision {
             ReviewDecision::Approved
             | ReviewDecision::ApprovedForSession
-            | ReviewDecision::ApprovedExecpolicyAmendment { .. } => self.apply(true, effects),
+            | ReviewDecision::ApprovedExecpolicyAmendment { .. } => {
+                if *decision == ReviewDecision::ApprovedForSession {
+                    effects.extend(self.grant_root.take().map(Effect::Grant));
+                }
+                self.apply(Permission::Person, effects);
+            }
             ReviewDecision::Denied | ReviewDecision::TimedOut => self.decline(REJECTED, effects),
             ReviewDecision::Abort => {
                 effects.extend(self.stop());

@@ -62,7 +62,7 @@ impl PatchRequest {
                 serde_json::from_str::<FunctionArguments>(arguments).map(|arguments| arguments.input)
             }
         };
-        let call = ItemId::new(call.id.as_str());
+        let call = call.id.clone();
         Some(text.map(|text| Self { call, text, cwd: cwd.to_owned(), voice: Voice::Tool }))
     }
 

@@ -11,12 +11,15 @@ fn call(policy: &str) -> PatchCall {
 }
 
 fn input(line: &str) -> Input {
-    let planned = |is_within| Input::Planned(Ok(Planned { changes: BTreeMap::new(), is_within }));
+    let planned = |permission| Input::Planned(Ok(Planned { changes: BTreeMap::new(), permission }));
     match line {
-        "inside" => planned(true),
-        "outside" => planned(false),
+        "inside" => planned(Permission::Policy),
+        "outside" => planned(Permission::Missing { root: Some("/root".into()) }),
+        "protected" => planned(Permission::Missing { root: None }),
+        "granted" => planned(Permission::Grant),
         "misfit" => Input::Planned(Err("no such line".to_owned())),
         "yes" => Input::Answered(ReviewDecision::Approved),
+        "always" => Input::Answered(ReviewDecision::ApprovedForSession),
         "no" => Input::Answered(ReviewDecision::Denied),
         "abort" => Input::Answered(ReviewDecision::Abort),
         "late" => Input::Unanswered(Duration::from_secs(5)),
@@ -30,11 +33,15 @@ fn show(effect: &Effect) -> String {
     match effect {
         Effect::Emit(Body::ItemStarted(Item::Patch(patch))) => format!("start {:?}", patch.status),
         Effect::Emit(Body::ItemCompleted(Item::Patch(patch))) => format!("complete {:?}", patch.status),
-        Effect::Emit(Body::ApprovalAsked(approval)) => format!("asked {:?}", approval.reason),
+        Effect::Emit(Body::ApprovalAsked(approval)) => {
+            let Subject::Patch { grant_root, .. } = &approval.subject else { panic!("asked about something else") };
+            format!("asked {:?} grant={grant_root:?}", approval.reason)
+        }
         Effect::Emit(Body::ApprovalAnswered { decision, .. }) => format!("answered {decision:?}"),
         Effect::Emit(other) => format!("{other:?}"),
         Effect::AwaitAnswer => "WAIT".to_owned(),
-        Effect::Apply { anywhere } => format!("APPLY anywhere={anywhere}"),
+        Effect::Apply(permission) => format!("APPLY {permission:?}"),
+        Effect::Grant(root) => format!("GRANT {}", root.display()),
         Effect::TellDiff => "DIFF".to_owned(),
         Effect::End(output) => format!("END {output:?}"),
         Effect::AbortTurn => "ABORT".to_owned(),
@@ -60,15 +67,15 @@ fn a_patch_inside_the_sandbox_is_applied_unasked() {
     check(
         "on-request\ninside\ndone\ndone",
         expect![[r#"
-        inside
-            start Running
-            APPLY anywhere=false
-        done
-            complete Completed
-            DIFF
-            END Text("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess.\n")
-        done
-    "#]],
+            inside
+                start Running
+                APPLY Policy
+            done
+                complete Completed
+                DIFF
+                END Text("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess.\n")
+            done
+        "#]],
     );
 }
 
@@ -77,19 +84,78 @@ fn a_patch_outside_is_asked_about_and_applied_where_it_says() {
     check(
         "on-request\noutside\nyes\ndone",
         expect![[r#"
+            outside
+                start AwaitingApproval
+                asked Some("the patch writes outside of what the sandbox lets it write") grant=Some("/root")
+                WAIT
+            yes
+                answered Approved
+                APPLY Person
+            done
+                complete Completed
+                DIFF
+                END Text("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess.\n")
+        "#]],
+    );
+}
+
+#[test]
+fn a_yes_for_the_session_grants_the_root_that_was_told() {
+    check(
+        "on-request\noutside\nalways\ndone",
+        expect![[r#"
         outside
             start AwaitingApproval
-            asked Some("the patch writes outside of what the sandbox lets it write")
+            asked Some("the patch writes outside of what the sandbox lets it write") grant=Some("/root")
             WAIT
-        yes
-            answered Approved
-            APPLY anywhere=true
+        always
+            answered ApprovedForSession
+            GRANT /root
+            APPLY Person
         done
             complete Completed
             DIFF
             END Text("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess.\n")
     "#]],
     );
+    check(
+        "on-request\noutside\nyes",
+        expect![[r#"
+        outside
+            start AwaitingApproval
+            asked Some("the patch writes outside of what the sandbox lets it write") grant=Some("/root")
+            WAIT
+        yes
+            answered Approved
+            APPLY Person
+    "#]],
+    );
+    check(
+        "on-request\nprotected\nalways",
+        expect![[r#"
+        protected
+            start AwaitingApproval
+            asked Some("the patch writes outside of what the sandbox lets it write") grant=None
+            WAIT
+        always
+            answered ApprovedForSession
+            APPLY Person
+    "#]],
+    );
+}
+
+#[test]
+fn what_was_granted_is_not_asked_about_again() {
+    for policy in ["untrusted", "on-failure", "on-request", "never"] {
+        check(
+            &format!("{policy}\ngranted"),
+            expect![[r#"
+                granted
+                    start Running
+                    APPLY Grant
+            "#]],
+        );
+    }
 }
 
 #[test]
@@ -111,16 +177,16 @@ fn a_denied_patch_changes_nothing() {
     check(
         "untrusted\ninside\nno\ndone",
         expect![[r#"
-        inside
-            start AwaitingApproval
-            asked None
-            WAIT
-        no
-            answered Denied
-            complete Declined
-            END Text("patch rejected by user")
-        done
-    "#]],
+            inside
+                start AwaitingApproval
+                asked None grant=None
+                WAIT
+            no
+                answered Denied
+                complete Declined
+                END Text("patch rejected by user")
+            done
+        "#]],
     );
 }
 
@@ -129,15 +195,15 @@ fn an_abort_stops_the_turn() {
     check(
         "untrusted\ninside\nabort",
         expect![[r#"
-        inside
-            start AwaitingApproval
-            asked None
-            WAIT
-        abort
-            answered Abort
-            complete Declined
-            ABORT
-    "#]],
+            inside
+                start AwaitingApproval
+                asked None grant=None
+                WAIT
+            abort
+                answered Abort
+                complete Declined
+                ABORT
+        "#]],
     );
 }
 
@@ -146,16 +212,16 @@ fn silence_is_a_denial() {
     check(
         "untrusted\ninside\nlate",
         expect![[r#"
-        inside
-            start AwaitingApproval
-            asked None
-            WAIT
-        late
-            Warning { message: "nobody answered within 5 s, so the patch was denied" }
-            answered Denied
-            complete Declined
-            END Text("patch rejected by user")
-    "#]],
+            inside
+                start AwaitingApproval
+                asked None grant=None
+                WAIT
+            late
+                Warning { message: "nobody answered within 5 s, so the patch was denied" }
+                answered Denied
+                complete Declined
+                END Text("patch rejected by user")
+        "#]],
     );
 }
 
@@ -175,13 +241,13 @@ fn a_patch_that_cannot_be_written_fails() {
     check(
         "never\ninside\nfailed",
         expect![[r#"
-        inside
-            start Running
-            APPLY anywhere=false
-        failed
-            complete Failed
-            END Text("Exit code: 1\nWall time: 0.1 seconds\nOutput:\ndisk full")
-    "#]],
+            inside
+                start Running
+                APPLY Policy
+            failed
+                complete Failed
+                END Text("Exit code: 1\nWall time: 0.1 seconds\nOutput:\ndisk full")
+        "#]],
     );
 }
 
@@ -196,28 +262,30 @@ fn a_stop_completes_what_has_begun_and_nothing_else() {
     check(
         "never\ninside\nstop\ndone",
         expect![[r#"
-        inside
-            start Running
-            APPLY anywhere=false
-        stop
-            complete Failed
-        done
-    "#]],
+            inside
+                start Running
+                APPLY Policy
+            stop
+                complete Failed
+            done
+        "#]],
     );
 }
+
+const WORDS: [&str; 12] =
+    ["inside", "outside", "protected", "granted", "misfit", "yes", "always", "no", "abort", "late", "done", "failed"];
 
 proptest! {
     #[test]
     fn a_patch_ends_once_and_is_applied_only_after_a_yes(
         policy in 0usize..4,
-        lines in prop::collection::vec(0usize..9, 0..20),
+        lines in prop::collection::vec(0usize..12, 0..20),
     ) {
         let policy = ["untrusted", "on-failure", "on-request", "never"][policy];
         let mut call = call(policy);
         let mut effects = Vec::new();
         for line in lines {
-            let words = ["inside", "outside", "misfit", "yes", "no", "abort", "late", "done", "failed"];
-            effects.extend(call.step(input(words[line])));
+            effects.extend(call.step(input(WORDS[line])));
         }
         effects.extend(call.stop());
         let count = |wanted: &dyn Fn(&Effect) -> bool| effects.iter().filter(|effect| wanted(effect)).count();
@@ -231,8 +299,12 @@ proptest! {
         let said_yes = effects.iter().position(
             |effect| matches!(effect, Effect::Emit(Body::ApprovalAnswered { decision, .. }) if decision.allows()),
         );
-        if let Some(applied) = applied.filter(|_| policy == "untrusted") {
+        let was_asked = effects.iter().any(|effect| matches!(effect, Effect::Emit(Body::ApprovalAsked(_))));
+        if let Some(applied) = applied.filter(|_| was_asked) {
             prop_assert!(said_yes.is_some_and(|yes| yes < applied));
         }
+        let granted = count(&|effect| matches!(effect, Effect::Grant(_)));
+        let told = |effect: &&Effect| matches!(effect, Effect::Emit(Body::ApprovalAsked(_)));
+        prop_assert!(granted <= effects.iter().filter(told).count());
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codex_model::{Backoff, Prompt, ReasoningRequest};
-use codex_wire::reasoning::ReasoningSummary;
+use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
@@ -20,12 +20,16 @@ use crate::work::Work;
 /// How full the window may get before the conversation is summed up.
 const COMPACT_AT_PERCENT: i64 = 90;
 
+/// How many calls of an answer may run at once.
+const CALLS_AT_ONCE: usize = 8;
+
 impl Session {
     pub(super) fn window(&self) -> Window {
         Window { size: self.context_window(), used: self.context.window_used() }
     }
 
-    pub(super) fn manners(&self) -> Manners {
+    /// How a turn under these settings behaves.
+    pub(super) fn manners(&self, settings: &Settings) -> Manners {
         let config = &self.setup.config;
         let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
         Manners {
@@ -34,7 +38,16 @@ impl Session {
             forgets_interrupted: self.setup.recall == Recall::Brief,
             // What is left of the window has to hold the request for a summary and the summary itself.
             compact_at: set.or(self.context_window().map(|window| window * COMPACT_AT_PERCENT / 100)),
+            calls_at_once: if self.calls_in_parallel(settings) { CALLS_AT_ONCE } else { 1 },
         }
+    }
+
+    /// Whether the model is told that it may make several calls at once, and such calls run side by side.
+    fn calls_in_parallel(&self, settings: &Settings) -> bool {
+        let is_wanted = self.setup.config.features.get("parallel").copied().unwrap_or(true);
+        // With the least of thought the models that can make several calls at once cannot.
+        let thinks = settings.effort != Some(ReasoningEffort::Minimal);
+        is_wanted && thinks && ModelInfo::of(&settings.model).calls_in_parallel
     }
 
     /// Asks the model, or asks again what it was asked last.
@@ -80,7 +93,7 @@ impl Session {
             instructions: Arc::clone(&self.instructions),
             input: self.context.input(),
             tools: Arc::clone(&self.tools),
-            parallel_tool_calls: false,
+            parallel_tool_calls: self.calls_in_parallel(self.turn_settings()),
             reasoning: reasons.then(|| ReasoningRequest {
                 effort: effort.clone(),
                 summary: (*summary != ReasoningSummary::None).then(|| summary.clone()),
@@ -94,7 +107,8 @@ impl Session {
     pub(super) fn summary_prompt(&self, halvings: u32) -> Prompt {
         let mut input = self.context.input_without(halvings);
         input.extend(Record::new(ResponseItem::Message(Message::user(compaction::PROMPT))).map(|record| record.json));
-        Prompt { input, tools: Arc::clone(&self.no_tools), output_schema: None, ..self.prompt() }
+        let tools = Arc::clone(&self.no_tools);
+        Prompt { input, tools, parallel_tool_calls: false, output_schema: None, ..self.prompt() }
     }
 
     pub(super) fn put_summary(&mut self, summary: String) {

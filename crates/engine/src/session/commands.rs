@@ -8,20 +8,16 @@ use std::time::Duration;
 
 use codex_sandbox::Rung;
 use codex_shell::{Answer, Question, Rules, SandboxState};
-use codex_wire::decision::ReviewDecision;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
-use codex_wire::response::FunctionCallOutputPayload;
 use tokio::time::sleep;
 
 use super::Session;
-use crate::command::{self, CommandCall, CommandRequest, Place, Process, Surrounding, aborted_text};
+use crate::command::{self, CommandCall, CommandRequest, Process, Surrounding, aborted_text};
 use crate::context::BYTES_PER_TOKEN;
-use crate::log::{Abort, Body, TurnId};
-use crate::patching::{self, PatchRequest};
+use crate::log::{Body, ItemId};
 use crate::settings::Settings;
-use crate::tools::{self, Begun, CallResult};
-use crate::turn::{Call, CallPayload, Input};
-use crate::work::{Deadline, RunningCommand, Work, full_message};
+use crate::turn::Input;
+use crate::work::{Deadline, Doing, RunningCommand, full_message};
 
 /// How many bytes of a command's output the model gets, when the user has not said how many tokens.
 const OUTPUT_BYTES: usize = 10_000;
@@ -37,6 +33,8 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub(super) struct Allowed {
     rules: Rules,
     approved: HashSet<Approved>,
+    /// Folders below which patches may write, each with the policy under which a person has granted it.
+    pub(super) roots: Vec<(SandboxPolicy, PathBuf)>,
 }
 
 /// Exactly what was approved. Another folder or another policy is another question.
@@ -55,64 +53,13 @@ impl Allowed {
             warnings.push(format!("the rules are not in force: {}", full_message(&error)));
             Rules::empty()
         });
-        Self { rules, approved: HashSet::new() }
+        Self { rules, approved: HashSet::new(), roots: Vec::new() }
     }
 }
 
 impl Session {
-    /// Begins a call. Returns what the turn is told when that is already its end.
-    pub(super) fn run_call(&mut self, call: &Call) -> Option<Input> {
-        let place = Place {
-            cwd: &self.turn_settings().cwd,
-            shell: self.setup.shell.as_deref().unwrap_or("/bin/sh"),
-            next_process: self.terminals.next,
-        };
-        match PatchRequest::read(call, place.cwd) {
-            Some(Ok(request)) => {
-                self.start_patch(request);
-                return None;
-            }
-            Some(Err(error)) => {
-                let text = format!("failed to parse function arguments: {error}");
-                return Some(Input::CallEnded(FunctionCallOutputPayload::Text(text)));
-            }
-            None => {}
-        }
-        match CommandRequest::read(call, place) {
-            Some(Ok(request)) => match PatchRequest::find(&request) {
-                Some(patch) => {
-                    self.start_patch(patch);
-                    None
-                }
-                None => self.start_command(request),
-            },
-            Some(Err(error)) => Some(Input::CallEnded(FunctionCallOutputPayload::Text(error.to_string()))),
-            None => match &call.payload {
-                CallPayload::Function(arguments) if call.tool == "write_stdin" => self.write_terminal(arguments),
-                CallPayload::Function(_) | CallPayload::Custom(_) => self.run_tool(call),
-            },
-        }
-    }
-
-    fn run_tool(&mut self, call: &Call) -> Option<Input> {
-        match tools::run(call, &self.turn_settings().cwd) {
-            Begun::Over(result) => Some(self.take_result(result)),
-            Begun::Later(later) => {
-                self.work(Work::Call(later));
-                None
-            }
-        }
-    }
-
-    /// Takes what a call led to.
-    pub(super) fn take_result(&mut self, result: CallResult) -> Input {
-        for body in result.events {
-            self.emit(body);
-        }
-        Input::CallEnded(result.output)
-    }
-
-    fn start_command(&mut self, mut request: CommandRequest) -> Option<Input> {
+    /// Begins a command. Returns what the turn is told when that is already its end.
+    pub(super) fn start_command(&mut self, mut request: CommandRequest) -> Option<Input> {
         self.terminals.next += u64::from(request.terminal.is_some());
         let settings = Arc::clone(self.turn_settings());
         let sandbox = match (self.surrounding().profile(), codex_sandbox::rung()) {
@@ -127,9 +74,10 @@ impl Session {
         } else {
             self.judge(&request, &settings, sandbox)
         };
+        let id = request.call.clone();
         let (call, effects) = CommandCall::start(request, settings.approval_policy, judged, self.output_limit());
-        self.work(Work::Command(Box::new(RunningCommand::new(call))));
-        self.perform_command(effects)
+        self.begin_call(&id, Doing::Command(Box::new(RunningCommand::new(call))));
+        self.perform_command(&id, effects)
     }
 
     fn judge(&self, request: &CommandRequest, settings: &Settings, sandbox: SandboxState) -> Answer {
@@ -143,94 +91,57 @@ impl Session {
         })
     }
 
-    /// Feeds the running command.
-    pub(super) async fn step_command(&mut self, input: command::Input) {
-        let Some(command) = self.running_command() else { return };
-        let effects = command.call.step(input);
-        match self.perform_command(effects) {
-            Some(input) => self.step(input).await,
-            None => self.journal.publish(),
-        }
+    /// Feeds a running command. Returns what the turn is told when the command is over.
+    pub(super) fn step_command(&mut self, id: &ItemId, input: command::Input) -> Option<Input> {
+        let effects = self.running_command(id)?.call.step(input);
+        self.perform_command(id, effects)
     }
 
-    /// Hands an answer to the command that waits for it, named by its call or by its turn. False when none does.
-    pub(super) async fn answer(&mut self, id: &str, decision: ReviewDecision) -> bool {
-        let turn = self.running.as_ref().map(|running| running.id.clone());
-        if let Some(patch) = self.running_patch().filter(|patch| patch.call.is_asking()) {
-            let is_meant = patch.call.id() == id || turn.as_ref().map(TurnId::as_str) == Some(id);
-            if is_meant {
-                self.step_patch(patching::Input::Answered(decision)).await;
-            }
-            return is_meant;
-        }
-        let Some(command) = self.running_command().filter(|command| command.call.is_asking()) else { return false };
-        let is_meant = command.call.request().call.as_str() == id || turn.as_ref().map(TurnId::as_str) == Some(id);
-        if is_meant {
-            self.step_command(command::Input::Answered(decision)).await;
-        }
-        is_meant
-    }
-
-    /// Ends the running command because its turn stops, and returns what the model is told of it.
-    pub(super) fn cut_off_command(&mut self) -> Option<String> {
-        let command = self.running_command()?;
+    /// Ends a running command because its turn stops, and returns what the model is told of it.
+    pub(super) fn cut_off_command(&mut self, id: &ItemId) -> Option<String> {
+        let command = self.running_command(id)?;
         let elapsed = command.since.elapsed();
         let effects = command.call.stop(elapsed);
-        self.work(Work::Nothing);
-        self.perform_command(effects);
+        self.perform_command(id, effects);
         Some(aborted_text(elapsed))
     }
 
-    pub(super) fn running_command(&mut self) -> Option<&mut RunningCommand> {
-        match &mut self.running.as_mut()?.work {
-            Work::Command(command) => Some(command),
-            _ => None,
+    pub(super) fn running_command(&mut self, id: &ItemId) -> Option<&mut RunningCommand> {
+        match self.running.as_mut()?.work.call(id)? {
+            Doing::Command(command) => Some(command),
+            Doing::Patch(_) | Doing::Look(_) | Doing::Other(_) => None,
         }
     }
 
     /// Performs the effects of a command. Returns what the turn is told when the command is over.
-    fn perform_command(&mut self, effects: Vec<command::Effect>) -> Option<Input> {
-        let mut over = None;
+    fn perform_command(&mut self, id: &ItemId, effects: Vec<command::Effect>) -> Option<Input> {
         for effect in effects {
             match effect {
                 command::Effect::Emit(body) => self.emit(body),
                 command::Effect::Run(permit) => {
                     let surrounding = self.surrounding();
-                    if let Some(command) = self.running_command() {
+                    if let Some(command) = self.running_command(id) {
                         command.deadline = None;
                         let process = Process::start(command.call.request(), permit, surrounding);
                         command.terminal = process.terminal();
                         command.process = Some(process);
                     }
                 }
-                command::Effect::AwaitAnswer => self.await_answer(),
-                command::Effect::Remember => self.remember(),
+                command::Effect::AwaitAnswer => self.await_answer(id),
+                command::Effect::Remember => self.remember(id),
                 command::Effect::Amend(prefix) => self.amend(&prefix),
-                command::Effect::KeepTerminal(item, shown) => self.keep_terminal(item, &shown),
-                command::Effect::End(output) => over = Some(Input::CallEnded(output)),
-                command::Effect::AbortTurn => over = Some(Input::Stop(Abort::Interrupted, None)),
+                command::Effect::KeepTerminal(item, shown) => self.keep_terminal(id, item, &shown),
+                command::Effect::End(output) => return Some(self.end_call(id, output)),
+                command::Effect::AbortTurn => return Some(self.abort_turn(id)),
             }
         }
-        if over.is_some() {
-            self.work(Work::Nothing);
-        }
-        over
+        None
     }
 
-    /// From here on nobody answers any more.
-    pub(super) fn expect_no_answers(&mut self) {
-        self.is_finishing = true;
-        if self.running_command().is_some_and(|command| command.call.is_asking()) {
-            self.await_answer();
-        }
-        if self.running_patch().is_some_and(|patch| patch.call.is_asking()) {
-            self.await_patch_answer();
-        }
-    }
-
-    fn await_answer(&mut self) {
+    /// Makes the answer to a command due, at once when nobody answers any more.
+    pub(super) fn await_answer(&mut self, id: &ItemId) {
         let deadline = self.answer_deadline();
-        if let Some(command) = self.running_command() {
+        if let Some(command) = self.running_command(id) {
             command.deadline = deadline;
         }
     }
@@ -241,8 +152,8 @@ impl Session {
         after.map(|after| (Box::pin(sleep(after)), after))
     }
 
-    fn remember(&mut self) {
-        if let Some(command) = self.running_command() {
+    fn remember(&mut self, id: &ItemId) {
+        if let Some(command) = self.running_command(id) {
             let request = command.call.request().clone();
             let approved = self.approved(&request);
             self.allowed.approved.insert(approved);

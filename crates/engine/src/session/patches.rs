@@ -1,14 +1,16 @@
 //! The patches of a turn: checked and applied where blocking is allowed, judged by the policy in force.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use codex_patch::{Applied, Guard, Plan, TurnDiff};
+use codex_patch::{Applied, Plan, TurnDiff};
+use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
-use crate::log::{Abort, Body};
-use crate::patching::{self, PatchCall, PatchRequest, Planned};
+use crate::log::{Body, ItemId};
+use crate::patching::{self, PatchCall, PatchRequest, Permission, Planned, Reach};
 use crate::turn::Input;
-use crate::work::{Deadline, Work, full_message};
+use crate::work::{Deadline, Doing, full_message};
 
 /// A patch with what it waits for.
 pub(crate) struct RunningPatch {
@@ -68,103 +70,105 @@ impl RunningPatch {
 impl Session {
     /// Begins a patch.
     pub(super) fn start_patch(&mut self, request: PatchRequest) {
-        let guard = self.patch_guard();
+        let approval = self.turn_settings().approval_policy;
+        let (surrounding, granted) = (self.surrounding(), self.granted_roots());
         let (text, cwd) = (request.text.clone(), request.cwd.clone());
         let planning = tokio::task::spawn_blocking(move || {
             let patch = codex_patch::parse(&text).map_err(|error| full_message(&error))?;
             let plan = patch.plan(&cwd).map_err(|error| full_message(&error))?;
-            let planned = Planned { changes: plan.changes(), is_within: plan.check(&guard).is_ok() };
+            let permission = Reach::new(&surrounding, granted).judge(&plan, approval);
+            let planned = Planned { changes: plan.changes(), permission };
             Ok((plan, planned))
         });
-        let call = PatchCall::new(request, self.turn_settings().approval_policy);
+        let id = request.call.clone();
+        let call = PatchCall::new(request, approval);
         let stage = Stage::Planning(planning);
-        self.work(Work::Patch(Box::new(RunningPatch { call, stage, plan: None, applied: None })));
+        self.begin_call(&id, Doing::Patch(Box::new(RunningPatch { call, stage, plan: None, applied: None })));
     }
 
-    /// Feeds the running patch.
-    pub(super) async fn step_patch(&mut self, input: patching::Input) {
-        let Some(patch) = self.running_patch() else { return };
-        let effects = patch.call.step(input);
-        match self.perform_patch(effects) {
-            Some(input) => self.step(input).await,
-            None => self.journal.publish(),
-        }
+    /// Feeds a running patch. Returns what the turn is told when the patch is over.
+    pub(super) fn step_patch(&mut self, id: &ItemId, input: patching::Input) -> Option<Input> {
+        let effects = self.running_patch(id)?.call.step(input);
+        self.perform_patch(id, effects)
     }
 
-    /// Waits for a patch that is being written: half of one is worse than a moment's patience.
-    pub(super) async fn finish_applying(&mut self) {
-        let Some(patch) = self.running_patch() else { return };
-        if let Stage::Applying(_) = patch.stage {
-            let input = patch.next().await;
-            self.step_patch(input).await;
-        }
-    }
-
-    /// Ends the running patch because its turn stops.
-    pub(super) fn cut_off_patch(&mut self) {
-        let Some(patch) = self.running_patch() else { return };
-        let effects = patch.call.stop();
-        self.work(Work::Nothing);
-        self.perform_patch(effects);
-    }
-
-    pub(super) fn running_patch(&mut self) -> Option<&mut RunningPatch> {
-        match &mut self.running.as_mut()?.work {
-            Work::Patch(patch) => Some(patch),
+    /// Waits for a patch that is being written: half of one is worse than a moment's patience. Returns its end.
+    pub(super) async fn finish_applying(&mut self) -> Option<(ItemId, FunctionCallOutputPayload)> {
+        let id = self.running.as_ref()?.work.calls().iter().find_map(|call| match &call.doing {
+            Doing::Patch(patch) if matches!(patch.stage, Stage::Applying(_)) => Some(call.id.clone()),
+            _ => None,
+        })?;
+        let input = self.running_patch(&id)?.next().await;
+        match self.step_patch(&id, input)? {
+            Input::CallEnded(id, output) => Some((id, output)),
             _ => None,
         }
     }
 
-    fn perform_patch(&mut self, effects: Vec<patching::Effect>) -> Option<Input> {
-        let mut over = None;
+    /// Ends a running patch because its turn stops.
+    pub(super) fn cut_off_patch(&mut self, id: &ItemId) {
+        let Some(patch) = self.running_patch(id) else { return };
+        let effects = patch.call.stop();
+        self.perform_patch(id, effects);
+    }
+
+    fn running_patch(&mut self, id: &ItemId) -> Option<&mut RunningPatch> {
+        match self.running.as_mut()?.work.call(id)? {
+            Doing::Patch(patch) => Some(patch),
+            Doing::Command(_) | Doing::Look(_) | Doing::Other(_) => None,
+        }
+    }
+
+    fn perform_patch(&mut self, id: &ItemId, effects: Vec<patching::Effect>) -> Option<Input> {
         for effect in effects {
             match effect {
                 patching::Effect::Emit(body) => self.emit(body),
-                patching::Effect::AwaitAnswer => self.await_patch_answer(),
-                patching::Effect::Apply { anywhere } => self.apply_patch(anywhere),
-                patching::Effect::TellDiff => self.tell_diff(),
-                patching::Effect::End(output) => over = Some(Input::CallEnded(output)),
-                patching::Effect::AbortTurn => over = Some(Input::Stop(Abort::Interrupted, None)),
+                patching::Effect::AwaitAnswer => self.await_patch_answer(id),
+                patching::Effect::Apply(permission) => self.apply_patch(id, permission),
+                patching::Effect::Grant(root) => self.grant(root),
+                patching::Effect::TellDiff => self.tell_diff(id),
+                patching::Effect::End(output) => return Some(self.end_call(id, output)),
+                patching::Effect::AbortTurn => return Some(self.abort_turn(id)),
             }
         }
-        if over.is_some() {
-            self.work(Work::Nothing);
-        }
-        over
+        None
     }
 
     /// Makes the answer to a patch due, at once when nobody answers any more.
-    pub(super) fn await_patch_answer(&mut self) {
+    pub(super) fn await_patch_answer(&mut self, id: &ItemId) {
         let deadline = self.answer_deadline();
-        if let Some(patch) = self.running_patch() {
+        if let Some(patch) = self.running_patch(id) {
             patch.stage = Stage::Asking(deadline);
         }
     }
 
-    fn apply_patch(&mut self, anywhere: bool) {
-        let mut guard = self.patch_guard();
-        if anywhere {
-            guard.roots = None;
-        }
-        let Some(patch) = self.running_patch() else { return };
+    fn apply_patch(&mut self, id: &ItemId, permission: Permission) {
+        let (surrounding, granted) = (self.surrounding(), self.granted_roots());
+        let Some(patch) = self.running_patch(id) else { return };
         let Some(plan) = patch.plan.take() else { return };
         patch.stage = Stage::Applying(tokio::task::spawn_blocking(move || {
             let since = Instant::now();
+            let guard = Reach::new(&surrounding, granted).guard(&permission);
             let applied = plan.apply(&guard).map_err(|error| full_message(&error));
             (applied, since.elapsed())
         }));
     }
 
-    /// Where patches may write: what commands may, and never the names that are protected from commands.
-    fn patch_guard(&self) -> Guard {
-        match self.surrounding().profile() {
-            Some(profile) => Guard { roots: Some(profile.writable_roots().to_vec()), forbidden: profile.protected() },
-            None => Guard::anywhere(),
-        }
+    /// Opens a folder to later patches, for as long as the policy stays what it is.
+    fn grant(&mut self, root: PathBuf) {
+        let policy = self.turn_settings().sandbox_policy.clone();
+        self.allowed.roots.push((policy, root));
     }
 
-    fn tell_diff(&mut self) {
-        let Some(applied) = self.running_patch().and_then(|patch| patch.applied.take()) else { return };
+    /// The folders that people have granted under the policy in force.
+    fn granted_roots(&self) -> Vec<PathBuf> {
+        let policy = &self.turn_settings().sandbox_policy;
+        let granted = self.allowed.roots.iter().filter(|(under, _)| under == policy);
+        granted.map(|(_, root)| root.clone()).collect()
+    }
+
+    fn tell_diff(&mut self, id: &ItemId) {
+        let Some(applied) = self.running_patch(id).and_then(|patch| patch.applied.take()) else { return };
         let cwd = self.turn_settings().cwd.clone();
         let Some(running) = &mut self.running else { return };
         let diff = running.diff.get_or_insert_with(|| TurnDiff::new(&cwd));

@@ -40,7 +40,7 @@ impl Session {
             model: self.setup.config.model.review.clone().unwrap_or_else(|| self.settings.model.clone()),
             ..(*self.settings).clone()
         };
-        let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners());
+        let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&settings));
         let settings = Arc::new(settings);
         let work = Work::Nothing;
         self.running = Some(Running {

@@ -12,10 +12,11 @@ use codex_wire::response::FunctionCallOutputPayload;
 use tokio::time::Instant;
 
 use super::Session;
+use super::calls::refused;
 use crate::command::{Look, Looking, Shown, WriteRequest, look};
-use crate::log::{Body, CommandEnd, CommandItem, CommandStatus, Delta, Item};
+use crate::log::{Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, ItemId};
 use crate::turn::Input;
-use crate::work::{Work, full_message};
+use crate::work::{Doing, full_message};
 
 /// How much of what a terminal has shown is kept for the end of its item.
 const KEPT_BYTES: usize = 256 * 1024;
@@ -81,8 +82,8 @@ impl OpenTerminal {
 
 impl Session {
     /// Keeps a terminal whose call is over.
-    pub(super) fn keep_terminal(&mut self, item: Arc<CommandItem>, shown: &Shown) {
-        let Some(command) = self.running_command() else { return };
+    pub(super) fn keep_terminal(&mut self, call: &ItemId, item: Arc<CommandItem>, shown: &Shown) {
+        let Some(command) = self.running_command(call) else { return };
         let (since, id) = (command.since, command.terminal);
         if let (Some(process), Some(id)) = (item.terminal, id) {
             let mut open = OpenTerminal { id, item, since, shown: String::new(), left_out: 0 };
@@ -92,8 +93,8 @@ impl Session {
     }
 
     /// Begins a call of `write_stdin`. Returns what the turn is told when that is already its end.
-    pub(super) fn write_terminal(&mut self, arguments: &str) -> Option<Input> {
-        let refuse = |text: String| Some(Input::CallEnded(FunctionCallOutputPayload::Text(text)));
+    pub(super) fn write_terminal(&mut self, call: &ItemId, arguments: &str) -> Option<Input> {
+        let refuse = |why: String| Some(refused(call, why));
         let request = match WriteRequest::read(arguments) {
             Ok(request) => request,
             Err(error) => return refuse(format!("failed to parse function arguments: {error}")),
@@ -111,13 +112,12 @@ impl Session {
             self.emit(Body::TerminalWritten { item, terminal: at.process, stdin });
         }
         let looking = look(Arc::clone(&self.terminals.all), id, at);
-        self.work(Work::Look(Box::new(LookingAt { look: at, looking })));
+        self.begin_call(call, Doing::Look(Box::new(LookingAt { look: at, looking })));
         None
     }
 
-    /// Takes what a look has shown, and tells the model.
-    pub(super) async fn looked(&mut self, look: Look, shown: Result<Shown, String>) {
-        self.work(Work::Nothing);
+    /// Takes what a look has shown, and returns what the turn is told.
+    pub(super) fn looked(&mut self, call: &ItemId, look: Look, shown: Result<Shown, String>) -> Input {
         let text = match shown {
             Ok(shown) => {
                 let text = shown.for_model(look);
@@ -126,7 +126,7 @@ impl Session {
             }
             Err(problem) => problem,
         };
-        self.step(Input::CallEnded(FunctionCallOutputPayload::Text(text))).await;
+        self.end_call(call, FunctionCallOutputPayload::Text(text))
     }
 
     fn take_shown(&mut self, process: u64, shown: &Shown) {

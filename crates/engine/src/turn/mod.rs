@@ -8,6 +8,7 @@
 //! output before the model is asked again; what a client saw completed stays in the conversation.
 
 mod answer;
+mod calls;
 #[cfg(test)]
 mod tests;
 
@@ -17,12 +18,12 @@ use std::time::Duration;
 use codex_model::{Backoff, ModelEvent, Retry};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
-use codex_wire::response::{
-    CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
-};
+use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use self::answer::AnswerItems;
+pub(crate) use self::calls::{Call, CallPayload, Company};
+use self::calls::{Calls, call_of};
 use crate::log::{Abort, Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 
 /// How often half of what is left of a conversation is left out, so that the rest can be summed up.
@@ -39,10 +40,10 @@ pub(crate) enum Input {
     AnswerFailed(Failure, Retry),
     /// The wait before a retry is over.
     RetryDue,
-    /// The running call has ended.
-    CallEnded(FunctionCallOutputPayload),
-    /// The turn must stop. The text is what the model is told of the call that was running.
-    Stop(Abort, Option<String>),
+    /// A running call has ended.
+    CallEnded(ItemId, FunctionCallOutputPayload),
+    /// The turn must stop. This is what the model is told of calls that were running.
+    Stop(Abort, Vec<(ItemId, FunctionCallOutputPayload)>),
 }
 
 /// What is to be done, in order.
@@ -66,7 +67,7 @@ pub(crate) enum Effect {
     Wait(Duration),
     /// Run a call and come back with [`Input::CallEnded`].
     Run(Call),
-    /// Drop the answer, the wait and the running call, whichever there is.
+    /// Drop the answer, the wait and the running calls, whichever there are.
     Cancel,
     /// The turn is over.
     End(Outcome),
@@ -85,26 +86,6 @@ pub(crate) struct UserMessage {
     pub(crate) is_echoed: bool,
 }
 
-/// A call the model made.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
-    /// What the output refers to.
-    pub(crate) id: String,
-    /// The tool.
-    pub(crate) tool: String,
-    /// What the tool is given.
-    pub(crate) payload: CallPayload,
-}
-
-/// What a tool is given.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum CallPayload {
-    /// JSON in a string.
-    Function(String),
-    /// Free text.
-    Custom(String),
-}
-
 /// What a turn does when something gets in its way.
 #[derive(Debug)]
 pub(crate) struct Manners {
@@ -116,6 +97,8 @@ pub(crate) struct Manners {
     pub(crate) forgets_interrupted: bool,
     /// How many tokens may be in the window before the conversation is summed up.
     pub(crate) compact_at: Option<i64>,
+    /// How many calls may run at once.
+    pub(crate) calls_at_once: usize,
 }
 
 /// What the model is asked for.
@@ -160,8 +143,8 @@ pub(crate) struct Turn {
     attempt: u32,
     /// The items of the present answer that are still growing.
     items: AnswerItems,
-    /// Calls of the present answer that have no output yet; the first one runs while the phase is `Calling`.
-    calls: VecDeque<Call>,
+    /// Calls of the present answer that have no output yet; some run while the phase is `Calling`.
+    calls: Calls,
     /// What the user said while the model was busy.
     joined: VecDeque<UserMessage>,
     /// What the model said last in the present answer.
@@ -195,10 +178,10 @@ impl Turn {
             used: window.used,
             has_compacted: false,
             halvings: 0,
+            calls: Calls::new(manners.calls_at_once),
             manners,
             attempt: 0,
             items: AnswerItems::new(id),
-            calls: VecDeque::new(),
             joined: VecDeque::new(),
             last_message: None,
             uncounted: None,
@@ -220,15 +203,16 @@ impl Turn {
                 self.phase = Phase::Answering;
                 effects.push(Effect::AskAgain);
             }
-            (Phase::Calling, Input::CallEnded(output)) => {
-                self.finish_call(output, &mut effects);
-                self.next_call_or_ask(&mut effects);
+            (Phase::Calling, Input::CallEnded(id, output)) => {
+                if self.calls.end(&id, output) {
+                    self.run_calls_or_ask(&mut effects);
+                }
             }
-            (_, Input::Stop(abort, cut_off)) => self.stop(abort, cut_off, &mut effects),
+            (_, Input::Stop(abort, outputs)) => self.stop(abort, outputs, &mut effects),
             // Whatever else arrives belongs to something that was cancelled before it could be told.
             (Phase::Waiting | Phase::Calling, Input::Model(_) | Input::AnswerFailed(..))
             | (Phase::Answering | Phase::Calling, Input::RetryDue)
-            | (Phase::Answering | Phase::Waiting, Input::CallEnded(_)) => {}
+            | (Phase::Answering | Phase::Waiting, Input::CallEnded(..)) => {}
         }
         effects
     }
@@ -311,7 +295,7 @@ impl Turn {
                 }
                 self.attempt = 0;
                 self.items.close();
-                return self.next_call_or_ask(effects);
+                return self.run_calls_or_ask(effects);
             }
             ModelEvent::TextDelta { item_id, delta } => (item_id, Delta::Text(delta)),
             ModelEvent::ReasoningPartAdded { item_id, index } => (item_id, Delta::SummaryPart { index }),
@@ -333,33 +317,29 @@ impl Turn {
             }
             ResponseItem::Reasoning(_) => self.items.complete(&item, effects),
             ResponseItem::WebSearchCall(search) => self.items.search(search, effects),
-            _ => self.calls.extend(call_of(&item)),
+            _ => call_of(&item).into_iter().for_each(|call| self.calls.push(call)),
         }
         record(item, effects);
     }
 
-    /// Runs the next call; when there is none, asks again if anything was added to the conversation, else ends.
-    fn next_call_or_ask(&mut self, effects: &mut Vec<Effect>) {
+    /// Runs the calls that may run now; when none is left, asks again if anything was added to the conversation, else
+    /// ends.
+    fn run_calls_or_ask(&mut self, effects: &mut Vec<Effect>) {
         let came_from_call = self.phase == Phase::Calling;
+        self.calls.take_ended().into_iter().for_each(|output| record(output, effects));
         if self.calls.is_empty()
             && let Some(usage) = self.uncounted.take()
         {
             effects.push(Effect::Count { usage: Some(usage), rate_limits: None });
         }
-        if let Some(call) = self.calls.front() {
+        if !self.calls.is_empty() {
             self.phase = Phase::Calling;
-            effects.push(Effect::Run(call.clone()));
+            effects.extend(self.calls.start().into_iter().map(Effect::Run));
         } else if came_from_call || !self.joined.is_empty() {
             self.ask(effects);
         } else {
             let last_message = self.last_message.take();
             self.end(Outcome::Completed { last_message }, effects);
-        }
-    }
-
-    fn finish_call(&mut self, output: FunctionCallOutputPayload, effects: &mut Vec<Effect>) {
-        if let Some(call) = self.calls.pop_front() {
-            record(call.output(output), effects);
         }
     }
 
@@ -396,14 +376,14 @@ impl Turn {
             self.phase = Phase::Waiting;
             effects.push(Effect::Wait(delay));
         } else {
-            self.next_call_or_ask(effects);
+            self.run_calls_or_ask(effects);
         }
     }
 
-    fn stop(&mut self, abort: Abort, cut_off: Option<String>, effects: &mut Vec<Effect>) {
+    fn stop(&mut self, abort: Abort, outputs: Vec<(ItemId, FunctionCallOutputPayload)>, effects: &mut Vec<Effect>) {
         effects.push(Effect::Cancel);
-        if let Some(text) = cut_off.filter(|_| self.phase == Phase::Calling) {
-            self.finish_call(FunctionCallOutputPayload::Text(text), effects);
+        for (id, output) in outputs {
+            self.calls.end(&id, output);
         }
         self.drop_calls(effects);
         // The client was told that its input was taken, so the next turn must know of it.
@@ -413,9 +393,7 @@ impl Turn {
 
     /// Gives every call that has no output yet one that says so.
     fn drop_calls(&mut self, effects: &mut Vec<Effect>) {
-        while !self.calls.is_empty() {
-            self.finish_call(FunctionCallOutputPayload::Text("aborted".to_owned()), effects);
-        }
+        self.calls.drop_all().into_iter().for_each(|output| record(output, effects));
     }
 
     fn end(&mut self, outcome: Outcome, effects: &mut Vec<Effect>) {
@@ -424,43 +402,8 @@ impl Turn {
     }
 }
 
-impl Call {
-    fn output(self, output: FunctionCallOutputPayload) -> ResponseItem {
-        match self.payload {
-            CallPayload::Function(_) => {
-                ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id: self.id, output })
-            }
-            CallPayload::Custom(_) => {
-                ResponseItem::CustomToolCallOutput(CustomToolCallOutput { call_id: self.id, output })
-            }
-        }
-    }
-}
-
 fn no_summary() -> Failure {
     Failure { message: "the model gave no summary".to_owned(), hint: None, info: CodexErrorInfo::Other }
-}
-
-/// The call in an item, if it is one that wants an output from us.
-fn call_of(item: &ResponseItem) -> Option<Call> {
-    match item {
-        ResponseItem::FunctionCall(call) => Some(Call {
-            id: call.call_id.clone(),
-            tool: call.name.clone(),
-            payload: CallPayload::Function(call.arguments.clone()),
-        }),
-        ResponseItem::CustomToolCall(call) => Some(Call {
-            id: call.call_id.clone(),
-            tool: call.name.clone(),
-            payload: CallPayload::Custom(call.input.clone()),
-        }),
-        ResponseItem::LocalShellCall(call) => {
-            let id = call.call_id.clone().or_else(|| call.id.clone())?;
-            let arguments = serde_json::to_string(&call.action).ok()?;
-            Some(Call { id, tool: "local_shell".to_owned(), payload: CallPayload::Function(arguments) })
-        }
-        _ => None,
-    }
 }
 
 /// Puts an item into the conversation.

@@ -1,11 +1,16 @@
+mod calls;
+mod interleavings;
+
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::{
     ContentItem, FunctionCall, Reasoning, ReasoningSummaryText, WebQuery, WebSearchAction, WebSearchCall,
 };
 use expect_test::{Expect, expect};
-use proptest::prelude::*;
 
 use super::*;
+
+/// How many calls run at once in these tests.
+const MOST_AT_ONCE: usize = 3;
 
 fn said(text: &str) -> UserMessage {
     UserMessage {
@@ -17,7 +22,13 @@ fn said(text: &str) -> UserMessage {
 }
 
 fn manners(compact_at: Option<i64>) -> Manners {
-    Manners { retry_limit: 2, backoff: Backoff::seeded(1), forgets_interrupted: false, compact_at }
+    Manners {
+        retry_limit: 2,
+        backoff: Backoff::seeded(1),
+        forgets_interrupted: false,
+        compact_at,
+        calls_at_once: MOST_AT_ONCE,
+    }
 }
 
 fn start(text: &str) -> (Turn, Vec<Effect>) {
@@ -35,13 +46,12 @@ fn reasoning(id: &str, text: &str) -> ResponseItem {
 }
 
 fn call(id: &str, tool: &str) -> ResponseItem {
-    ResponseItem::FunctionCall(FunctionCall {
-        id: None,
-        name: tool.to_owned(),
-        namespace: None,
-        arguments: "{}".to_owned(),
-        call_id: id.to_owned(),
-    })
+    let (tool, arguments) = match tool.split_once(' ') {
+        Some((tool, terminal)) => (tool, format!(r#"{{"session_id": {terminal}}}"#)),
+        None => (tool, "{}".to_owned()),
+    };
+    let (name, call_id) = (tool.to_owned(), id.to_owned());
+    ResponseItem::FunctionCall(FunctionCall { id: None, name, namespace: None, arguments, call_id })
 }
 
 fn failure(message: &str) -> Failure {
@@ -81,8 +91,12 @@ fn input(line: &str) -> Input {
         "cut" => Input::AnswerFailed(failure("cut"), Retry::Stream { after: Some(Duration::from_millis(5)) }),
         "refused" => Input::AnswerFailed(failure("refused"), Retry::Never),
         "due" => Input::RetryDue,
-        "ended" => Input::CallEnded(FunctionCallOutputPayload::Text(rest.to_owned())),
-        "stop" => Input::Stop(Abort::Interrupted, (!rest.is_empty()).then(|| rest.to_owned())),
+        "ended" => Input::CallEnded(ItemId::new(first), FunctionCallOutputPayload::Text(text.to_owned())),
+        "stop" if rest.is_empty() => Input::Stop(Abort::Interrupted, Vec::new()),
+        "stop" => {
+            let output = FunctionCallOutputPayload::Text(text.to_owned());
+            Input::Stop(Abort::Interrupted, vec![(ItemId::new(first), output)])
+        }
         other => panic!("no such input: {other}"),
     }
 }
@@ -122,7 +136,7 @@ fn show(effect: &Effect) -> String {
         Effect::AskForSummary { halvings } => format!("ASK FOR SUMMARY without {halvings} halves"),
         Effect::Compact(summary) => format!("COMPACT {summary:?}"),
         Effect::Wait(delay) => format!("WAIT {delay:?}"),
-        Effect::Run(call) => format!("RUN {}", call.id),
+        Effect::Run(call) => format!("RUN {}", call.id.as_str()),
         Effect::Cancel => "CANCEL".to_owned(),
         Effect::End(outcome) => format!("END {outcome:?}"),
     }
@@ -224,32 +238,9 @@ fn a_search_of_the_provider_is_shown_and_recorded() {
 }
 
 #[test]
-fn calls_run_one_after_the_other_once_the_answer_is_whole_and_then_the_model_is_asked() {
-    check(
-        "call 1 a\ncall 2 b\ncompleted\nended one\nended two",
-        expect![[r#"
-            call 1 a
-                record call 1
-            call 2 b
-                record call 2
-            completed
-                count
-                RUN 1
-            ended one
-                record output 1 Text("one")
-                RUN 2
-            ended two
-                record output 2 Text("two")
-                settings
-                ASK
-        "#]],
-    );
-}
-
-#[test]
 fn input_during_a_turn_joins_it_before_the_next_request() {
     check(
-        "call 1 a\ncompleted\nsay more\nended one",
+        "call 1 a\ncompleted\nsay more\nended 1 one",
         expect![[r#"
             call 1 a
                 record call 1
@@ -257,7 +248,7 @@ fn input_during_a_turn_joins_it_before_the_next_request() {
                 count
                 RUN 1
             say more
-            ended one
+            ended 1 one
                 record output 1 Text("one")
                 record user "more"
                 start user u-more
@@ -316,7 +307,7 @@ fn a_cut_answer_is_asked_for_again_until_the_limit() {
 #[test]
 fn each_answer_has_retries_of_its_own() {
     check(
-        "cut\ndue\ncut\ndue\ncall 1 a\ncompleted\nended x\ncut",
+        "cut\ndue\ncut\ndue\ncall 1 a\ncompleted\nended 1 x\ncut",
         expect![[r#"
             cut
                 CANCEL
@@ -335,7 +326,7 @@ fn each_answer_has_retries_of_its_own() {
             completed
                 count
                 RUN 1
-            ended x
+            ended 1 x
                 record output 1 Text("x")
                 settings
                 ASK
@@ -350,7 +341,7 @@ fn each_answer_has_retries_of_its_own() {
 #[test]
 fn calls_before_a_cut_are_run_and_not_asked_for_twice() {
     check(
-        "call 1 a\ncut\nended one",
+        "call 1 a\ncut\nended 1 one",
         expect![[r#"
             call 1 a
                 record call 1
@@ -358,7 +349,7 @@ fn calls_before_a_cut_are_run_and_not_asked_for_twice() {
                 CANCEL
                 retry 1/2 0ns
                 RUN 1
-            ended one
+            ended 1 one
                 record output 1 Text("one")
                 settings
                 ASK
@@ -386,7 +377,7 @@ fn an_error_that_will_not_pass_ends_the_turn_at_once_and_leaves_no_call_open() {
 #[test]
 fn an_interrupt_ends_the_turn_once_and_what_comes_late_does_nothing() {
     check(
-        "call 1 a\ncall 2 b\ncompleted\nsay more\nstop\nended one\nstop",
+        "call 1 a\ncall 2 b\ncompleted\nsay more\nstop\nended 1 one\nstop",
         expect![[r#"
             call 1 a
                 record call 1
@@ -395,6 +386,7 @@ fn an_interrupt_ends_the_turn_once_and_what_comes_late_does_nothing() {
             completed
                 count
                 RUN 1
+                RUN 2
             say more
             stop
                 CANCEL
@@ -404,7 +396,7 @@ fn an_interrupt_ends_the_turn_once_and_what_comes_late_does_nothing() {
                 start user u-more
                 complete user u-more
                 END Aborted(Interrupted)
-            ended one
+            ended 1 one
             stop
         "#]],
     );
@@ -440,14 +432,14 @@ fn compacting() -> Turn {
 fn a_full_window_is_summed_up_before_the_next_request() {
     play(
         small(),
-        "call 1 a\nused 100\nended x\ndelta s Sum\ndone s Sum\nused 100\ndone m ok\nused 10",
+        "call 1 a\nused 100\nended 1 x\ndelta s Sum\ndone s Sum\nused 100\ndone m ok\nused 10",
         expect![[r#"
         call 1 a
             record call 1
         used 100
             count
             RUN 1
-        ended x
+        ended 1 x
             record output 1 Text("x")
             settings
             ASK FOR SUMMARY without 0 halves
@@ -473,14 +465,14 @@ fn a_full_window_is_summed_up_before_the_next_request() {
 fn a_turn_sums_up_once_even_if_that_did_not_help() {
     play(
         small(),
-        "call 1 a\nused 100\nended x\ndone s Sum\nused 5\ncall 2 a\nused 100\nended y",
+        "call 1 a\nused 100\nended 1 x\ndone s Sum\nused 5\ncall 2 a\nused 100\nended 2 y",
         expect![[r#"
         call 1 a
             record call 1
         used 100
             count
             RUN 1
-        ended x
+        ended 1 x
             record output 1 Text("x")
             settings
             ASK FOR SUMMARY without 0 halves
@@ -495,7 +487,7 @@ fn a_turn_sums_up_once_even_if_that_did_not_help() {
         used 100
             count
             RUN 2
-        ended y
+        ended 2 y
             record output 2 Text("y")
             settings
             ASK
@@ -608,86 +600,4 @@ fn an_empty_summary_is_asked_for_again_and_then_given_up() {
             END Failed(Failure { message: "the conversation could not be summed up: the model gave no summary", hint: None, info: Other })
     "#]],
     );
-}
-
-/// Follows the effects of a turn and notices a broken promise.
-#[derive(Default)]
-struct Witness {
-    open_calls: Vec<String>,
-    answered: Vec<String>,
-    open_items: Vec<String>,
-    ended: bool,
-}
-
-impl Witness {
-    fn see(&mut self, effects: &[Effect]) {
-        for effect in effects {
-            assert!(!self.ended, "{} after the end", show(effect));
-            match effect {
-                Effect::Emit(Body::Recorded(record)) => match &*record.item {
-                    ResponseItem::FunctionCall(call) => self.open_calls.push(call.call_id.clone()),
-                    ResponseItem::FunctionCallOutput(output) => {
-                        let place = self.open_calls.iter().position(|id| *id == output.call_id);
-                        self.open_calls.remove(place.expect("an output without its call"));
-                        self.answered.push(output.call_id.clone());
-                    }
-                    _ => {}
-                },
-                Effect::Emit(Body::ItemStarted(item)) => self.open_items.push(item.id().as_str().to_owned()),
-                Effect::Emit(Body::ItemDelta { item, .. }) => {
-                    assert!(self.open_items.iter().any(|id| id == item.as_str()), "{item:?} grows but has not started");
-                }
-                Effect::Emit(Body::ItemCompleted(item)) => {
-                    let place = self.open_items.iter().rposition(|id| id == item.id().as_str());
-                    self.open_items.remove(place.expect("an item that completes has started"));
-                }
-                Effect::AskModel | Effect::AskAgain => {
-                    assert!(self.open_calls.is_empty(), "asked with open calls {:?}", self.open_calls);
-                }
-                Effect::End(_) => {
-                    assert!(self.open_calls.is_empty(), "ended with open calls {:?}", self.open_calls);
-                    self.ended = true;
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100_000))]
-
-    #[test]
-    fn promises_hold_in_every_interleaving(
-        words in prop::collection::vec(0usize..15, 0..60),
-        compact_at in prop::option::of(0i64..200),
-    ) {
-        let (mut turn, effects) =
-            Turn::start(&TurnId::new("t"), said("hi"), Window { size: None, used: 50 }, manners(compact_at));
-        let mut witness = Witness::default();
-        witness.see(&effects);
-        for (number, word) in words.into_iter().enumerate() {
-            let line = match word {
-                0 => format!("say {number}"),
-                1 => "open".to_owned(),
-                2 => "add m".to_owned(),
-                3 => "delta m x".to_owned(),
-                4 => "done m x".to_owned(),
-                5 => "think r".to_owned(),
-                6 => "sum r y".to_owned(),
-                7 => "thought r y".to_owned(),
-                8 => format!("call {number} a"),
-                9 => "completed".to_owned(),
-                10 => "cut".to_owned(),
-                11 => "due".to_owned(),
-                12 => "used 150".to_owned(),
-                13 => "overflow".to_owned(),
-                _ => "ended z".to_owned(),
-            };
-            witness.see(&turn.step(input(&line)));
-        }
-        witness.see(&turn.step(input("stop")));
-        prop_assert!(witness.ended);
-        prop_assert!(turn.step(input("stop")).is_empty());
-    }
 }

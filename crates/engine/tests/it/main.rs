@@ -4,12 +4,14 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
 mod commands;
+mod grants;
 mod patches;
 mod prompts;
 mod retries;
 mod reviews;
 mod saving;
 mod shown;
+mod side_by_side;
 mod start;
 mod stopping;
 mod summing_up;

@@ -17,7 +17,7 @@ fn neighbours() -> Folder {
 
 fn guard(folder: &Folder) -> Guard {
     let forbidden = [".git/hooks", ".git/config", ".codex", ".envrc"].map(|name| folder.at("ws").join(name));
-    Guard { roots: Some(vec![folder.at("ws")]), forbidden: forbidden.into() }
+    Guard { roots: Some(vec![folder.at("ws")]), forbidden: forbidden.into(), names: Vec::new() }
 }
 
 /// Plans and applies a patch in the workspace. Says whether it was within, and asserts that this is what was done.
@@ -203,7 +203,7 @@ fn a_root_with_a_link_in_it_is_no_root() {
     let plan = folder.planned(&patch("*** Add File: out/x\n+x"));
     fs::rename(folder.at("out"), folder.at("elsewhere")).unwrap();
     symlink("elsewhere", folder.at("out")).unwrap();
-    plan.apply(&Guard { roots: Some(vec![folder.at("out")]), forbidden: Vec::new() }).unwrap_err();
+    plan.apply(&Guard { roots: Some(vec![folder.at("out")]), forbidden: Vec::new(), names: Vec::new() }).unwrap_err();
     assert!(!folder.at("elsewhere/x").exists());
 }
 

@@ -96,7 +96,7 @@ impl Folder {
 
     /// Lets patches write in this folder and nowhere else.
     fn guard(&self) -> Guard {
-        Guard { roots: Some(vec![self.path.clone()]), forbidden: Vec::new() }
+        Guard { roots: Some(vec![self.path.clone()]), forbidden: Vec::new(), names: Vec::new() }
     }
 
     /// An error with its causes and hint, and without the name of the folder.

@@ -135,7 +135,7 @@ proptest! {
             let folder = Folder::with(&[("f", "a\nb\r\na\n\nb"), ("g", "a\n")]);
             let before = folder.tree();
             let Ok(plan) = patch.plan(&folder.path) else { continue };
-            if plan.apply(&Guard { roots: Some(vec![folder.path.clone()]), forbidden: vec![] }).is_err() {
+            if plan.apply(&Guard { roots: Some(vec![folder.path.clone()]), forbidden: vec![], names: vec![] }).is_err() {
                 prop_assert_eq!(folder.tree(), before);
             }
             prop_assert!(leftovers(&folder.path).is_empty());

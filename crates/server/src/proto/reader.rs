@@ -143,7 +143,13 @@ impl Reader {
     async fn approve(&self, id: String, answer: ApprovalAnswer) -> Result<(), Closed> {
         let ApprovalAnswer { id: asked, decision, .. } = answer;
         if !self.thread.answer(asked.clone(), decision).await? {
-            self.warn(id, format!("nothing waits for an answer by the name of {asked:?}")).await;
+            self.warn(
+                id,
+                format!(
+                    "nothing that can be told apart waits for an answer by the name of {asked:?}; name a `call_id`"
+                ),
+            )
+            .await;
         }
         Ok(())
     }

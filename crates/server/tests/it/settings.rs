@@ -139,7 +139,7 @@ async fn what_this_release_cannot_do_is_said() {
         expect![[r#"
             {"id":"1","msg":{"type":"warning","message":"`undo` is not supported by this release"}}
             {"id":"2","msg":{"type":"mcp_list_tools_response","tools":{},"resources":{},"resource_templates":{},"auth_statuses":{}}}
-            {"id":"3","msg":{"type":"warning","message":"nothing waits for an answer by the name of \"call-1\""}}
+            {"id":"3","msg":{"type":"warning","message":"nothing that can be told apart waits for an answer by the name of \"call-1\"; name a `call_id`"}}
             {"id":"last","msg":{"type":"conversation_path","conversation_id":"THREAD","path":"ROLLOUT"}}
         "#]],
     )

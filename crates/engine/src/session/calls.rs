@@ -1,0 +1,165 @@
+//! The calls of an answer while they run, side by side where they may.
+//!
+//! The turn decides which run. Here each is begun, fed with what arrives for it, and cut off when the turn stops.
+
+use codex_wire::decision::ReviewDecision;
+use codex_wire::response::FunctionCallOutputPayload;
+
+use super::Session;
+use crate::command::{self, CommandRequest, Place};
+use crate::log::{Abort, ItemId};
+use crate::patching::{self, PatchRequest};
+use crate::tools::{self, Begun, CallResult};
+use crate::turn::{Call, CallPayload, Input};
+use crate::work::{Doing, News, Work};
+
+impl Session {
+    /// Begins a call. Returns what the turn is told when that is already its end.
+    pub(super) fn run_call(&mut self, call: &Call) -> Option<Input> {
+        let place = Place {
+            cwd: &self.turn_settings().cwd,
+            shell: self.setup.shell.as_deref().unwrap_or("/bin/sh"),
+            next_process: self.terminals.next,
+        };
+        match PatchRequest::read(call, place.cwd) {
+            Some(Ok(request)) => {
+                self.start_patch(request);
+                return None;
+            }
+            Some(Err(error)) => {
+                return Some(refused(&call.id, format!("failed to parse function arguments: {error}")));
+            }
+            None => {}
+        }
+        match CommandRequest::read(call, place) {
+            Some(Ok(request)) => match PatchRequest::find(&request) {
+                Some(patch) => {
+                    self.start_patch(patch);
+                    None
+                }
+                None => self.start_command(request),
+            },
+            Some(Err(error)) => Some(refused(&call.id, error.to_string())),
+            None => match &call.payload {
+                CallPayload::Function(arguments) if call.tool == "write_stdin" => {
+                    self.write_terminal(&call.id, arguments)
+                }
+                CallPayload::Function(_) | CallPayload::Custom(_) => self.run_tool(call),
+            },
+        }
+    }
+
+    fn run_tool(&mut self, call: &Call) -> Option<Input> {
+        match tools::run(call, &self.turn_settings().cwd) {
+            Begun::Over(result) => Some(self.take_result(&call.id, result)),
+            Begun::Later(later) => {
+                self.begin_call(&call.id, Doing::Other(later));
+                None
+            }
+        }
+    }
+
+    /// Takes what a call led to.
+    fn take_result(&mut self, id: &ItemId, result: CallResult) -> Input {
+        for body in result.events {
+            self.emit(body);
+        }
+        self.end_call(id, result.output)
+    }
+
+    /// Takes what has arrived for a call.
+    pub(super) async fn step_call(&mut self, id: ItemId, news: News) {
+        let over = match news {
+            News::Command(input) => self.step_command(&id, input),
+            News::Patch(input) => self.step_patch(&id, input),
+            News::Looked(look, shown) => Some(self.looked(&id, look, shown)),
+            News::Called(result) => Some(self.take_result(&id, result)),
+        };
+        match over {
+            Some(input) => self.step(input).await,
+            None => self.journal.publish(),
+        }
+    }
+
+    /// Waits for a call that has begun.
+    pub(super) fn begin_call(&mut self, id: &ItemId, doing: Doing) {
+        if let Some(running) = &mut self.running {
+            running.work.begin(id.clone(), doing);
+        }
+    }
+
+    /// Waits no longer for a call that is over, and returns what the turn is told.
+    pub(super) fn end_call(&mut self, id: &ItemId, output: FunctionCallOutputPayload) -> Input {
+        if let Some(running) = &mut self.running {
+            running.work.drop_call(id);
+        }
+        Input::CallEnded(id.clone(), output)
+    }
+
+    /// Stops the turn because a person said so when asked about a call. The others go with it.
+    pub(super) fn abort_turn(&mut self, id: &ItemId) -> Input {
+        if let Some(running) = &mut self.running {
+            running.work.drop_call(id);
+        }
+        Input::Stop(Abort::Interrupted, self.cut_off_calls())
+    }
+
+    /// Hands an answer to the call that waits for it: the one of that name, or the only one if the turn is named. False
+    /// when there is none, or when the turn has several.
+    pub(super) async fn answer(&mut self, name: &str, decision: ReviewDecision) -> bool {
+        let asking = self.asking_calls();
+        let is_turn = self.running.as_ref().is_some_and(|running| running.id.as_str() == name);
+        let meant = match asking.iter().find(|id| id.as_str() == name) {
+            Some(id) => id.clone(),
+            None if is_turn && asking.len() == 1 => asking[0].clone(),
+            None => return false,
+        };
+        let news = if self.running_command(&meant).is_some() {
+            News::Command(command::Input::Answered(decision))
+        } else {
+            News::Patch(patching::Input::Answered(decision))
+        };
+        self.step_call(meant, news).await;
+        true
+    }
+
+    /// The calls about which a person is being asked.
+    fn asking_calls(&self) -> Vec<ItemId> {
+        let calls = self.running.as_ref().map_or(&[][..], |running| running.work.calls());
+        let asking = calls.iter().filter(|call| match &call.doing {
+            Doing::Command(command) => command.call.is_asking(),
+            Doing::Patch(patch) => patch.call.is_asking(),
+            Doing::Look(_) | Doing::Other(_) => false,
+        });
+        asking.map(|call| call.id.clone()).collect()
+    }
+
+    /// From here on nobody answers any more.
+    pub(super) fn expect_no_answers(&mut self) {
+        self.is_finishing = true;
+        for id in self.asking_calls() {
+            self.await_answer(&id);
+            self.await_patch_answer(&id);
+        }
+    }
+
+    /// Ends all running calls because their turn stops, and returns what the model is told of them.
+    pub(super) fn cut_off_calls(&mut self) -> Vec<(ItemId, FunctionCallOutputPayload)> {
+        let Some(running) = &self.running else { return Vec::new() };
+        let ids: Vec<ItemId> = running.work.calls().iter().map(|call| call.id.clone()).collect();
+        let mut told = Vec::new();
+        for id in ids {
+            if let Some(text) = self.cut_off_command(&id) {
+                told.push((id.clone(), FunctionCallOutputPayload::Text(text)));
+            }
+            self.cut_off_patch(&id);
+        }
+        self.work(Work::Nothing);
+        told
+    }
+}
+
+/// What the turn is told of a call that cannot begin.
+pub(super) fn refused(id: &ItemId, why: String) -> Input {
+    Input::CallEnded(id.clone(), FunctionCallOutputPayload::Text(why))
+}

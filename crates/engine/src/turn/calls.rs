@@ -1,0 +1,165 @@
+//! The calls of one answer: which of them may run now, and what came of them.
+//!
+//! Invariants: calls start in the order the model made them; one that stands alone runs with no other beside it; at
+//! most so many run at once; outputs leave in the order of the calls, each exactly once.
+
+use std::collections::VecDeque;
+
+use codex_wire::response::{CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, ResponseItem};
+
+use crate::log::ItemId;
+
+/// What the model is told of a call that never ran, or of which nothing more is known.
+const DROPPED: &str = "aborted";
+
+/// A call the model made.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    /// What the output refers to.
+    pub(crate) id: ItemId,
+    /// The tool.
+    pub(crate) tool: String,
+    /// What the tool is given.
+    pub(crate) payload: CallPayload,
+}
+
+/// What a tool is given.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CallPayload {
+    /// JSON in a string.
+    Function(String),
+    /// Free text.
+    Custom(String),
+}
+
+/// What may run beside a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Company {
+    /// Nothing: later calls may depend on what it does.
+    Nobody,
+    /// Everything but a call about the same terminal, whose output would be split between the two.
+    AllButTerminal(u64),
+    /// Everything.
+    All,
+}
+
+/// How far a call is.
+#[derive(Debug, PartialEq)]
+enum Progress {
+    Waiting,
+    Running,
+    Ended(FunctionCallOutputPayload),
+}
+
+#[derive(Debug)]
+struct Pending {
+    call: Call,
+    company: Company,
+    progress: Progress,
+}
+
+/// The calls of an answer that have no output in the conversation yet.
+#[derive(Debug)]
+pub(super) struct Calls {
+    queue: VecDeque<Pending>,
+    /// How many may run at once.
+    most: usize,
+}
+
+impl Calls {
+    /// No calls yet, of which so many may run at once.
+    pub(super) fn new(most: usize) -> Self {
+        Self { queue: VecDeque::new(), most }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Adds a call that waits to be run.
+    pub(super) fn push(&mut self, call: Call) {
+        let company = crate::tools::company(&call);
+        self.queue.push_back(Pending { call, company, progress: Progress::Waiting });
+    }
+
+    /// Notes how a running call has ended; false when none of that name runs.
+    pub(super) fn end(&mut self, id: &ItemId, output: FunctionCallOutputPayload) -> bool {
+        let running = self.queue.iter_mut().find(|held| held.call.id == *id && held.progress == Progress::Running);
+        let Some(held) = running else { return false };
+        held.progress = Progress::Ended(output);
+        true
+    }
+
+    /// Takes out the outputs that no earlier call holds back.
+    pub(super) fn take_ended(&mut self) -> Vec<ResponseItem> {
+        let ended = self.queue.iter().take_while(|held| matches!(held.progress, Progress::Ended(_))).count();
+        self.queue.drain(..ended).map(Pending::output).collect()
+    }
+
+    /// Starts the calls that may run now, and returns them.
+    pub(super) fn start(&mut self) -> Vec<Call> {
+        let mut started = Vec::new();
+        for place in 0..self.queue.len() {
+            if self.queue[place].progress == Progress::Waiting {
+                if !self.may_start(place) {
+                    break;
+                }
+                self.queue[place].progress = Progress::Running;
+                started.push(self.queue[place].call.clone());
+            }
+        }
+        started
+    }
+
+    /// Whether a call may run beside all that came before it. What came later has not started.
+    fn may_start(&self, place: usize) -> bool {
+        let next = &self.queue[place];
+        let mut running = self.queue.iter().filter(|held| held.progress == Progress::Running);
+        running.clone().count() < self.most && running.all(|other| next.may_run_beside(other))
+    }
+
+    /// Takes out an output for every call: its own if it has ended, and else a word that says that it was dropped.
+    pub(super) fn drop_all(&mut self) -> Vec<ResponseItem> {
+        self.queue.drain(..).map(Pending::output).collect()
+    }
+}
+
+impl Pending {
+    fn may_run_beside(&self, other: &Self) -> bool {
+        let is_same = |one: Company| matches!(one, Company::AllButTerminal(_)) && self.company == one;
+        let is_alone = |one: Company| one == Company::Nobody;
+        // Two calls of one name cannot be told apart while both run.
+        !is_alone(self.company) && !is_alone(other.company) && !is_same(other.company) && self.call.id != other.call.id
+    }
+
+    fn output(self) -> ResponseItem {
+        let output = match self.progress {
+            Progress::Ended(output) => output,
+            Progress::Waiting | Progress::Running => FunctionCallOutputPayload::Text(DROPPED.to_owned()),
+        };
+        let call_id = self.call.id.as_str().to_owned();
+        match self.call.payload {
+            CallPayload::Function(_) => ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id, output }),
+            CallPayload::Custom(_) => ResponseItem::CustomToolCallOutput(CustomToolCallOutput { call_id, output }),
+        }
+    }
+}
+
+/// The call in an item, if it is one that wants an output from us.
+pub(super) fn call_of(item: &ResponseItem) -> Option<Call> {
+    let call = |id: &str, tool: &str, payload| Call { id: ItemId::new(id), tool: tool.to_owned(), payload };
+    match item {
+        ResponseItem::FunctionCall(made) => {
+            Some(call(&made.call_id, &made.name, CallPayload::Function(made.arguments.clone())))
+        }
+        ResponseItem::CustomToolCall(made) => {
+            Some(call(&made.call_id, &made.name, CallPayload::Custom(made.input.clone())))
+        }
+        ResponseItem::LocalShellCall(made) => {
+            let id = made.call_id.as_ref().or(made.id.as_ref())?;
+            let arguments = serde_json::to_string(&made.action).ok()?;
+            Some(call(id, "local_shell", CallPayload::Function(arguments)))
+        }
+        _ => None,
+    }
+}
