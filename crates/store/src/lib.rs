@@ -7,11 +7,19 @@
 
 mod custom_prompts;
 mod front_matter;
+mod holder;
+mod line_buffer;
 mod prompt_history;
+mod rollout;
 mod rollout_file;
 mod skills;
 
 pub use custom_prompts::custom_prompts;
+pub use holder::Holder;
 pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};
+pub use rollout::{
+    BadLine, Beginning, Entry, Fault, ForkError, ForkPoint, History, Line, OpenCall, ReadError, RolloutLines,
+    count_turns, fork,
+};
 pub use rollout_file::{RolloutError, RolloutFile};
 pub use skills::{Skills, find_skills};

@@ -1,14 +1,18 @@
 //! The file of one thread, open for appending.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chrono::{DateTime, Local, SecondsFormat, Utc};
+use chrono::{DateTime, Local};
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
+
+use crate::holder::Holder;
+use crate::line_buffer::LineBuffer;
+use crate::rollout::{LONGEST_LINE, is_line, last_line};
 
 /// Why a rollout could not be made or written.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +33,28 @@ pub enum RolloutError {
         /// Why not.
         source: io::Error,
     },
+    /// The file could not be opened to go on with it.
+    #[error("could not open the thread's file {path}", path = .path.display())]
+    Open {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Someone else writes to the file.
+    #[error("the thread's file {path} is written by {holder}", path = .path.display())]
+    Locked {
+        /// Which file.
+        path: PathBuf,
+        /// Who.
+        holder: Holder,
+    },
+    /// The file was moved away, as when its thread is archived.
+    #[error("the thread's file {path} was moved away", path = .path.display())]
+    Moved {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// A line could not be written or synced.
     #[error("could not write to the thread's file {path}", path = .path.display())]
     Write {
@@ -47,7 +73,7 @@ pub enum RolloutError {
     },
 }
 
-/// The file of one thread, open for appending.
+/// The file of one thread, open for appending, and locked so that nobody else appends.
 ///
 /// Lines gather in memory until [`RolloutFile::flush`] writes them at once; after a flush has returned, what was
 /// appended survives the death of this process, and after a sync that of the machine.
@@ -55,15 +81,9 @@ pub enum RolloutError {
 pub struct RolloutFile {
     path: PathBuf,
     file: Arc<File>,
-    pending: Vec<u8>,
-}
-
-#[derive(Serialize)]
-struct Line<'a, P: Serialize + ?Sized> {
-    timestamp: String,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    payload: &'a P,
+    pending: LineBuffer,
+    is_locked: bool,
+    cut_bytes: u64,
 }
 
 impl RolloutFile {
@@ -85,7 +105,32 @@ impl RolloutFile {
             .mode(0o600)
             .open(&path)
             .map_err(|source| RolloutError::Create { path: path.clone(), source })?;
-        Ok(Self { path, file: Arc::new(file), pending: Vec::new() })
+        let is_locked = lock(&file, &path)?;
+        Ok(Self { path, file: Arc::new(file), pending: LineBuffer::default(), is_locked, cut_bytes: 0 })
+    }
+
+    /// Opens the file of a thread that goes on. A last line that was cut off when it was written is removed.
+    pub fn reopen(path: PathBuf) -> Result<Self, RolloutError> {
+        let failed = |source| RolloutError::Open { path: path.clone(), source };
+        let file = OpenOptions::new().read(true).append(true).open(&path).map_err(failed)?;
+        let is_locked = lock(&file, &path)?;
+        if !is_still_at(&file, &path) {
+            return Err(RolloutError::Moved { path });
+        }
+        let cut_bytes = end_last_line(&file).map_err(failed)?;
+        Ok(Self { path, file: Arc::new(file), pending: LineBuffer::default(), is_locked, cut_bytes })
+    }
+
+    /// Whether the file is locked. It is not on file systems that have no locks.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.is_locked
+    }
+
+    /// How many bytes of a torn line were removed when the file was opened.
+    #[must_use]
+    pub fn cut_bytes(&self) -> u64 {
+        self.cut_bytes
     }
 
     /// Where the file is.
@@ -96,30 +141,26 @@ impl RolloutFile {
 
     /// Adds a line to those that wait for the next flush.
     pub fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), RolloutError> {
-        let timestamp = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
-        let whole = self.pending.len();
-        let line = Line { timestamp, kind, payload };
-        if let Err(source) = serde_json::to_writer(&mut self.pending, &line) {
-            self.pending.truncate(whole);
-            return Err(RolloutError::Encode { kind: kind.to_owned(), source });
-        }
-        self.pending.push(b'\n');
-        Ok(())
+        let encoded = self.pending.append(kind, payload);
+        encoded.map_err(|source| RolloutError::Encode { kind: kind.to_owned(), source })
+    }
+
+    /// Adds a line of another rollout, as it is.
+    pub(crate) fn append_text(&mut self, text: &str) {
+        self.pending.append_text(text);
+    }
+
+    /// How much waits for the next flush.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.pending.len()
     }
 
     /// Writes what was appended.
     ///
     /// After a failure the lines still wait, so that a later flush can save them once there is room again.
     pub fn flush(&mut self) -> Result<(), RolloutError> {
-        while !self.pending.is_empty() {
-            match (&*self.file).write(&self.pending) {
-                Ok(0) => return Err(self.write_error(io::ErrorKind::WriteZero.into())),
-                Ok(written) => drop(self.pending.drain(..written)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.write_error(error)),
-            }
-        }
-        Ok(())
+        let written = self.pending.write_to(&mut &*self.file);
+        written.map_err(|source| RolloutError::Write { path: self.path.clone(), source })
     }
 
     /// What makes everything flushed so far survive a crash of the machine. It blocks; run it off the async threads.
@@ -127,10 +168,40 @@ impl RolloutFile {
         let (file, path) = (Arc::clone(&self.file), self.path.clone());
         move || file.sync_data().map_err(|source| RolloutError::Write { path, source })
     }
+}
 
-    fn write_error(&self, source: io::Error) -> RolloutError {
-        RolloutError::Write { path: self.path.clone(), source }
+/// Locks a file for its only writer. False if the file system has no locks: going on without is better than not at all.
+fn lock(file: &File, path: &Path) -> Result<bool, RolloutError> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Err(RolloutError::Locked { path: path.to_owned(), holder: Holder::of(file) }),
+        Err(TryLockError::Error(_)) => Ok(false),
     }
+}
+
+/// Whether a path still leads to an open file.
+fn is_still_at(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(there)) = (file.metadata(), path.metadata()) else { return false };
+    (open.dev(), open.ino()) == (there.dev(), there.ino())
+}
+
+/// Makes a file end with a whole line and returns how many bytes of a torn one were cut off. A last line that lacks
+/// nothing but its end gets it.
+fn end_last_line(mut file: &File) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    let Some(start) = last_line(file, length)? else { return Ok(0) };
+    let torn = length - start;
+    if torn <= LONGEST_LINE as u64 {
+        let mut tail = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(torn).read_to_end(&mut tail)?;
+        if is_line(&tail) {
+            file.write_all(b"\n")?;
+            return Ok(0);
+        }
+    }
+    file.set_len(start)?;
+    Ok(torn)
 }
 
 #[cfg(test)]

@@ -189,6 +189,9 @@ pub struct SessionLineage {
     /// The thread at the root of the tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<ThreadId>,
+    /// The thread this one is a copy of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from_id: Option<ThreadId>,
     /// The thread that started this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_thread_id: Option<ThreadId>,

@@ -1,0 +1,76 @@
+//! Who holds the lock of a file.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+
+/// Whoever writes to a file that someone else wants to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// This process.
+    Own,
+    /// Another process of this machine.
+    Process(u32),
+    /// Nobody knows: a process that cannot be seen from here, or one of another machine.
+    Unknown,
+}
+
+impl Holder {
+    /// Finds who holds the lock of a file, as far as the system tells.
+    pub(crate) fn of(file: &File) -> Self {
+        let (Ok(about), Ok(locks)) = (file.metadata(), std::fs::read_to_string("/proc/locks")) else {
+            return Self::Unknown;
+        };
+        match holder(&locks, about.ino()) {
+            Some(pid) if pid == std::process::id() => Self::Own,
+            Some(pid) => Self::Process(pid),
+            None => Self::Unknown,
+        }
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Own => f.write_str("this process already"),
+            Self::Process(pid) => write!(f, "process {pid}"),
+            Self::Unknown => f.write_str("another process"),
+        }
+    }
+}
+
+/// The process that holds a whole-file lock on an inode, from the kernel's list of locks.
+///
+/// The device in that list is not always the one that `stat` tells (btrfs, overlayfs), so the inode alone decides, and
+/// only if it is not found twice.
+fn holder(locks: &str, inode: u64) -> Option<u32> {
+    let mut found = locks.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace().skip(1).filter(|word| *word != "->");
+        let (class, _, mode, pid, place) = (words.next()?, words.next()?, words.next()?, words.next()?, words.next()?);
+        let is_it = class == "FLOCK" && mode == "WRITE" && place.rsplit(':').next()?.parse() == Ok(inode);
+        is_it.then(|| pid.parse::<u32>().ok()).flatten()
+    });
+    let first = found.next()?;
+    found.all(|pid| pid == first).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_is_found_by_the_inode() {
+        let locks = "1: FLOCK  ADVISORY  WRITE 71 fe:00:900 0 EOF\n2: POSIX  ADVISORY  WRITE 72 fe:00:901 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 73 00:1b:901 0 EOF\n4: FLOCK  ADVISORY  WRITE -1 00:1b:902 0 EOF\nodd\n";
+        assert_eq!(holder(locks, 900), Some(71));
+        assert_eq!(holder(locks, 901), Some(73));
+        assert_eq!(holder(locks, 902), None);
+        assert_eq!(holder(locks, 903), None);
+    }
+
+    #[test]
+    fn a_lock_of_this_process_is_told_as_its_own() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().try_lock().unwrap();
+        assert_eq!(Holder::of(&File::open(file.path()).unwrap()), Holder::Own);
+    }
+}

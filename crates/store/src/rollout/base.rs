@@ -1,0 +1,198 @@
+//! From where on a rollout has to be read for its thread to go on: the last compaction that still holds.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::backward::{BackwardLines, Span};
+use super::line::{Head, Line};
+use super::lines::LONGEST_LINE;
+
+/// After the compaction was found, how much more is read to find settings and token counts that precede it.
+const LOOK_BEHIND: u64 = 16 << 20;
+
+/// How many bytes of what the user said are carried over a compaction that does not record what remains.
+const CARRIED_BYTES: usize = 80_000;
+
+/// Where to start, and the newest lines of their kind before that.
+#[derive(Debug, Default)]
+pub(crate) struct Base {
+    /// Where the reading starts: at a `compacted` line, or at the beginning.
+    pub(crate) start: u64,
+    /// The newest `turn_context` line.
+    pub(crate) turn_context: Option<String>,
+    /// The newest token count that has figures.
+    pub(crate) token_count: Option<String>,
+}
+
+/// What a `compacted` line says.
+#[derive(Deserialize)]
+pub(crate) struct Compacted<'a> {
+    #[serde(default)]
+    pub(crate) message: String,
+    #[serde(borrow, default)]
+    pub(crate) replacement_history: Option<Vec<&'a RawValue>>,
+}
+
+/// What a line means for the search. The texts are read only where they are needed.
+enum Mark {
+    Compacted,
+    TurnContext,
+    TokenCount,
+    UserMessage,
+    RolledBack,
+    Other,
+}
+
+fn mark(file: &File, span: &Span<'_>) -> io::Result<Mark> {
+    if let Some(head) = Head::of(span.head) {
+        return Ok(mark_of(head.kind, head.inner, span.head));
+    }
+    let text = read_span(file, span)?;
+    let Some(line) = text.as_deref().and_then(|text| Line::parse(text).ok()) else { return Ok(Mark::Other) };
+    let inner = line.event().map(|event| event.kind.into_owned()).unwrap_or_default();
+    Ok(mark_of(&line.kind, &inner, line.text.as_bytes()))
+}
+
+fn mark_of(kind: &str, inner: &str, text: &[u8]) -> Mark {
+    let holds = |needle: &str| memchr::memmem::find(text, needle.as_bytes()).is_some();
+    match (kind, inner) {
+        ("compacted", _) => Mark::Compacted,
+        ("turn_context", _) => Mark::TurnContext,
+        ("event_msg", "token_count") if !holds("\"info\":null") => Mark::TokenCount,
+        ("event_msg", "user_message") => Mark::UserMessage,
+        ("event_msg", "item_completed") if holds("\"type\":\"UserMessage\"") => Mark::UserMessage,
+        ("event_msg", "thread_rolled_back") => Mark::RolledBack,
+        _ => Mark::Other,
+    }
+}
+
+/// Finds where to start in a file of which so much is whole.
+pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
+    let mut lines = BackwardLines::before(file, whole)?;
+    let mut base = Base::default();
+    let mut found: Option<u64> = None;
+    let mut taken_back = 0;
+    while let Some(span) = lines.next_span()? {
+        if found.is_some_and(|at| at - span.start > LOOK_BEHIND) {
+            break;
+        }
+        match mark(file, &span)? {
+            Mark::TurnContext if base.turn_context.is_none() => base.turn_context = read_line(file, &span)?,
+            Mark::TokenCount if base.token_count.is_none() => base.token_count = read_line(file, &span)?,
+            // A compaction of a turn that was taken back was taken back with it.
+            Mark::RolledBack if found.is_none() => taken_back += turns_taken_back(file, &span)?,
+            Mark::UserMessage if taken_back > 0 => taken_back -= 1,
+            Mark::Compacted if found.is_none() && taken_back == 0 && is_compacted(file, &span)? => {
+                found = Some(span.start);
+            }
+            _ => {}
+        }
+        if found.is_some() && base.turn_context.is_some() && base.token_count.is_some() {
+            break;
+        }
+    }
+    base.start = found.unwrap_or(0);
+    Ok(base)
+}
+
+/// What the user said before a place, oldest first, as far as it is carried over a compaction.
+pub(crate) fn said_before(file: &File, place: u64) -> io::Result<Vec<String>> {
+    let mut lines = BackwardLines::before(file, place)?;
+    let (mut said, mut room, mut taken_back) = (Vec::new(), CARRIED_BYTES, 0);
+    while let Some(span) = lines.next_span()? {
+        match mark(file, &span)? {
+            Mark::RolledBack => taken_back += turns_taken_back(file, &span)?,
+            Mark::UserMessage if taken_back > 0 => taken_back -= 1,
+            Mark::UserMessage => {
+                let Some(text) = read_line(file, &span)?.as_deref().and_then(user_text) else { continue };
+                if text.len() > room {
+                    break;
+                }
+                room -= text.len();
+                said.push(text);
+            }
+            _ => {}
+        }
+    }
+    said.reverse();
+    Ok(said)
+}
+
+/// What the user said, from the event that tells it.
+fn user_text(line: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Said {
+        message: Option<String>,
+        item: Option<SaidItem>,
+    }
+    #[derive(Deserialize)]
+    struct SaidItem {
+        content: Vec<Part>,
+    }
+    #[derive(Deserialize)]
+    struct Part {
+        text: Option<String>,
+    }
+    let said: Said = Line::parse(line).ok()?.payload_as()?;
+    said.message.or_else(|| {
+        let texts: Vec<String> = said.item?.content.into_iter().filter_map(|part| part.text).collect();
+        Some(texts.join("\n"))
+    })
+}
+
+fn turns_taken_back(file: &File, span: &Span<'_>) -> io::Result<usize> {
+    let text = read_span(file, span)?;
+    let line = text.as_deref().and_then(|text| Line::parse(text).ok());
+    Ok(line.and_then(|line| line.event().map(|event| event.turns_taken_back())).unwrap_or(0))
+}
+
+fn is_compacted(file: &File, span: &Span<'_>) -> io::Result<bool> {
+    let text = read_span(file, span)?;
+    let line = text.as_deref().and_then(|text| Line::parse(text).ok());
+    Ok(line.is_some_and(|line| serde_json::from_str::<Compacted<'_>>(line.payload.get()).is_ok()))
+}
+
+/// The text of a line, if it is one.
+fn read_line(file: &File, span: &Span<'_>) -> io::Result<Option<String>> {
+    Ok(read_span(file, span)?.filter(|text| Line::parse(text).is_ok()))
+}
+
+/// The text of a line, whether or not it is one.
+fn read_span(file: &File, span: &Span<'_>) -> io::Result<Option<String>> {
+    let length = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
+    if length > LONGEST_LINE {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, span.start)?;
+    Ok(String::from_utf8(bytes).ok())
+}
+
+/// How many turns a file of which so much is whole records, those taken back not counted.
+pub(crate) fn count_turns(file: &File, whole: u64) -> io::Result<usize> {
+    let mut lines = BackwardLines::before(file, whole)?;
+    let (mut turns, mut taken_back) = (0, 0);
+    while let Some(span) = lines.next_span()? {
+        match mark(file, &span)? {
+            Mark::RolledBack => taken_back += turns_taken_back(file, &span)?,
+            Mark::UserMessage if taken_back > 0 => taken_back -= 1,
+            Mark::UserMessage => turns += 1,
+            _ => {}
+        }
+    }
+    Ok(turns)
+}
+
+/// How many lines end before a place.
+pub(crate) fn count_lines(file: &File, place: u64) -> io::Result<u64> {
+    let mut lines = BackwardLines::before(file, place)?;
+    let mut count = 0;
+    while lines.next_span()?.is_some() {
+        count += 1;
+    }
+    Ok(count)
+}

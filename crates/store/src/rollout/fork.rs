@@ -1,0 +1,80 @@
+//! A copy of a thread up to a point, as a thread of its own.
+
+use std::path::Path;
+
+use codex_wire::rollout::SessionMeta;
+
+use super::lines::{Entry, ReadError, RolloutLines};
+use super::marks::TurnMarks;
+use crate::rollout_file::{RolloutError, RolloutFile};
+
+/// After so many bytes the lines that were copied are written.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Up to where a thread is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForkPoint {
+    /// All of it.
+    End,
+    /// The first turns of the user, so many.
+    Turns(usize),
+}
+
+/// Why a thread could not be copied.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    /// The thread could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The copy could not be written.
+    #[error(transparent)]
+    Write(#[from] RolloutError),
+}
+
+/// Copies a rollout into a new one that begins with a meta line of its own. Lines are copied as they are; those that
+/// cannot be read are left out. What was copied is synced, and the file is open for the thread to go on.
+pub fn fork(source: &Path, point: ForkPoint, meta: &SessionMeta, into: &Path) -> Result<RolloutFile, ForkError> {
+    let end = match point {
+        ForkPoint::End => u64::MAX,
+        ForkPoint::Turns(turns) => find_end(source, turns)?,
+    };
+    let mut lines = RolloutLines::open(source)?;
+    let mut copy = RolloutFile::create(into.to_owned())?;
+    let copied = copy_lines(&mut lines, end, meta, &mut copy);
+    if copied.is_err() {
+        // Half a copy would be taken for a thread. That it may stay when even this fails is the lesser evil.
+        drop(std::fs::remove_file(into));
+    }
+    copied.map(|()| copy)
+}
+
+fn copy_lines(lines: &mut RolloutLines, end: u64, meta: &SessionMeta, copy: &mut RolloutFile) -> Result<(), ForkError> {
+    copy.append("session_meta", meta)?;
+    while let Some(entry) = lines.next_entry()? {
+        let Entry::Line(line) = entry else { continue };
+        if line.range.start >= end {
+            break;
+        }
+        if line.kind != "session_meta" {
+            copy.append_text(line.text);
+        }
+        if copy.pending_bytes() >= WRITE_BYTES {
+            copy.flush()?;
+        }
+    }
+    copy.flush()?;
+    copy.sync()()?;
+    Ok(())
+}
+
+/// Where the turn begins that follows so many; past the end if there are not so many.
+fn find_end(source: &Path, turns: usize) -> Result<u64, ReadError> {
+    let mut lines = RolloutLines::open(source)?;
+    let mut marks = TurnMarks::default();
+    while let Some(entry) = lines.next_entry()? {
+        if let Entry::Line(line) = entry {
+            marks.see(&line);
+        }
+    }
+    Ok(marks.starts().get(turns).copied().unwrap_or(u64::MAX))
+}

@@ -1,0 +1,255 @@
+//! What a thread needs to go on: the conversation since its last compaction, and what was in force.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use codex_wire::event::TokenCountEvent;
+use codex_wire::rollout::{SessionMeta, TurnContextItem};
+use serde_json::value::RawValue;
+
+use super::base::{self, Base, Compacted};
+use super::items;
+use super::line::{BadLine, Head, ItemHead, Line};
+use super::lines::{Entry, ReadError, RolloutLines};
+
+/// How far from its beginning a file must say which thread it records.
+const META_LINES: u64 = 10;
+
+/// How many bad lines are told one by one.
+const TOLD_BAD_LINES: usize = 100;
+
+/// What a thread needs to go on.
+#[derive(Debug)]
+pub struct History {
+    /// Which thread it is.
+    pub meta: SessionMeta,
+    /// What the last request ran under.
+    pub context: Option<TurnContextItem>,
+    /// What the thread has cost.
+    pub tokens: Option<TokenCountEvent>,
+    /// What the items begin with.
+    pub beginning: Beginning,
+    /// The conversation, item by item as it goes into a request.
+    pub items: Vec<Arc<RawValue>>,
+    /// How many of the items a compaction put there.
+    pub replaced: usize,
+    /// The places of what the user said since then, one for each turn.
+    pub said: Vec<usize>,
+    /// Whether the last turn has no end. Files without the words for it are judged by their last item.
+    pub unfinished: bool,
+    /// Calls without an output, in order.
+    pub open_calls: Vec<OpenCall>,
+    /// Lines that were passed over, the first hundred of them.
+    pub bad_lines: Vec<BadLine>,
+}
+
+/// What the items of a history begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginning {
+    /// The beginning of the thread.
+    Start,
+    /// What the last compaction left, complete.
+    Replacement,
+    /// A summary by a release that did not record what else it left: what the user had said, and the summary. What a
+    /// conversation begins with, before anything is said, has to be put in front.
+    Summary,
+}
+
+/// A call of the model that got no output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenCall {
+    /// The name that its output must bear.
+    pub call_id: String,
+    /// The type of its item.
+    pub kind: String,
+    /// What was called.
+    pub name: Option<String>,
+    /// Its place among the items.
+    pub item: usize,
+}
+
+impl History {
+    /// Reads what a thread needs to go on. It blocks; run it off the async threads.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        let meta = read_meta(path)?;
+        let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+        let failed = |source| ReadError::Read { path: path.to_owned(), source };
+        let base = file.metadata().and_then(|about| base::find(&file, about.len())).map_err(failed)?;
+        let mut rebuild = Rebuild::default();
+        let mut bad_lines = Vec::new();
+        let reader = file.try_clone().map_err(failed)?;
+        let mut lines = RolloutLines::from_offset(path, reader, base.start)?;
+        while let Some(entry) = lines.next_entry()? {
+            match entry {
+                Entry::Line(line) if line.kind == "compacted" => {
+                    // Any later one belongs to a turn that was taken back, or the reading would have begun there.
+                    if line.range.start == base.start {
+                        rebuild.compact(&line, &file).map_err(failed)?;
+                    }
+                }
+                Entry::Line(line) => rebuild.see(&line),
+                Entry::Bad(bad) if bad_lines.len() < TOLD_BAD_LINES => bad_lines.push(bad),
+                Entry::Bad(_) => {}
+            }
+        }
+        if !bad_lines.is_empty() {
+            let before = base::count_lines(&file, base.start).map_err(failed)?;
+            for bad in &mut bad_lines {
+                bad.number += before;
+            }
+        }
+        Ok(rebuild.finish(meta, &base, bad_lines))
+    }
+
+    /// How many turns the items hold.
+    #[must_use]
+    pub fn turns(&self) -> usize {
+        self.said.len()
+    }
+}
+
+/// How many turns of the user a whole rollout records, those taken back not counted.
+pub fn count_turns(path: &Path) -> Result<usize, ReadError> {
+    let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+    let counted = file.metadata().and_then(|about| base::count_turns(&file, about.len()));
+    counted.map_err(|source| ReadError::Read { path: path.to_owned(), source })
+}
+
+/// Which thread a file records.
+pub(crate) fn read_meta(path: &Path) -> Result<SessionMeta, ReadError> {
+    let mut lines = RolloutLines::open(path)?;
+    while let Some(entry) = lines.next_entry()? {
+        match entry {
+            Entry::Line(line) if line.kind == "session_meta" => {
+                return line.payload_as().ok_or_else(|| ReadError::NoMeta { path: path.to_owned() });
+            }
+            Entry::Line(line) if line.number >= META_LINES => break,
+            Entry::Bad(bad) if bad.number >= META_LINES => break,
+            Entry::Line(_) | Entry::Bad(_) => {}
+        }
+    }
+    Err(ReadError::NoMeta { path: path.to_owned() })
+}
+
+/// A conversation while it is put together again.
+#[derive(Default)]
+struct Rebuild {
+    items: Vec<Arc<RawValue>>,
+    beginning: Option<Beginning>,
+    replaced: usize,
+    said: Vec<usize>,
+    /// The newest message in the user's name that no event has claimed yet.
+    unclaimed: Option<usize>,
+    open: HashMap<String, OpenCall>,
+    /// Whether a turn runs.
+    running: bool,
+    /// Whether a line said that it started, so that only a line can say that it ended.
+    announced: bool,
+}
+
+impl Rebuild {
+    fn see(&mut self, line: &Line<'_>) {
+        match &*line.kind {
+            "response_item" => self.see_item(line.payload),
+            "event_msg" => self.see_event(line),
+            _ => {}
+        }
+    }
+
+    fn see_item(&mut self, payload: &RawValue) {
+        let Some(head) = ItemHead::of(payload) else { return };
+        let Some(item) = items::for_request(payload, &head) else { return };
+        let place = self.items.len();
+        self.items.push(item);
+        if head.is_message_of("user") {
+            self.unclaimed = Some(place);
+        } else if !self.announced && (head.kind != "message" || head.is_message_of("assistant")) {
+            // Without words for it, a turn is over when the model has said something and called nothing after it.
+            self.running = head.kind != "message";
+        }
+        let Some(call_id) = head.call_id else { return };
+        if head.kind.ends_with("_output") {
+            self.open.remove(&*call_id.0);
+        } else if head.kind.ends_with("_call") {
+            let call_id = call_id.0.into_owned();
+            let name = head.name.map(|name| name.0.into_owned());
+            let call = OpenCall { call_id: call_id.clone(), kind: head.kind.into_owned(), name, item: place };
+            self.open.insert(call_id, call);
+        }
+    }
+
+    fn see_event(&mut self, line: &Line<'_>) {
+        // Most events say nothing here, and their head tells without parsing them.
+        let inner = Head::of(line.text.as_bytes()).map_or("", |head| head.inner);
+        match inner {
+            "" | "user_message" | "item_completed" | "thread_rolled_back" => {}
+            "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" => {}
+            _ => return,
+        }
+        let Some(event) = line.event() else { return };
+        if event.is_user_message() {
+            self.said.extend(self.unclaimed.take());
+            self.running = true;
+            return;
+        }
+        match &*event.kind {
+            "task_started" | "turn_started" => (self.running, self.announced) = (true, true),
+            "task_complete" | "turn_complete" | "turn_aborted" => (self.running, self.announced) = (false, false),
+            "thread_rolled_back" => self.take_back(event.turns_taken_back()),
+            _ => {}
+        }
+    }
+
+    fn take_back(&mut self, turns: usize) {
+        if turns == 0 {
+            return;
+        }
+        let left = self.said.len().checked_sub(turns);
+        let kept = left.map_or(self.replaced, |left| self.said.get(left).copied().unwrap_or(self.items.len()));
+        self.said.truncate(left.unwrap_or(0));
+        self.items.truncate(kept);
+        self.open.retain(|_, call| call.item < kept);
+        self.unclaimed = None;
+        self.running = false;
+    }
+
+    /// Starts from what a compaction left.
+    fn compact(&mut self, line: &Line<'_>, file: &File) -> io::Result<()> {
+        let Ok(compacted) = serde_json::from_str::<Compacted<'_>>(line.payload.get()) else { return Ok(()) };
+        if let Some(replacement) = compacted.replacement_history {
+            self.beginning = Some(Beginning::Replacement);
+            for item in replacement {
+                self.see_item(item);
+            }
+        } else {
+            self.beginning = Some(Beginning::Summary);
+            let said = base::said_before(file, line.range.start)?;
+            let texts = said.iter().map(String::as_str).chain([&*compacted.message]);
+            self.items.extend(texts.filter_map(items::user_message));
+        }
+        self.replaced = self.items.len();
+        self.unclaimed = None;
+        self.running = false;
+        Ok(())
+    }
+
+    fn finish(self, meta: SessionMeta, base: &Base, bad_lines: Vec<BadLine>) -> History {
+        let mut open_calls: Vec<OpenCall> = self.open.into_values().collect();
+        open_calls.sort_by_key(|call| call.item);
+        History {
+            meta,
+            context: base.turn_context.as_deref().and_then(|text| Line::parse(text).ok()?.payload_as()),
+            tokens: base.token_count.as_deref().and_then(|text| Line::parse(text).ok()?.payload_as()),
+            beginning: self.beginning.unwrap_or(Beginning::Start),
+            items: self.items,
+            replaced: self.replaced,
+            said: self.said,
+            unfinished: self.running,
+            open_calls,
+            bad_lines,
+        }
+    }
+}

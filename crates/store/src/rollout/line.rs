@@ -1,0 +1,267 @@
+//! One line of a rollout, understood as far as its type.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use codex_wire::rollout::RolloutLine;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::value::RawValue;
+
+/// One line of a rollout. The payload was checked to be JSON, and is not decoded before someone asks.
+#[derive(Debug, Clone)]
+pub struct Line<'a> {
+    /// Its number, counted from one.
+    pub number: u64,
+    /// Where it lies in the file, its end included.
+    pub range: Range<u64>,
+    /// The line as it came, without its end.
+    pub text: &'a str,
+    /// When it was written; empty if it does not say.
+    pub timestamp: Cow<'a, str>,
+    /// Its type.
+    pub kind: Cow<'a, str>,
+    /// What it says.
+    pub payload: &'a RawValue,
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line. The number and the place are for the caller to set.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        if let Some(line) = Self::parse_usual(text) {
+            return Ok(line);
+        }
+        let Envelope { timestamp, kind, payload } = serde_json::from_str(text)?;
+        let timestamp = timestamp.map(|text| text.0).unwrap_or_default();
+        Ok(Self { number: 0, range: 0..0, text, timestamp, kind, payload: payload.unwrap_or(RawValue::NULL) })
+    }
+
+    /// Reads a line with the members and the order that all releases write. Only the payload has to be parsed then.
+    fn parse_usual(text: &'a str) -> Option<Self> {
+        let head = Head::of(text.as_bytes())?;
+        let payload = serde_json::from_str(text.get(head.payload..)?.strip_suffix('}')?).ok()?;
+        let (timestamp, kind) = (Cow::Borrowed(head.timestamp), Cow::Borrowed(head.kind));
+        Some(Self { number: 0, range: 0..0, text, timestamp, kind, payload })
+    }
+
+    /// The line in full. None if it lacks what every line has; a payload of a shape this release does not know is kept.
+    #[must_use]
+    pub fn decode(&self) -> Option<RolloutLine> {
+        serde_json::from_str(self.text).ok()
+    }
+
+    /// The payload in the shape that the caller expects.
+    pub(crate) fn payload_as<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(self.payload.get()).ok()
+    }
+
+    /// The `type` inside the payload of an event, and what else tells events apart.
+    pub(crate) fn event(&self) -> Option<EventHead<'a>> {
+        (self.kind == "event_msg").then(|| serde_json::from_str(self.payload.get()).ok()).flatten()
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    timestamp: Option<Text<'a>>,
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    payload: Option<&'a RawValue>,
+}
+
+/// A text that is copied only if it has escapes.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// What tells items of the conversation apart.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ItemHead<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(crate) kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(crate) role: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) call_id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) name: Option<Text<'a>>,
+    #[serde(default)]
+    pub(crate) id: Option<IgnoredAny>,
+    #[serde(default, rename = "internal_chat_message_metadata_passthrough")]
+    pub(crate) passthrough: Option<IgnoredAny>,
+}
+
+impl<'a> ItemHead<'a> {
+    /// Looks at an item.
+    pub(crate) fn of(item: &'a RawValue) -> Option<Self> {
+        serde_json::from_str(item.get()).ok()
+    }
+
+    /// Whether this is a message of such a role.
+    pub(crate) fn is_message_of(&self, role: &str) -> bool {
+        self.kind == "message" && self.role.as_ref().is_some_and(|text| text.0 == role)
+    }
+}
+
+/// What tells events apart.
+#[derive(Debug, Deserialize)]
+pub(crate) struct EventHead<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(crate) kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    item: Option<EventItem<'a>>,
+    #[serde(default)]
+    num_turns: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+struct EventItem<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+}
+
+impl EventHead<'_> {
+    /// Whether it says that the user said something.
+    pub(crate) fn is_user_message(&self) -> bool {
+        match &*self.kind {
+            "user_message" => true,
+            "item_completed" => self.item.as_ref().is_some_and(|item| item.kind == "UserMessage"),
+            _ => false,
+        }
+    }
+
+    /// How many turns it takes back.
+    pub(crate) fn turns_taken_back(&self) -> usize {
+        if self.kind == "thread_rolled_back" { self.num_turns.unwrap_or(0) } else { 0 }
+    }
+}
+
+/// The beginning of a line, read without parsing the line: enough to tell what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head<'a> {
+    pub(crate) timestamp: &'a str,
+    /// The type of the line.
+    pub(crate) kind: &'a str,
+    /// The type inside the payload; empty if the payload does not begin with one.
+    pub(crate) inner: &'a str,
+    /// Where the payload begins.
+    pub(crate) payload: usize,
+}
+
+/// How much of a line is enough to read its head.
+pub(crate) const HEAD_BYTES: usize = 512;
+
+impl<'a> Head<'a> {
+    /// Reads the head of a line with the members and the order that all releases write; none for any other.
+    pub(crate) fn of(line: &'a [u8]) -> Option<Self> {
+        let (timestamp, rest) = word(line.strip_prefix(b"{\"timestamp\":")?)?;
+        let rest = rest.strip_prefix(b",")?;
+        let rest = match rest.strip_prefix(b"\"ordinal\":") {
+            Some(number) => {
+                let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                number[digits..].strip_prefix(b",")?
+            }
+            None => rest,
+        };
+        let (kind, rest) = word(rest.strip_prefix(b"\"type\":")?)?;
+        let rest = rest.strip_prefix(b",\"payload\":")?;
+        let inner = rest.strip_prefix(b"{\"type\":").and_then(word).map_or("", |(inner, _)| inner);
+        Some(Self { timestamp, kind, inner, payload: line.len() - rest.len() })
+    }
+}
+
+/// A short string without escapes, and what follows it.
+fn word(text: &[u8]) -> Option<(&str, &[u8])> {
+    let text = text.strip_prefix(b"\"")?;
+    let end = text.iter().take(HEAD_BYTES).position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+    let (word, rest) = text.split_at(end);
+    Some((std::str::from_utf8(word).ok()?, rest.strip_prefix(b"\"")?))
+}
+
+/// A line that could not be read and is passed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadLine {
+    /// Which file.
+    pub path: PathBuf,
+    /// Which line, counted from one.
+    pub number: u64,
+    /// Where it begins in the file.
+    pub start: u64,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It is not a JSON object with a type.
+    NotALine,
+    /// It is longer than any line that is read.
+    TooLong,
+    /// The file ends in the middle of it.
+    Torn,
+}
+
+impl BadLine {
+    pub(crate) fn new(path: &Path, number: u64, start: u64, fault: Fault) -> Self {
+        Self { path: path.to_owned(), number, start, fault }
+    }
+}
+
+impl std::fmt::Display for BadLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let fault = match self.fault {
+            Fault::NotALine => "is not a line of a rollout",
+            Fault::TooLong => "is too long",
+            Fault::Torn => "was cut off when it was written",
+        };
+        write!(f, "line {} of {} {fault} and is passed over", self.number, self.path.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_form_and_any_other_give_the_same() {
+        let usual = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"event_msg","payload":{"type":"x","n":1}}"#;
+        let numbered =
+            r#"{"timestamp":"2026-01-01T00:00:00.000Z","ordinal":12,"type":"event_msg","payload":{"type":"x","n":1}}"#;
+        let trailing = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"event_msg","payload":{"type":"x","n":1},"metadata":{"a":{}}}"#;
+        let turned =
+            r#"{ "payload":{"type":"x","n":1}, "type":"event\u005fmsg", "timestamp":"2026-01-01T00:00:00.000Z"}"#;
+        for text in [usual, numbered, trailing, turned] {
+            let line = Line::parse(text).unwrap();
+            assert_eq!(line.kind, "event_msg", "{text}");
+            assert_eq!(line.timestamp, "2026-01-01T00:00:00.000Z", "{text}");
+            assert_eq!(line.payload.get(), r#"{"type":"x","n":1}"#, "{text}");
+            assert_eq!(line.event().unwrap().kind, "x", "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_line_is_refused() {
+        let broken = [
+            "",
+            "null",
+            "{}",
+            r#"{"timestamp":"t","type":"event_msg","payload":{"type":"x"}"#,
+            r#"{"timestamp":"t","type":"event_msg","payload":{"type":"x"}}}"#,
+            r#"{"timestamp":"t","type":"event_msg","payload":{"type":"x""#,
+        ];
+        for text in broken {
+            assert!(Line::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_head_needs_the_beginning_only() {
+        let head =
+            Head::of(br#"{"timestamp":"t","ordinal":3,"type":"event_msg","payload":{"type":"token_count","info"#);
+        assert_eq!(head, Some(Head { timestamp: "t", kind: "event_msg", inner: "token_count", payload: 58 }));
+        assert_eq!(Head::of(br#"{"timestamp":"t","type":"eve"#), None);
+    }
+}

@@ -1,0 +1,202 @@
+//! The lines of a rollout from the first to the last, read as a stream.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::line::{BadLine, Fault, Line};
+
+/// The longest line that is read. A longer one would let a broken file take all memory.
+pub(crate) const LONGEST_LINE: usize = 64 << 20;
+
+/// What is read from the file at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// A line longer than this gives its memory back.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// Why a rollout could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file could not be opened.
+    #[error("could not open the rollout {path}", path = .path.display())]
+    Open {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file could not be read.
+    #[error("could not read the rollout {path}", path = .path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file does not begin with what a rollout begins with.
+    #[error("{path} does not say which thread it records", path = .path.display())]
+    NoMeta {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+/// A line of a rollout, or what stands in its place.
+#[derive(Debug)]
+pub enum Entry<'a> {
+    /// A line.
+    Line(Line<'a>),
+    /// A line that cannot be read. Pass over it, and tell someone.
+    Bad(BadLine),
+}
+
+/// The lines of a rollout from the first to the last. One line is in memory at a time.
+#[derive(Debug)]
+pub struct RolloutLines {
+    path: PathBuf,
+    reader: BufReader<File>,
+    buffer: Vec<u8>,
+    /// The number of the line read last.
+    number: u64,
+    /// Where the next line begins.
+    offset: u64,
+}
+
+impl RolloutLines {
+    /// Opens a rollout at its beginning.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+        Ok(Self::of(path, file, 0, 0))
+    }
+
+    /// Reads an open file from where its cursor stands, which is the given offset after so many lines.
+    fn of(path: &Path, file: File, offset: u64, number: u64) -> Self {
+        let reader = BufReader::with_capacity(READ_BYTES, file);
+        Self { path: path.to_owned(), reader, buffer: Vec::new(), number, offset }
+    }
+
+    /// Reads an open file from the beginning of a line on. Lines are numbered from there.
+    pub(crate) fn from_offset(path: &Path, mut file: File, offset: u64) -> Result<Self, ReadError> {
+        let sought = file.seek(SeekFrom::Start(offset));
+        sought.map_err(|source| ReadError::Read { path: path.to_owned(), source })?;
+        Ok(Self::of(path, file, offset, 0))
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the next line begins.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next line; none at the end. Empty lines are passed over in silence.
+    pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
+        let (start, fault) = loop {
+            let start = self.offset;
+            let Some(whole) = self.fill().map_err(|source| ReadError::Read { path: self.path.clone(), source })? else {
+                return Ok(None);
+            };
+            self.number += 1;
+            match whole {
+                Whole::TooLong => break (start, Some(Fault::TooLong)),
+                Whole::Ended if self.buffer.is_empty() => {}
+                Whole::Ended => break (start, None),
+                Whole::Unended => break (start, (!is_line(&self.buffer)).then_some(Fault::Torn)),
+            }
+        };
+        let text = if fault.is_none() { std::str::from_utf8(&self.buffer).ok() } else { None };
+        let parsed = text.and_then(|text| Line::parse(text).ok());
+        let bad = |fault| Entry::Bad(BadLine::new(&self.path, self.number, start, fault));
+        let range = start..self.offset;
+        let entry = parsed.map(|line| Entry::Line(Line { number: self.number, range, ..line }));
+        Ok(Some(entry.unwrap_or_else(|| bad(fault.unwrap_or(Fault::NotALine)))))
+    }
+
+    /// Reads up to the next end of a line into the buffer.
+    fn fill(&mut self) -> io::Result<Option<Whole>> {
+        self.buffer.clear();
+        self.buffer.shrink_to(KEPT_BYTES);
+        let limit = LONGEST_LINE as u64 + 1;
+        let mut read = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.buffer)? as u64;
+        let whole = match self.buffer.last() {
+            None => return Ok(None),
+            Some(b'\n') => {
+                self.buffer.pop();
+                if self.buffer.last() == Some(&b'\r') {
+                    self.buffer.pop();
+                }
+                Whole::Ended
+            }
+            Some(_) if read == limit => {
+                read += self.reader.skip_until(b'\n')? as u64;
+                Whole::TooLong
+            }
+            Some(_) => Whole::Unended,
+        };
+        self.offset += read;
+        Ok(Some(whole))
+    }
+}
+
+enum Whole {
+    Ended,
+    Unended,
+    TooLong,
+}
+
+/// Whether some bytes are a whole line, though perhaps without its end.
+pub(crate) fn is_line(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| Line::parse(text).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(text: &[u8]) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.jsonl");
+        std::fs::write(&path, text).unwrap();
+        let mut lines = RolloutLines::open(&path).unwrap();
+        let mut seen = Vec::new();
+        while let Some(entry) = lines.next_entry().unwrap() {
+            seen.push(match entry {
+                Entry::Line(line) => format!("{} {:?} {}", line.number, line.range, line.kind),
+                Entry::Bad(bad) => format!("{} {} {:?}", bad.number, bad.start, bad.fault),
+            });
+        }
+        assert_eq!(lines.offset(), text.len() as u64);
+        seen
+    }
+
+    #[test]
+    fn lines_have_numbers_and_places_and_bad_ones_do_not_stop_the_rest() {
+        let a = r#"{"timestamp":"t","type":"a","payload":{}}"#;
+        let seen = entries(format!("{a}\nnonsense\n\n{a}\r\n{a}").as_bytes());
+        assert_eq!(seen, ["1 0..42 a", "2 42 NotALine", "4 52..95 a", "5 95..136 a"]);
+    }
+
+    #[test]
+    fn a_torn_end_is_told_from_a_whole_line_that_lacks_its_end() {
+        assert_eq!(entries(br#"{"timestamp":"t","type":"a","payl"#), ["1 0 Torn"]);
+        assert_eq!(entries(br#"{"timestamp":"t","type":"a"}"#), ["1 0..28 a"]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over() {
+        let mut text = vec![b'x'; LONGEST_LINE + 10];
+        text.extend_from_slice(b"\n{\"type\":\"a\"}\n");
+        assert_eq!(entries(&text), ["1 0 TooLong", &format!("2 {}..{} a", LONGEST_LINE + 11, LONGEST_LINE + 24)]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_a_bad_line() {
+        assert_eq!(entries(b"{\"type\":\"\xff\"}\n"), ["1 0 NotALine"]);
+    }
+}

@@ -1,0 +1,18 @@
+//! Rollouts: the files that threads are.
+
+mod backward;
+mod base;
+mod fork;
+mod history;
+mod items;
+mod line;
+mod lines;
+mod marks;
+
+pub use fork::{ForkError, ForkPoint, fork};
+pub use history::{Beginning, History, OpenCall, count_turns};
+pub use line::{BadLine, Fault, Line};
+pub use lines::{Entry, ReadError, RolloutLines};
+
+pub(crate) use backward::last_line;
+pub(crate) use lines::{LONGEST_LINE, is_line};

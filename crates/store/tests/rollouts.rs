@@ -1,0 +1,417 @@
+//! Rollouts of other releases, and broken ones, as a thread that goes on reads them.
+
+use std::path::{Path, PathBuf};
+
+use codex_store::{Beginning, Entry, Fault, ForkPoint, History, RolloutFile, RolloutLines, count_turns, fork};
+use codex_wire::ids::ThreadId;
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn sample(release: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../wire/tests/samples/rollout-{release}.jsonl"))
+}
+
+/// A file with such lines, and the folder that keeps it.
+fn written(text: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rollout.jsonl");
+    std::fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+fn line(kind: &str, payload: Value) -> String {
+    json!({"timestamp": "2026-01-02T03:04:05.006Z", "type": kind, "payload": payload}).to_string() + "\n"
+}
+
+fn meta() -> String {
+    let id = "01a1de3b-14fd-7922-828f-0d0916245388";
+    let meta = json!({"id": id, "timestamp": "t", "cwd": "/w", "originator": "o", "cli_version": "1"});
+    line("session_meta", meta)
+}
+
+/// The lines of a turn in which the user says something and the model answers.
+fn turn(text: &str) -> String {
+    let said = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
+    let answer = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]});
+    line("response_item", said)
+        + &line("event_msg", json!({"type": "user_message", "message": text}))
+        + &line("response_item", answer)
+}
+
+fn texts(history: &History) -> Vec<String> {
+    let text = |item: &Value| match item["type"].as_str() {
+        Some("message") => {
+            format!("{}: {}", item["role"].as_str().unwrap(), item["content"][0]["text"].as_str().unwrap())
+        }
+        other => other.unwrap_or_default().to_owned(),
+    };
+    history.items.iter().map(|item| text(&serde_json::from_str(item.get()).unwrap())).collect()
+}
+
+#[track_caller]
+fn check(text: &str, expected: Expect) {
+    let (_folder, path) = written(text);
+    let history = History::read(&path).unwrap();
+    let said = &history.said;
+    let calls: Vec<&str> = history.open_calls.iter().map(|call| &*call.call_id).collect();
+    let bad: Vec<String> = history.bad_lines.iter().map(|bad| format!("{} {:?}", bad.number, bad.fault)).collect();
+    let shown = format!(
+        "{:?}, {} replaced, said {said:?}, unfinished {}, open {calls:?}, bad {bad:?}\n{}\n",
+        history.beginning,
+        history.replaced,
+        history.unfinished,
+        texts(&history).join("\n")
+    );
+    expected.assert_eq(&shown);
+}
+
+#[track_caller]
+fn check_sample(release: &str, expected: Expect) {
+    let path = sample(release);
+    let history = History::read(&path).unwrap();
+    let context = history.context.as_ref().map(|context| (&context.model, &context.sandbox_policy));
+    let tokens = history.tokens.as_ref().and_then(|tokens| tokens.info.as_ref());
+    let mut lines = RolloutLines::open(&path).unwrap();
+    let mut all = 0;
+    while let Some(entry) = lines.next_entry().unwrap() {
+        let Entry::Line(line) = entry else { panic!("{entry:?}") };
+        assert!(line.decode().is_some(), "{}", line.text);
+        all += 1;
+    }
+    let shown = format!(
+        "{} of {}: {:?}, {all} lines, {} items, {} turns of {}, unfinished {}, open {:?}\n{context:?}\n{:?}\n",
+        history.meta.cli_version,
+        history.meta.id,
+        history.beginning,
+        history.items.len(),
+        history.turns(),
+        count_turns(&path).unwrap(),
+        history.unfinished,
+        history.open_calls,
+        tokens.map(|tokens| tokens.total_token_usage.total_tokens),
+    );
+    assert_eq!(history.bad_lines, []);
+    for item in &history.items {
+        let item: Value = serde_json::from_str(item.get()).unwrap();
+        assert!(item.get("id").is_none() && item["type"] != "ghost_snapshot", "{item}");
+        assert!(item.get("internal_chat_message_metadata_passthrough").is_none(), "{item}");
+    }
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn rollouts_of_042_go_on() {
+    check_sample(
+        "0.42",
+        expect![[r#"
+        0.42.0 of 01a1de3b-14fd-7922-828f-0d0916245388: Summary, 78 lines, 11 items, 1 turns of 6, unfinished false, open []
+        Some(("mock-model", WorkspaceWrite(WorkspaceWrite { writable_roots: [], network_access: false, exclude_tmpdir_env_var: false, exclude_slash_tmp: false })))
+        Some(1650)
+    "#]],
+    );
+}
+
+#[test]
+fn rollouts_of_077_go_on() {
+    check_sample(
+        "0.77",
+        expect![[r#"
+        0.77.0 of 01a1de24-b076-79d3-9052-69f181098fa6: Start, 98 lines, 32 items, 9 turns of 9, unfinished false, open []
+        Some(("mock-model", DangerFullAccess))
+        Some(1800)
+    "#]],
+    );
+}
+
+#[test]
+fn rollouts_of_0166_go_on() {
+    check_sample(
+        "0.166",
+        expect![[r#"
+        0.166.0 of 01a1de25-2746-77a2-898a-88026f72a56b: Start, 111 lines, 33 items, 9 turns of 9, unfinished false, open []
+        Some(("mock-model", DangerFullAccess))
+        Some(1800)
+    "#]],
+    );
+    check_sample(
+        "0.166-child-agent",
+        expect![[r#"
+        0.166.0 of 01a1de3d-da70-71e1-82d0-f8f026c05c25: Start, 23 lines, 6 items, 2 turns of 2, unfinished false, open []
+        Some(("mock-model", DangerFullAccess))
+        Some(300)
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_compaction_left_takes_the_place_of_what_was_before() {
+    let left = json!([{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "left"}]}]);
+    let compacted = line("compacted", json!({"message": "sum", "replacement_history": left}));
+    check(
+        &(meta() + &turn("one") + &compacted + &turn("two")),
+        expect![[r#"
+        Replacement, 1 replaced, said [1], unfinished false, open [], bad []
+        user: left
+        user: two
+        assistant: ok
+    "#]],
+    );
+}
+
+#[test]
+fn a_compaction_of_an_older_release_leaves_what_was_said_and_the_summary() {
+    let compacted = line("compacted", json!({"message": "the summary"}));
+    check(
+        &(meta() + &turn("one") + &turn("two") + &compacted + &turn("three")),
+        expect![[r#"
+        Summary, 3 replaced, said [3], unfinished false, open [], bad []
+        user: one
+        user: two
+        user: the summary
+        user: three
+        assistant: ok
+    "#]],
+    );
+}
+
+#[test]
+fn turns_that_were_taken_back_are_gone_and_so_is_their_compaction() {
+    let back = |turns: usize| line("event_msg", json!({"type": "thread_rolled_back", "num_turns": turns}));
+    let compacted = line("compacted", json!({"message": "sum", "replacement_history": []}));
+    check(
+        &(meta() + &turn("one") + &turn("two") + &back(1) + &turn("three")),
+        expect![[r#"
+        Start, 0 replaced, said [0, 2], unfinished false, open [], bad []
+        user: one
+        assistant: ok
+        user: three
+        assistant: ok
+    "#]],
+    );
+    check(
+        &(meta() + &turn("one") + &turn("two") + &compacted + &back(1) + &turn("three")),
+        expect![[r#"
+        Start, 0 replaced, said [0, 2], unfinished false, open [], bad []
+        user: one
+        assistant: ok
+        user: three
+        assistant: ok
+    "#]],
+    );
+    check(
+        &(meta() + &turn("one") + &back(7)),
+        expect![[r#"
+        Start, 0 replaced, said [], unfinished false, open [], bad []
+
+    "#]],
+    );
+}
+
+#[test]
+fn calls_without_output_and_unfinished_turns_are_told() {
+    let call = |id: &str| json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "x"});
+    let calls = line("response_item", call("a")) + &line("response_item", call("b"));
+    let text = meta() + &turn("one") + &calls + &line("response_item", output("a"));
+    check(
+        &text,
+        expect![[r#"
+        Start, 0 replaced, said [0], unfinished true, open ["b"], bad []
+        user: one
+        assistant: ok
+        function_call
+        function_call
+        function_call_output
+    "#]],
+    );
+    check(
+        &(text + &line("event_msg", json!({"type": "turn_aborted", "reason": "interrupted"}))),
+        expect![[r#"
+        Start, 0 replaced, said [0], unfinished false, open ["b"], bad []
+        user: one
+        assistant: ok
+        function_call
+        function_call
+        function_call_output
+    "#]],
+    );
+    let started = line("event_msg", json!({"type": "task_started"}));
+    check(
+        &(meta() + &started + &turn("one")),
+        expect![[r#"
+        Start, 0 replaced, said [0], unfinished true, open [], bad []
+        user: one
+        assistant: ok
+    "#]],
+    );
+    let complete = line("event_msg", json!({"type": "task_complete"}));
+    check(
+        &(meta() + &started + &turn("one") + &complete),
+        expect![[r#"
+        Start, 0 replaced, said [0], unfinished false, open [], bad []
+        user: one
+        assistant: ok
+    "#]],
+    );
+}
+
+#[test]
+fn bad_lines_are_told_with_their_number_and_unknown_ones_are_passed_over() {
+    let left = json!([]);
+    let compacted = line("compacted", json!({"message": "sum", "replacement_history": left}));
+    let text = meta() + &turn("one") + "oops\n" + &compacted + "garbage\n" + &line("future", json!([1])) + &turn("two");
+    check(
+        &(text + "{\"timestamp\":\"2026"),
+        expect![[r#"
+        Replacement, 0 replaced, said [0], unfinished false, open [], bad ["7 NotALine", "12 Torn"]
+        user: two
+        assistant: ok
+    "#]],
+    );
+}
+
+#[test]
+fn a_compaction_that_cannot_be_read_is_no_place_to_start() {
+    let broken = line("compacted", json!({"message": "sum"})).replace("}}", "");
+    check(
+        &(meta() + &turn("one") + &broken + &turn("two")),
+        expect![[r#"
+        Start, 0 replaced, said [0, 2], unfinished false, open [], bad ["5 NotALine"]
+        user: one
+        assistant: ok
+        user: two
+        assistant: ok
+    "#]],
+    );
+}
+
+#[test]
+fn a_file_that_names_no_thread_is_refused() {
+    let (_folder, path) = written(turn("one"));
+    let error = History::read(&path).unwrap_err();
+    assert!(error.to_string().ends_with("does not say which thread it records"), "{error}");
+    let error = History::read(&path.with_extension("gone")).unwrap_err();
+    assert!(error.to_string().starts_with("could not open the rollout"), "{error}");
+}
+
+#[test]
+fn a_torn_last_line_is_cut_off_when_the_thread_goes_on() {
+    let whole = meta() + &turn("one");
+    let (_folder, path) = written(whole.clone() + "{\"timestamp\":\"2026");
+    let mut file = RolloutFile::reopen(path.clone()).unwrap();
+    assert_eq!((file.cut_bytes(), file.is_locked()), (18, true));
+    file.append("event_msg", &json!({"type": "turn_aborted", "reason": "interrupted"})).unwrap();
+    file.flush().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with(&whole) && text.lines().count() == 5, "{text}");
+    assert_eq!(History::read(&path).unwrap().bad_lines, []);
+}
+
+#[test]
+fn a_last_line_that_only_lacks_its_end_gets_it() {
+    let whole = meta() + &turn("one");
+    let (_folder, path) = written(whole.trim_end());
+    assert_eq!(RolloutFile::reopen(path.clone()).unwrap().cut_bytes(), 0);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
+}
+
+#[test]
+fn a_fork_copies_the_first_turns_under_a_name_of_its_own() {
+    for release in ["0.42", "0.77", "0.166"] {
+        let source = sample(release);
+        let turns = count_turns(&source).unwrap();
+        let whole = History::read(&source).unwrap();
+        for keep in [0, 1, 2, turns - 1, turns, turns + 5] {
+            let folder = tempfile::tempdir().unwrap();
+            let into = folder.path().join("copy.jsonl");
+            let mut meta = whole.meta.clone();
+            meta.lineage.forked_from_id = Some(meta.id);
+            meta.id = ThreadId::fresh();
+            let file = fork(&source, ForkPoint::Turns(keep), &meta, &into).unwrap();
+            assert_eq!(count_turns(&into).unwrap(), keep.min(turns), "{release} {keep}");
+            let copy = History::read(&into).unwrap();
+            assert_eq!((copy.meta.id, copy.meta.lineage.forked_from_id), (meta.id, Some(whole.meta.id)));
+            if whole.beginning == Beginning::Start {
+                let (copied, all) = (texts(&copy), texts(&whole));
+                assert_eq!(copied, all[..copied.len()], "{release} {keep}");
+                assert_eq!(copied.len() == all.len(), keep >= turns, "{release} {keep}");
+            }
+            assert!(file.is_locked());
+        }
+    }
+}
+
+#[test]
+fn a_fork_of_all_is_a_copy_without_what_cannot_be_read() {
+    let (_folder, path) = written(meta() + "oops\n" + &turn("one") + "{torn");
+    let into = path.with_extension("copy");
+    let mut meta = History::read(&path).unwrap().meta;
+    meta.id = ThreadId::fresh();
+    drop(fork(&path, ForkPoint::End, &meta, &into).unwrap());
+    let text = std::fs::read_to_string(&into).unwrap();
+    assert!(text.ends_with(&turn("one")) && text.lines().count() == 4, "{text}");
+    let error = fork(&path, ForkPoint::End, &meta, &into).unwrap_err();
+    assert!(error.to_string().starts_with("could not make the thread's file"), "{error}");
+    assert_eq!(std::fs::read_to_string(&into).unwrap(), text, "what is there already stays");
+}
+
+/// Cuts a sample anywhere and compares what is left with the whole.
+fn cut_anywhere(release: &str, place: usize) {
+    let whole = std::fs::read(sample(release)).unwrap();
+    let place = place % (whole.len() + 1);
+    let (_folder, path) = written(&whole[..place]);
+    let lines_before = whole[..place].iter().filter(|byte| **byte == b'\n').count();
+    let mut lines = RolloutLines::open(&path).unwrap();
+    let mut read = 0;
+    while let Some(entry) = lines.next_entry().unwrap() {
+        match entry {
+            Entry::Line(line) => {
+                read += 1;
+                let range = usize::try_from(line.range.start).unwrap()..usize::try_from(line.range.end).unwrap();
+                assert_eq!(line.text.as_bytes(), whole[range].trim_ascii_end());
+            }
+            Entry::Bad(bad) => assert_eq!(bad.fault, Fault::Torn),
+        }
+    }
+    assert!(read == lines_before || read == lines_before + 1);
+    match History::read(&path) {
+        Err(_) => assert_eq!(read, 0),
+        Ok(history) => {
+            let reopened = RolloutFile::reopen(path.clone()).unwrap();
+            assert_eq!(reopened.cut_bytes() > 0, history.bad_lines.len() == 1);
+            drop(reopened);
+            let healed = std::fs::read(&path).unwrap();
+            assert!(
+                healed.ends_with(b"\n")
+                    && healed.trim_ascii_end() == whole[..healed.trim_ascii_end().len()].trim_ascii_end()
+            );
+            let again = History::read(&path).unwrap();
+            assert_eq!(texts(&again), texts(&history));
+            assert_eq!(again.bad_lines, []);
+            assert_eq!(
+                (again.said, again.unfinished, again.open_calls),
+                (history.said, history.unfinished, history.open_calls)
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn cut_anywhere_a_rollout_reads_as_a_prefix(release in prop::sample::select(vec!["0.42", "0.77", "0.166"]), place: usize) {
+        cut_anywhere(release, place);
+    }
+
+    #[test]
+    fn no_bytes_are_too_odd_to_be_read(tail in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut bytes = meta().into_bytes();
+        bytes.extend_from_slice(turn("one").as_bytes());
+        bytes.extend_from_slice(&tail);
+        let (_folder, path) = written(&bytes);
+        let history = History::read(&path).unwrap();
+        prop_assert_eq!(history.items.len(), 2);
+    }
+}
