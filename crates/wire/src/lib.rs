@@ -30,6 +30,8 @@ pub mod review;
 pub mod rollout;
 pub mod skill;
 pub mod tokens;
+pub mod v1;
+pub mod v2;
 
 mod forms;
 

@@ -1,0 +1,16 @@
+//! The app-server protocol of `thread/*`, `turn/*` and `item/*`, one file for each group of methods.
+
+// What lies beside threads: configuration, account, models, skills, files, commands outside a turn.
+pub mod account;
+pub mod command_exec;
+pub mod config;
+pub mod empty;
+pub mod features;
+pub mod feedback;
+pub mod fs;
+pub mod hidden;
+mod lenient;
+pub mod mcp_status;
+pub mod model;
+pub mod search;
+pub mod skills;
