@@ -104,6 +104,17 @@ pub enum AuthError {
         /// What was expected and what kind of thing was found.
         problem: String,
     },
+    /// The file could not be put in place or taken away.
+    #[error("could not write {}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was given as a key is none.
+    #[error("the key is empty or holds characters that no key has")]
+    BadKey,
     /// The provider's variable is not set.
     #[error("{provider} needs a key in the variable {variable}, which is not set")]
     NoVariable {
@@ -133,7 +144,7 @@ impl AuthError {
             Self::Syntax { .. } | Self::Member { .. } => {
                 Some("mend the file, or remove it and set OPENAI_API_KEY".to_owned())
             }
-            Self::Read { .. } => None,
+            Self::Read { .. } | Self::Write { .. } | Self::BadKey => None,
         }
     }
 }

@@ -147,6 +147,12 @@ impl Config {
         Self::from_tree(tree, profile, home.user_dir(), env)
     }
 
+    /// The configuration that a file and what lies above it make together.
+    pub(crate) fn of_layers(home: &Home, env: &Env, file: Tree, above: Tree) -> Result<Self, ConfigError> {
+        let (tree, profile) = layers::merge(home, file, above)?;
+        Self::from_tree(tree, profile, home.user_dir(), env)
+    }
+
     fn from_tree(tree: Tree, profile: Option<String>, user_dir: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
         let root = Reader::new(&tree, user_dir);
         let providers = read_providers(&root, env)?;

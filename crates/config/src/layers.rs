@@ -19,8 +19,11 @@ pub struct Overrides {
 
 /// All layers in one tree, and the name of the profile among them.
 pub(crate) fn read(home: &Home, overrides: &Overrides) -> Result<(Tree, Option<String>), ConfigError> {
-    let mut tree = read_file(home)?;
-    let above = overrides.layer()?;
+    merge(home, read_file(home)?, overrides.layer()?)
+}
+
+/// The layer of the file with the selected profile and the overrides over it, and the profile's name.
+pub(crate) fn merge(home: &Home, mut tree: Tree, above: Tree) -> Result<(Tree, Option<String>), ConfigError> {
     // The overrides may select a profile and even define one, so they are looked at before it is laid below them.
     let mut all = tree.clone();
     all.merge(above.clone());
@@ -38,7 +41,7 @@ pub(crate) fn read(home: &Home, overrides: &Overrides) -> Result<(Tree, Option<S
 
 impl Overrides {
     /// The overrides as one layer.
-    fn layer(&self) -> Result<Tree, LayerError> {
+    pub(crate) fn layer(&self) -> Result<Tree, LayerError> {
         let mut layer = Tree::new();
         for text in &self.values {
             layer.merge(Tree::from_override(text)?);
@@ -61,15 +64,23 @@ impl fmt::Debug for Overrides {
 }
 
 /// The layer of `config.toml`; a missing file says nothing.
-fn read_file(home: &Home) -> Result<Tree, ConfigError> {
+pub(crate) fn read_file(home: &Home) -> Result<Tree, ConfigError> {
+    match read_text(home)? {
+        Some(text) => Ok(Tree::parse(&home.config_file(), &text)?),
+        None => Ok(Tree::new()),
+    }
+}
+
+/// The text of `config.toml`, if there is such a file.
+pub(crate) fn read_text(home: &Home) -> Result<Option<String>, ConfigError> {
     let path = home.config_file();
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Tree::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(ConfigError::Read { path, source }),
     };
     match decode(&bytes) {
-        Ok(text) => Ok(Tree::parse(&path, text)?),
+        Ok(text) => Ok(Some(text.to_owned())),
         Err((line, column)) => Err(LayerError::Syntax { path, line, column, message: "invalid UTF-8".into() }.into()),
     }
 }

@@ -4,30 +4,40 @@
 //! overrides, and the `config` object of a client's request. Every value remembers where it came from, so a
 //! bad one is reported with file, line and key.
 //!
-//! Invariants: only files below `CODEX_HOME` are read, and variables only through [`Env`]. A `.env` file is
+//! Clients read and change the configuration through [`UserConfig`] and the login through [`Auth`].
+//!
+//! Invariants: only files below `CODEX_HOME` are read, only `config.toml` and `auth.json` are written, each as a whole
+//! and only with what can be read again, and variables are seen only through [`Env`]. A `.env` file is
 //! never loaded, and nothing in a project folder can set an endpoint, a header or a key. A secret is never
 //! part of an error or of debug output.
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them"))]
 
+mod account;
 mod auth;
 mod config;
+mod edit;
+mod effective;
 mod env;
 mod home;
+mod json;
 mod key;
 mod layers;
 mod position;
 mod provider;
 mod reader;
+mod replace;
 mod secret;
 mod settings;
 mod shell_environment;
 mod source;
 mod tree;
+mod user_config;
 mod words;
 
 pub use auth::{Auth, AuthError, Bearer, TokenSource, Tokens};
 pub use config::{Config, ConfigError, DEFAULT_PROVIDER};
+pub use edit::EditError;
 pub use env::Env;
 pub use home::{Home, HomeError};
 pub use key::{KeyError, KeyPath};
@@ -42,4 +52,5 @@ pub use settings::{
 pub use shell_environment::{Inherit, ShellEnvironmentPolicy};
 pub use source::LayerError;
 pub use tree::{Node, Origin, Table, Tree, Value};
+pub use user_config::{ConfigWriteError, UserConfig};
 pub use words::UnknownWord;

@@ -60,6 +60,11 @@ impl<'a> Reader<'a> {
         self.at.join(key)
     }
 
+    /// The table itself; nothing where there is none.
+    pub(crate) fn table(&self) -> Option<&'a Table> {
+        self.table
+    }
+
     /// The names in this table.
     pub fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.table.into_iter().flat_map(|table| table.keys().map(String::as_str))
@@ -151,6 +156,9 @@ impl<'a> Reader<'a> {
 
     /// A table of strings that errors must not show.
     pub fn secret_map(&self, key: &str) -> Result<BTreeMap<String, Secret>, ValueError> {
+        if let Some(node) = self.node(key).filter(|node| !matches!(node.value, Value::Table(_))) {
+            return Err(self.error(key, node, format!("expected a table, found {}", node.value.kind())));
+        }
         self.map(key, Self::secret)
     }
 
@@ -359,6 +367,7 @@ mod tests {
             |r| r.secret_map("table"),
             expect![[r#"/h/c.toml:15: table."b.c": expected a string, found an integer"#]],
         );
+        check(|r| r.secret_map("text"), expect!["/h/c.toml:2: text: expected a table, found a string"]);
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub mod rollout;
 pub mod rpc;
 pub mod skill;
 pub mod tokens;
+pub mod v1;
 pub mod v2;
 
 mod forms;

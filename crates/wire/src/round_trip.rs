@@ -22,6 +22,8 @@ use crate::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
 use crate::response::ResponseItem;
 use crate::review::ReviewTarget;
 use crate::rollout::{InitialHistory, RolloutLine, SessionSource};
+use crate::v2::account::{Account, LoginAccountParams, LoginAccountResponse};
+use crate::v2::config::ConfigLayerSource;
 
 fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> Result<(), TestCaseError> {
     let text = serde_json::to_string(value)?;
@@ -69,6 +71,10 @@ round_trips_by_kind! {
     review_target: ReviewTarget,
     mcp_startup_status: McpStartupStatus,
     subagent_lifecycle: SubagentLifecycleEvent,
+    account: Account,
+    login_account_params: LoginAccountParams,
+    login_account_response: LoginAccountResponse,
+    config_layer_source: ConfigLayerSource,
 }
 
 round_trips! {

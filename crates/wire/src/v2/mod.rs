@@ -1,5 +1,7 @@
-//! The second version of the app-server's protocol: threads, turns and items. Members are in camel case.
+//! The app-server protocol of `thread/*`, `turn/*` and `item/*`, one file for each group of methods. Members are in
+//! camel case.
 
+// Threads and what happens in them.
 pub mod initialize;
 pub mod item;
 pub mod notification;
@@ -8,3 +10,18 @@ pub mod request;
 pub mod thread;
 pub mod turn;
 pub mod usage;
+
+// What lies beside threads: configuration, account, models, skills, files, commands outside a turn.
+pub mod account;
+pub mod command_exec;
+pub mod config;
+pub mod empty;
+pub mod features;
+pub mod feedback;
+pub mod fs;
+pub mod hidden;
+mod lenient;
+pub mod mcp_status;
+pub mod model;
+pub mod search;
+pub mod skills;

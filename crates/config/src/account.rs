@@ -1,0 +1,217 @@
+//! Logging in with a key, logging out, and what clients are told about it: `account/*`, `getAuthStatus`.
+
+use std::{fs, io};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use codex_wire::{
+    v1::auth::GetAuthStatusResponse,
+    v2::{
+        account::{Account, AuthMode, ChatgptAccount, GetAccountResponse},
+        hidden::Hidden,
+    },
+};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    Auth, AuthError, Bearer, Env, Home, ProviderConfig, TokenSource, Tokens,
+    replace::{Mode, replace_file},
+};
+
+/// The member of an identity token that says what the user pays for.
+const OPENAI_CLAIMS: &str = "https://api.openai.com/auth";
+
+impl Auth {
+    /// Stores a key in place of any other login. The file is for this user's eyes only.
+    pub fn store_api_key(home: &Home, key: &str) -> Result<(), AuthError> {
+        let key = key.trim();
+        // A key goes into a header, where such characters would end it or begin another.
+        if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
+            return Err(AuthError::BadKey);
+        }
+        let path = home.auth_file();
+        let failed = |source| AuthError::Write { path: path.clone(), source };
+        let text = serde_json::to_string_pretty(&json!({"auth_mode": AuthMode::ApiKey, "OPENAI_API_KEY": key}));
+        let text = text.map_err(|error| failed(error.into()))?;
+        home.ensure().map_err(|error| failed(io::Error::other(error)))?;
+        replace_file(&path, &text, Mode::Private).map_err(failed)
+    }
+
+    /// Forgets the login and says whether there was one.
+    pub fn remove(home: &Home) -> Result<bool, AuthError> {
+        let path = home.auth_file();
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(AuthError::Write { path, source }),
+        }
+    }
+
+    /// How requests to a provider are authorised; nothing where nobody is logged in or nobody need be.
+    #[must_use]
+    pub fn mode_in_use(&self, provider: &ProviderConfig, env: &Env) -> Option<AuthMode> {
+        self.in_use(provider, env).map(|bearer| mode_of(&bearer))
+    }
+
+    /// The answer of `account/read`.
+    #[must_use]
+    pub fn account(&self, provider: &ProviderConfig, env: &Env) -> GetAccountResponse {
+        let account = self.in_use(provider, env).map(|bearer| match bearer.source {
+            TokenSource::Login { .. } => Account::Chatgpt(self.chatgpt_account()),
+            TokenSource::Variable(_) | TokenSource::Config | TokenSource::ApiKey => Account::ApiKey,
+        });
+        GetAccountResponse { account, requires_openai_auth: provider.requires_openai_auth }
+    }
+
+    /// The answer of `getAuthStatus`; the token is in it only if it is asked for.
+    #[must_use]
+    pub fn status(&self, provider: &ProviderConfig, env: &Env, include_token: bool) -> GetAuthStatusResponse {
+        let bearer = self.in_use(provider, env);
+        GetAuthStatusResponse {
+            auth_method: bearer.as_ref().map(mode_of),
+            auth_token: bearer.filter(|_| include_token).map(|bearer| Hidden(bearer.token.reveal().to_owned())),
+            requires_openai_auth: Some(provider.requires_openai_auth),
+        }
+    }
+
+    /// The user's address, as the login says without proof.
+    #[must_use]
+    pub fn alleged_email(&self) -> Option<String> {
+        text(&claims(self.tokens.as_ref()?)?, "/email")
+    }
+
+    /// The token of a provider that asks for a login.
+    fn in_use(&self, provider: &ProviderConfig, env: &Env) -> Option<Bearer> {
+        if provider.requires_openai_auth { self.bearer(provider, env).ok().flatten() } else { None }
+    }
+
+    fn chatgpt_account(&self) -> ChatgptAccount {
+        let claims = self.tokens.as_ref().and_then(claims).unwrap_or_default();
+        let plan = claims.get(OPENAI_CLAIMS).and_then(|claims| text(claims, "/chatgpt_plan_type"));
+        ChatgptAccount { email: text(&claims, "/email"), plan_type: plan.unwrap_or_else(|| "unknown".to_owned()) }
+    }
+}
+
+fn mode_of(bearer: &Bearer) -> AuthMode {
+    match bearer.source {
+        TokenSource::Login { .. } => AuthMode::Chatgpt,
+        TokenSource::Variable(_) | TokenSource::Config | TokenSource::ApiKey => AuthMode::ApiKey,
+    }
+}
+
+/// What an identity token claims. Its signature is not checked: it only says what to show to its owner.
+fn claims(tokens: &Tokens) -> Option<Json> {
+    let token = tokens.id_token.as_ref()?.reveal();
+    let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?.trim_end_matches('=')).ok()?;
+    serde_json::from_slice(&payload).ok()
+}
+
+fn text(claims: &Json, pointer: &str) -> Option<String> {
+    claims.pointer(pointer)?.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{Config, Overrides};
+
+    fn no_variables() -> Env {
+        Env::from_iter::<[(&str, &str); 0]>([])
+    }
+
+    fn openai(home: &Home) -> ProviderConfig {
+        Config::load(home, &no_variables(), &Overrides::default()).unwrap().provider
+    }
+
+    fn account_of(home: &Home, provider: &ProviderConfig) -> Json {
+        serde_json::to_value(Auth::load(home).unwrap().account(provider, &no_variables())).unwrap()
+    }
+
+    /// The cases `v2-account-apikey` and `v1-auth` as 0.77 played them.
+    #[test]
+    fn a_key_is_stored_shown_and_forgotten() {
+        let temp = TempDir::new().unwrap();
+        let home = Home::at(temp.path().join("new"));
+        let provider = openai(&home);
+        assert_eq!(account_of(&home, &provider), json!({"account": null, "requiresOpenaiAuth": true}));
+
+        Auth::store_api_key(&home, " sk-test-123\n").unwrap();
+        assert_eq!(
+            fs::read_to_string(home.auth_file()).unwrap(),
+            "{\n  \"auth_mode\": \"apikey\",\n  \"OPENAI_API_KEY\": \"sk-test-123\"\n}"
+        );
+        assert_eq!(account_of(&home, &provider), json!({"account": {"type": "apiKey"}, "requiresOpenaiAuth": true}));
+        let auth = Auth::load(&home).unwrap();
+        let status = |include| serde_json::to_value(auth.status(&provider, &no_variables(), include)).unwrap();
+        assert_eq!(
+            status(true),
+            json!({"authMethod": "apikey", "authToken": "sk-test-123", "requiresOpenaiAuth": true})
+        );
+        assert_eq!(status(false), json!({"authMethod": "apikey", "authToken": null, "requiresOpenaiAuth": true}));
+        assert!(!format!("{:?}", auth.status(&provider, &no_variables(), true)).contains("sk-"));
+
+        assert!(Auth::remove(&home).unwrap());
+        assert!(!Auth::remove(&home).unwrap());
+        assert_eq!(account_of(&home, &provider), json!({"account": null, "requiresOpenaiAuth": true}));
+        assert_eq!(Auth::load(&home).unwrap().mode_in_use(&provider, &no_variables()), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_becomes_private_even_if_it_was_not() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let temp = TempDir::new().unwrap();
+        let home = Home::at(temp.path());
+        fs::write(home.auth_file(), r#"{"tokens":{"access_token":"old"}}"#).unwrap();
+        fs::set_permissions(home.auth_file(), fs::Permissions::from_mode(0o644)).unwrap();
+        Auth::store_api_key(&home, "sk-1").unwrap();
+        assert_eq!(fs::metadata(home.auth_file()).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(Auth::load(&home).unwrap().tokens, None);
+    }
+
+    #[test]
+    fn a_key_that_cannot_go_into_a_header_is_refused_and_not_shown() {
+        let temp = TempDir::new().unwrap();
+        let home = Home::at(temp.path());
+        for key in ["", "  ", "sk-1\r\nX: y", "sk 1", "sk-\u{e9}"] {
+            let error = Auth::store_api_key(&home, key).unwrap_err();
+            assert_eq!(error.to_string(), "the key is empty or holds characters that no key has");
+            assert!(!home.auth_file().exists());
+        }
+    }
+
+    #[test]
+    fn a_login_shows_whom_it_is_of() {
+        let payload = r#"{"email":"a@b.c","https://api.openai.com/auth":{"chatgpt_plan_type":"plus"}}"#;
+        let token = format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(payload));
+        let temp = TempDir::new().unwrap();
+        let home = Home::at(temp.path());
+        let file = json!({"auth_mode": "chatgpt", "tokens": {"id_token": token, "access_token": "t"}});
+        fs::write(home.auth_file(), file.to_string()).unwrap();
+        let account = json!({"type": "chatgpt", "email": "a@b.c", "planType": "plus"});
+        assert_eq!(account_of(&home, &openai(&home))["account"], account);
+        assert_eq!(Auth::load(&home).unwrap().alleged_email().as_deref(), Some("a@b.c"));
+
+        fs::write(home.auth_file(), r#"{"tokens":{"id_token":"broken","access_token":"t"}}"#).unwrap();
+        let account = json!({"type": "chatgpt", "email": null, "planType": "unknown"});
+        assert_eq!(account_of(&home, &openai(&home))["account"], account);
+    }
+
+    #[test]
+    fn a_provider_without_login_has_no_account() {
+        let temp = TempDir::new().unwrap();
+        let home = Home::at(temp.path());
+        Auth::store_api_key(&home, "sk-1").unwrap();
+        let account = account_of(&home, &ProviderConfig::new("mock"));
+        assert_eq!(account, json!({"account": null, "requiresOpenaiAuth": false}));
+    }
+
+    #[test]
+    fn a_key_in_a_variable_counts() {
+        let env: Env = [("OPENAI_API_KEY", "sk-1")].into_iter().collect();
+        let mode = Auth::default().mode_in_use(&openai(&Home::at("/nowhere")), &env);
+        assert_eq!(mode, Some(AuthMode::ApiKey));
+    }
+}

@@ -1,0 +1,322 @@
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use super::*;
+
+/// Applies one edit to a text and shows the text, or why not.
+#[track_caller]
+fn check(text: &str, key: &str, value: Json, strategy: MergeStrategy, expected: Expect) {
+    let mut document: DocumentMut = text.parse().unwrap();
+    let shown = match apply(&mut document, &KeyPath::parse(key).unwrap(), &value, strategy) {
+        Ok(()) => {
+            let text = document.to_string();
+            text.parse::<DocumentMut>().unwrap_or_else(|error| panic!("{error}\n{text}"));
+            text
+        }
+        Err(error) => error.to_string(),
+    };
+    expected.assert_eq(&shown);
+}
+
+#[track_caller]
+fn replace(text: &str, key: &str, value: Json, expected: Expect) {
+    check(text, key, value, MergeStrategy::Replace, expected);
+}
+
+#[track_caller]
+fn upsert(text: &str, key: &str, value: Json, expected: Expect) {
+    check(text, key, value, MergeStrategy::Upsert, expected);
+}
+
+const FILE: &str = "# head\nmodel = \"a\" # which\n\n# about t\n[t] # header\nx = 1 # one\ny = { z = 2 }\n";
+
+#[test]
+fn a_value_is_changed_in_its_place() {
+    replace(
+        FILE,
+        "model",
+        json!("b"),
+        expect![[r#"
+            # head
+            model = "b" # which
+
+            # about t
+            [t] # header
+            x = 1 # one
+            y = { z = 2 }
+        "#]],
+    );
+    replace(
+        FILE,
+        "t.y.z",
+        json!([1, {"a": null, "b": "c"}]),
+        expect![[r#"
+            # head
+            model = "a" # which
+
+            # about t
+            [t] # header
+            x = 1 # one
+            y = { z = [1, { b = "c" }] }
+        "#]],
+    );
+}
+
+#[test]
+fn a_key_that_is_missing_is_added_with_its_tables() {
+    replace(
+        FILE,
+        "effort",
+        json!("high"),
+        expect![[r#"
+            # head
+            model = "a" # which
+            effort = "high"
+
+            # about t
+            [t] # header
+            x = 1 # one
+            y = { z = 2 }
+        "#]],
+    );
+    replace(
+        "[t]\nx = 1\n",
+        "projects.\"/a/b.c\".trust_level",
+        json!("trusted"),
+        expect![[r#"
+            [t]
+            x = 1
+
+            [projects."/a/b.c"]
+            trust_level = "trusted"
+        "#]],
+    );
+    replace(
+        "",
+        "a",
+        json!(1.5),
+        expect![[r#"
+        a = 1.5
+    "#]],
+    );
+    replace(
+        "a.b = 1\n",
+        "a.c.d",
+        json!(2),
+        expect![[r#"
+        a.b = 1
+        a.c = { d = 2 }
+    "#]],
+    );
+    replace(
+        "a = { b = 1 }\n",
+        "a.c.d",
+        json!(2),
+        expect![[r#"
+        a = { b = 1 , c = { d = 2 } }
+    "#]],
+    );
+}
+
+#[test]
+fn objects_become_tables_that_suit_their_place() {
+    replace(
+        "a = 1\n",
+        "t",
+        json!({"x": 1, "sub": {"y": [true]}, "empty": {}}),
+        expect![[r#"
+            a = 1
+
+            [t]
+            x = 1
+
+            [t.sub]
+            y = [true]
+
+            [t.empty]
+        "#]],
+    );
+    replace(
+        "t.x = 1\n",
+        "t.y",
+        json!({"z": 1}),
+        expect![[r#"
+        t.x = 1
+        t.y = { z = 1 }
+    "#]],
+    );
+    replace(
+        "t = 5 # five\n",
+        "t",
+        json!({"z": 1}),
+        expect![[r#"
+        t = { z = 1 } # five
+    "#]],
+    );
+}
+
+#[test]
+fn replacing_a_table_drops_the_rest_and_upserting_keeps_it() {
+    let text = "[t]\n# about x\nx = 1 # one\ny = 2\n[t.sub]\nz = 3\n";
+    replace(
+        text,
+        "t",
+        json!({"x": 5, "w": 6}),
+        expect![[r#"
+        [t]
+        # about x
+        x = 5 # one
+        w = 6
+    "#]],
+    );
+    upsert(
+        text,
+        "t",
+        json!({"x": 5, "w": 6, "y": null, "sub": {"v": 7}}),
+        expect![[r#"
+        [t]
+        # about x
+        x = 5 # one
+        w = 6
+        [t.sub]
+        z = 3
+        v = 7
+    "#]],
+    );
+    upsert(
+        "t = { x = 1 }\n",
+        "t",
+        json!({"y": 2}),
+        expect![[r#"
+        t = { x = 1 , y = 2 }
+    "#]],
+    );
+    upsert(
+        "t.x = 1\n",
+        "t",
+        json!({"y": {"z": 2}}),
+        expect![[r#"
+        t.x = 1
+        t.y = { z = 2 }
+    "#]],
+    );
+    upsert(
+        "l = [1]\n",
+        "l",
+        json!([2]),
+        expect![[r#"
+        l = [2]
+    "#]],
+    );
+}
+
+#[test]
+fn a_table_may_become_a_value() {
+    replace(
+        "a = 1\n[t]\nx = 1\n[u]\n",
+        "t",
+        json!(3),
+        expect![[r#"
+        a = 1
+        t = 3
+        [u]
+    "#]],
+    );
+}
+
+#[test]
+fn lists_of_tables_stay_lists_of_tables() {
+    let text = "[[h]]\na = 1\n[[h]]\na = 2\n";
+    replace(
+        text,
+        "h",
+        json!([{"a": 3}]),
+        expect![[r#"
+        [[h]]
+        a = 3
+    "#]],
+    );
+    replace(
+        text,
+        "h",
+        json!([]),
+        expect![[r#"
+        h = []
+    "#]],
+    );
+    replace(text, "h.a", json!(1), expect!["h is an array, which has no keys below it"]);
+}
+
+#[test]
+fn null_removes_and_what_is_not_there_need_not_be_removed() {
+    replace(
+        "a = 1\nb = 2\n",
+        "a",
+        json!(null),
+        expect![[r#"
+        b = 2
+    "#]],
+    );
+    replace(
+        "a = 1\n",
+        "x.y.z",
+        json!(null),
+        expect![[r#"
+        a = 1
+    "#]],
+    );
+    replace(
+        "a = { b = 1, c = 2 }\n",
+        "a.b",
+        json!(null),
+        expect![[r#"
+        a = { c = 2 }
+    "#]],
+    );
+    replace(
+        "a = 1\n[t]\nx = 1\n",
+        "t",
+        json!(null),
+        expect![[r#"
+        a = 1
+    "#]],
+    );
+}
+
+#[test]
+fn comments_apart_from_a_removed_key_stay() {
+    replace(
+        "# head\n\n# about a\na = 1\nb = 2\n",
+        "a",
+        json!(null),
+        expect![[r#"
+        # head
+
+        b = 2
+    "#]],
+    );
+    replace(
+        "# head\n\na = 1\n\n[t]\nx = 1\n",
+        "a",
+        json!(null),
+        expect![[r#"
+        # head
+
+        [t]
+        x = 1
+    "#]],
+    );
+}
+
+#[test]
+fn a_key_below_a_value_is_refused() {
+    replace("a = \"secret\"\n", "a.b.c", json!(1), expect!["a is a string, which has no keys below it"]);
+    replace("a = \"secret\"\n", "a.b", json!(null), expect!["a is a string, which has no keys below it"]);
+}
+
+#[test]
+fn what_toml_cannot_hold_is_refused() {
+    replace("", "a", json!(u64::MAX), expect!["a: the number is too large"]);
+    let deep = (0..MAX_DEPTH).fold(json!(1), |inner, _| json!([inner]));
+    check("", "a", deep, MergeStrategy::Replace, expect!["a would be nested more than 100 levels deep"]);
+}

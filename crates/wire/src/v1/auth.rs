@@ -1,0 +1,50 @@
+//! `getAuthStatus`, `loginApiKey` and what is sent when the login changes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::v2::{account::AuthMode, hidden::Hidden};
+
+/// The parameters of `getAuthStatus`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetAuthStatusParams {
+    /// Whether the token itself is wanted.
+    #[serde(default)]
+    pub include_token: Option<bool>,
+    /// Whether tokens are renewed first.
+    #[serde(default)]
+    pub refresh_token: Option<bool>,
+}
+
+/// The answer of `getAuthStatus`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetAuthStatusResponse {
+    /// How the user is logged in.
+    #[serde(default)]
+    pub auth_method: Option<AuthMode>,
+    /// The token, if it was asked for.
+    #[serde(default)]
+    pub auth_token: Option<Hidden<String>>,
+    /// Whether the provider asks for a login.
+    #[serde(default)]
+    pub requires_openai_auth: Option<bool>,
+}
+
+/// The parameters of `loginApiKey`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoginApiKeyParams {
+    /// The key.
+    #[serde(alias = "api_key")]
+    pub api_key: Hidden<String>,
+}
+
+/// `authStatusChange`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuthStatusChangeNotification {
+    /// How the user is logged in now.
+    #[serde(default)]
+    pub auth_method: Option<AuthMode>,
+}

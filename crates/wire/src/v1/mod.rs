@@ -1,0 +1,6 @@
+//! The app-server protocol of 2025, one file for each group of methods.
+
+// What lies beside conversations.
+pub mod auth;
+pub mod git;
+pub mod saved_config;

@@ -1,0 +1,104 @@
+//! `fuzzyFileSearch`, its sessions and what they send.
+//!
+//! Results are spelled in snake case in every release.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The parameters of `fuzzyFileSearch`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuzzyFileSearchParams {
+    /// What to look for.
+    pub query: String,
+    /// The folders to look in.
+    pub roots: Vec<PathBuf>,
+    /// A search with the same token ends when this one begins.
+    #[serde(default, alias = "cancellation_token")]
+    pub cancellation_token: Option<String>,
+}
+
+/// The answer of `fuzzyFileSearch`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FuzzyFileSearchResponse {
+    /// What was found, the best first.
+    pub files: Vec<FuzzyFileSearchResult>,
+}
+
+/// A file or folder that matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FuzzyFileSearchResult {
+    /// The folder it was found in, as it was given.
+    pub root: PathBuf,
+    /// Its path below that.
+    pub path: String,
+    /// What kind of thing it is; 0.77 lists files only and does not say.
+    #[serde(default)]
+    pub match_type: FuzzyFileSearchMatchType,
+    /// The last part of its path.
+    pub file_name: String,
+    /// How well it matches; more is better.
+    pub score: u32,
+    /// Which characters of the path match, counted from 0.
+    #[serde(default)]
+    pub indices: Option<Vec<u32>>,
+}
+
+spelled! {
+    /// What kind of thing was found.
+    #[derive(Default)]
+    pub open enum FuzzyFileSearchMatchType {
+        #[default]
+        "file" => File,
+        "directory" => Directory,
+    }
+}
+
+/// The parameters of `fuzzyFileSearch/sessionStart`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuzzyFileSearchSessionStartParams {
+    /// The client's name for the session.
+    pub session_id: String,
+    /// The folders to look in.
+    pub roots: Vec<PathBuf>,
+}
+
+/// The parameters of `fuzzyFileSearch/sessionUpdate`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuzzyFileSearchSessionUpdateParams {
+    /// Which session.
+    pub session_id: String,
+    /// What to look for now.
+    pub query: String,
+}
+
+/// The parameters of `fuzzyFileSearch/sessionStop`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuzzyFileSearchSessionStopParams {
+    /// Which session.
+    pub session_id: String,
+}
+
+/// `fuzzyFileSearch/sessionUpdated`: what was found so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuzzyFileSearchSessionUpdatedNotification {
+    /// Which session.
+    pub session_id: String,
+    /// What was looked for.
+    pub query: String,
+    /// What was found, the best first.
+    pub files: Vec<FuzzyFileSearchResult>,
+}
+
+/// `fuzzyFileSearch/sessionCompleted`: everything was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuzzyFileSearchSessionCompletedNotification {
+    /// Which session.
+    pub session_id: String,
+}
