@@ -8,7 +8,7 @@ use anyhow::Context;
 use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::log::{Body, Event, Outcome, TurnId};
 use codex_engine::settings::SettingsChange;
-use codex_engine::{Feed, Recall, Setup, Thread};
+use codex_engine::{Beginning, Feed, Recall, Setup, Thread};
 use codex_model::ScriptedModel;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -79,6 +79,7 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         programs: None,
         recall: Recall::Full,
         base_instructions: None,
+        beginning: Beginning::New,
     })
 }
 

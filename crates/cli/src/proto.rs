@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_engine::eq::Vocabulary;
-use codex_engine::{Recall, Setup, Thread, connect};
+use codex_engine::{Beginning, Recall, Setup, Thread, connect};
 use codex_server::proto::{self, Prompts, Served};
 use codex_wire::rollout::SessionSource;
 
@@ -67,6 +67,7 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         programs,
         recall: Recall::Brief,
         base_instructions: None,
+        beginning: Beginning::New,
     })
 }
 

@@ -11,6 +11,14 @@ pub(crate) const PROMPT: &str = include_str!("../prompts/compact.md");
 /// How many bytes of what the user said are carried over, the newest first.
 const CARRIED_BYTES: usize = 80_000;
 
+/// What a summary begins with.
+const SUMMED_UP: &str = "The conversation before this was summed up by you:";
+
+/// Whether a message is a summary of ours and not something the user said.
+pub(crate) fn is_summary(text: &str) -> bool {
+    text.starts_with(SUMMED_UP)
+}
+
 /// What a summary is made of.
 pub(crate) struct Summary<'a> {
     /// What the model wrote.
@@ -57,7 +65,7 @@ impl Summary<'_> {
     }
 
     fn body(&self) -> String {
-        let mut text = format!("The conversation before this was summed up by you:\n\n{}", self.text.trim());
+        let mut text = format!("{SUMMED_UP}\n\n{}", self.text.trim());
         if let Some(plan) = self.plan.filter(|plan| plan.plan.iter().any(|step| step.status != StepStatus::Completed)) {
             text.push_str("\n\nYour open plan:");
             for step in &plan.plan {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use codex_wire::event::TokenCountEvent;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 use serde_json::value::RawValue;
 
+use crate::beginning::Past;
 use crate::log::Record;
 
 /// The bytes of a token, near enough.
@@ -42,6 +44,21 @@ impl Context {
     pub(crate) fn take_costs(&mut self, other: &Self) {
         self.usage.clone_from(&other.usage);
         self.rate_limits = other.rate_limits.clone();
+    }
+
+    /// A conversation that goes on.
+    pub(crate) fn resumed(past: Past, tokens: Option<TokenCountEvent>) -> Self {
+        let TokenCountEvent { info, rate_limits } = tokens.unwrap_or(TokenCountEvent { info: None, rate_limits: None });
+        Self {
+            sent: past.items.len(),
+            items: past.items,
+            said: past.said,
+            preface: past.preface,
+            last: None,
+            window_used: info.as_ref().map_or(0, |info| info.last_token_usage.tokens_in_window()),
+            usage: info,
+            rate_limits: rate_limits.unwrap_or_default(),
+        }
     }
 
     /// Appends an item.

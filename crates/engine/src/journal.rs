@@ -36,6 +36,17 @@ impl Journal {
         (Self { thread, next: 0, file, unsaved, waiting: Vec::new(), feeds: Vec::new() }, warning)
     }
 
+    /// Opens the log of a thread that goes on. Without its file it lives in memory, and the warning says why.
+    pub(crate) fn resume(
+        thread: ThreadId,
+        file: Option<RolloutFile>,
+        unsaved: Option<RolloutError>,
+    ) -> (Self, Option<String>) {
+        let is_unsaved = file.is_none();
+        let journal = Self { thread, next: 0, file, unsaved: is_unsaved, waiting: Vec::new(), feeds: Vec::new() };
+        (journal, unsaved.as_ref().map(not_saved))
+    }
+
     /// Lets someone read along from here on.
     pub(crate) fn subscribe(&mut self) -> Feed {
         let (writer, reader) = feed();

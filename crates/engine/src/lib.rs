@@ -3,6 +3,7 @@
 //! Invariant: no JSON-RPC, no terminal. One task owns one thread's state; others send it messages.
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
+mod beginning;
 mod command;
 mod compaction;
 mod context;
@@ -29,6 +30,7 @@ mod turn;
 mod user_agent;
 mod work;
 
+pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;
 pub use provider::{ConnectError, connect};
 pub use thread::{Closed, Recall, Setup, StartError, Subscription, Thread, TurnStart};

@@ -172,6 +172,8 @@ pub struct ThreadStarted {
     pub provider: String,
     /// The first line of its file.
     pub meta: SessionMeta,
+    /// Whether that line is there already.
+    pub is_resumed: bool,
     /// Its file.
     pub rollout: PathBuf,
     /// The identity of the prompt history file.
@@ -217,7 +219,7 @@ pub struct Compacted {
     /// What the model wrote.
     pub summary: String,
     /// What the model sees of the conversation from here on.
-    pub replacement: Vec<Record>,
+    pub replacement: Vec<Arc<RawValue>>,
     /// About how many tokens the conversation had.
     pub before: usize,
     /// About how many it has now.

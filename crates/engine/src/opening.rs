@@ -1,17 +1,19 @@
 //! What has to be found out before a thread can start.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{Local, SecondsFormat, Utc};
-use codex_store::{PromptHistory, RolloutFile};
+use codex_store::{Beginning as HistoryBeginning, ForkPoint, History, PromptHistory, RolloutError, RolloutFile};
+use codex_wire::event::TokenCountEvent;
 use codex_wire::ids::ThreadId;
-use codex_wire::response::Message;
+use codex_wire::response::{Message, ResponseItem};
 use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 
+use crate::beginning::{Beginning, Insisted, Past};
 use crate::journal::Journal;
-use crate::log::ThreadStarted;
+use crate::log::{Record, ThreadStarted};
 use crate::project_doc::{self, ProjectDocs};
 use crate::settings::Settings;
 use crate::skills;
@@ -33,27 +35,148 @@ pub(crate) struct Opening {
     pub(crate) warnings: Vec<String>,
     /// Its log, open.
     pub(crate) journal: Journal,
+    /// What it goes on with.
+    pub(crate) past: Option<Box<Continued>>,
+}
+
+/// What a thread goes on with.
+pub(crate) struct Continued {
+    /// The conversation.
+    pub(crate) past: Past,
+    /// What it has cost.
+    pub(crate) tokens: Option<TokenCountEvent>,
+    /// What its last turn ran under.
+    pub(crate) before: Option<Settings>,
+}
+
+/// The file of a thread, and what was in it.
+struct Source {
+    journal: Journal,
+    rollout: PathBuf,
+    history: Option<History>,
+    insisted: Insisted,
+    warnings: Vec<String>,
 }
 
 impl Opening {
     /// Reads what the thread needs and opens its log, on a thread that may block.
-    pub(crate) async fn prepare(id: ThreadId, setup: &Setup) -> Result<Self, StartError> {
+    pub(crate) async fn prepare(setup: &Setup) -> Result<Self, StartError> {
         let setup = setup.clone();
-        match tokio::task::spawn_blocking(move || Self::read(id, &setup)).await {
+        match tokio::task::spawn_blocking(move || Self::read(&setup)).await {
             Ok(opening) => opening,
             Err(error) => Err(StartError::Prepare(error)),
         }
     }
 
-    fn read(id: ThreadId, setup: &Setup) -> Result<Self, StartError> {
-        let Setup { config, home, cwd, .. } = setup;
-        let instructions = match (&setup.base_instructions, &config.instructions.base_file) {
-            (Some(text), _) => Arc::clone(text),
-            (None, Some(path)) => std::fs::read_to_string(path)
-                .map_err(|source| StartError::Instructions { path: path.clone(), source })?
-                .into(),
-            (None, None) => BASE_INSTRUCTIONS.into(),
+    fn read(setup: &Setup) -> Result<Self, StartError> {
+        let instructions = instructions(setup)?;
+        let mut configured = configured(setup);
+        // The folder a thread goes on in decides which instructions and skills count.
+        let meta = meta(setup);
+        let Source { journal, rollout, mut history, insisted, warnings } = Source::open(setup, &meta)?;
+        let before = history.as_mut().and_then(|history| history.context.take());
+        let stored = before.map(|before| {
+            configured = insisted.settle(configured.clone(), &before);
+            before
+        });
+        let cwd = configured.cwd.clone();
+        let told = Told::read(setup, &cwd);
+        let is_resumed = history.is_some();
+        let meta = match &history {
+            Some(history) => history.meta.clone(),
+            None => SessionMeta { instructions: told.user.clone(), ..meta },
         };
+        let before = stored.map(|stored| Settings {
+            cwd: stored.cwd,
+            approval_policy: stored.approval_policy,
+            sandbox_policy: stored.sandbox_policy,
+            ..configured.clone()
+        });
+        let prompts = PromptHistory::new(setup.home.history_file(), setup.config.history.max_bytes).look();
+        let started = ThreadStarted {
+            settings: Arc::new(configured),
+            provider: setup.config.provider.id.clone(),
+            meta,
+            is_resumed,
+            rollout,
+            history_log: prompts.log_id,
+            history_entries: prompts.entries,
+        };
+        let preface = told.preface(setup, &cwd);
+        let past = history.map(|history| Box::new(continued(history, before, &preface)));
+        Ok(Self {
+            started,
+            instructions,
+            preface,
+            warnings: warnings.into_iter().chain(told.warnings).collect(),
+            skills: told.skills,
+            journal,
+            past,
+        })
+    }
+}
+
+impl Source {
+    fn open(setup: &Setup, meta: &SessionMeta) -> Result<Self, StartError> {
+        let new = || RolloutFile::place(&setup.home.sessions(), meta.id, Local::now());
+        match &setup.beginning {
+            Beginning::New | Beginning::Given(_) => {
+                let rollout = new();
+                let (journal, unsaved) = Journal::create(meta.id, rollout.clone());
+                let warnings = unsaved.into_iter().collect();
+                Ok(Self { journal, rollout, history: None, insisted: Insisted::default(), warnings })
+            }
+            Beginning::Resumed { path, insisted } => Self::resume(path.clone(), *insisted),
+            Beginning::Forked { path, point, insisted } => Self::fork(path, *point, *insisted, meta, new()),
+        }
+    }
+
+    /// Goes on with a file. The lock comes first, so that nobody adds to what is read.
+    fn resume(path: PathBuf, insisted: Insisted) -> Result<Self, StartError> {
+        let (file, unsaved) = match RolloutFile::reopen(path.clone()) {
+            Ok(file) => (Some(file), None),
+            Err(error @ (RolloutError::Locked { .. } | RolloutError::Moved { .. })) => return Err(error.into()),
+            Err(error) => (None, Some(error)),
+        };
+        let history = History::read(&path)?;
+        let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
+        let cut = file.as_ref().map_or(0, RolloutFile::cut_bytes);
+        if cut > 0 {
+            warnings.push(format!("{}: the last line was cut off, {cut} bytes were removed", path.display()));
+        }
+        let (journal, unsaved) = Journal::resume(history.meta.id, file, unsaved);
+        warnings.extend(unsaved);
+        Ok(Self { journal, rollout: path, history: Some(history), insisted, warnings })
+    }
+
+    fn fork(
+        path: &Path,
+        point: ForkPoint,
+        insisted: Insisted,
+        meta: &SessionMeta,
+        into: PathBuf,
+    ) -> Result<Self, StartError> {
+        let of = History::read(path)?.meta.id;
+        let lineage = SessionLineage { forked_from_id: Some(of), ..SessionLineage::default() };
+        let file = codex_store::fork(path, point, &SessionMeta { lineage, ..meta.clone() }, &into)?;
+        let history = History::read(&into)?;
+        let (journal, unsaved) = Journal::resume(meta.id, Some(file), None);
+        let warnings = unsaved.into_iter().collect();
+        Ok(Self { journal, rollout: into, history: Some(history), insisted, warnings })
+    }
+}
+
+/// What the model is told before anything is said, and what was found on the way.
+struct Told {
+    /// The instructions of the user and the project.
+    user: Option<String>,
+    skills: Arc<[SkillMetadata]>,
+    warnings: Vec<String>,
+}
+
+impl Told {
+    fn read(setup: &Setup, cwd: &Path) -> Self {
+        let Setup { config, home, .. } = setup;
         let found = ProjectDocs {
             home: home.path(),
             cwd,
@@ -62,61 +185,69 @@ impl Opening {
         }
         .read();
         let skills = skills::list(config, home, cwd);
-        let known = skills::describe(&skills.skills);
+        let known = skills::describe(&skills.skills, setup.recall);
         let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).chain(known).collect();
-        let user = (!user.is_empty()).then(|| user.join("\n\n"));
-        let now = Local::now();
-        let rollout = RolloutFile::place(&home.sessions(), id, now);
-        let started = started(id, setup, user.clone(), rollout.clone());
-        let (journal, unsaved) = Journal::create(id, rollout);
         let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);
-        let skill_warnings: Vec<String> = skills.errors.iter().map(broken).collect();
-        Ok(Self {
-            started,
-            instructions,
-            preface: config
-                .instructions
-                .developer
-                .as_ref()
-                .map(Message::developer)
-                .into_iter()
-                .chain(user.map(|text| Message::user(project_doc::instructions_message(cwd, &text))))
-                .collect(),
-            warnings: unsaved.into_iter().chain(found.warnings).chain(skill_warnings).collect(),
+        Self {
+            user: (!user.is_empty()).then(|| user.join("\n\n")),
+            warnings: found.warnings.into_iter().chain(skills.errors.iter().map(broken)).collect(),
             skills: skills.skills.into(),
-            journal,
-        })
+        }
+    }
+
+    fn preface(&self, setup: &Setup, cwd: &Path) -> Vec<Message> {
+        let developer = setup.config.instructions.developer.as_ref().map(Message::developer);
+        let user = self.user.as_ref().map(|text| Message::user(project_doc::instructions_message(cwd, text)));
+        developer.into_iter().chain(user).collect()
     }
 }
 
-fn started(id: ThreadId, setup: &Setup, instructions: Option<String>, rollout: PathBuf) -> ThreadStarted {
-    let Setup { config, home, cwd, originator, source, .. } = setup;
-    let history = PromptHistory::new(home.history_file(), config.history.max_bytes).look();
-    ThreadStarted {
-        settings: Arc::new(Settings {
-            cwd: cwd.clone(),
-            approval_policy: config.approval_policy(),
-            sandbox_policy: config.sandbox_policy(),
-            model: config.model.name.clone(),
-            effort: config.model.reasoning_effort.clone(),
-            summary: config.model.reasoning_summary.clone(),
-            verbosity: config.model.verbosity.clone(),
-        }),
-        provider: config.provider.id.clone(),
-        meta: SessionMeta {
-            id,
-            timestamp: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
-            cwd: cwd.clone(),
-            originator: originator.clone(),
-            cli_version: env!("CARGO_PKG_VERSION").to_owned(),
-            instructions,
-            source: Some(source.clone()),
-            model_provider: Some(config.provider.id.clone()),
-            lineage: SessionLineage::default(),
-            git: None,
-        },
-        rollout,
-        history_log: history.log_id,
-        history_entries: history.entries,
+fn instructions(setup: &Setup) -> Result<Arc<str>, StartError> {
+    Ok(match (&setup.base_instructions, &setup.config.instructions.base_file) {
+        (Some(text), _) => Arc::clone(text),
+        (None, Some(path)) => std::fs::read_to_string(path)
+            .map_err(|source| StartError::Instructions { path: path.clone(), source })?
+            .into(),
+        (None, None) => BASE_INSTRUCTIONS.into(),
+    })
+}
+
+/// The settings of a thread that begins now.
+fn configured(setup: &Setup) -> Settings {
+    let config = &setup.config;
+    Settings {
+        cwd: setup.cwd.clone(),
+        approval_policy: config.approval_policy(),
+        sandbox_policy: config.sandbox_policy(),
+        model: config.model.name.clone(),
+        effort: config.model.reasoning_effort.clone(),
+        summary: config.model.reasoning_summary.clone(),
+        verbosity: config.model.verbosity.clone(),
     }
+}
+
+/// The first line of the file of a thread that begins now.
+fn meta(setup: &Setup) -> SessionMeta {
+    SessionMeta {
+        id: ThreadId::fresh(),
+        timestamp: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
+        cwd: setup.cwd.clone(),
+        originator: setup.originator.clone(),
+        cli_version: env!("CARGO_PKG_VERSION").to_owned(),
+        instructions: None,
+        source: Some(setup.source.clone()),
+        model_provider: Some(setup.config.provider.id.clone()),
+        lineage: SessionLineage::default(),
+        git: None,
+    }
+}
+
+fn continued(mut history: History, before: Option<Settings>, preface: &[Message]) -> Continued {
+    let mut past = Past::of(&mut history);
+    if history.beginning == HistoryBeginning::Summary {
+        let told = preface.iter().cloned().map(ResponseItem::Message);
+        let told: Vec<_> = told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect();
+        past.put_before(told);
+    }
+    Continued { past, tokens: history.tokens, before }
 }

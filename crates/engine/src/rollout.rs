@@ -3,38 +3,57 @@
 //! Deltas are not kept: the items they lead to are. Of the event queue only what a resumed client is shown again is
 //! kept; the rest follows from the items of the conversation.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
 use codex_store::{RolloutError, RolloutFile};
+use codex_wire::change::FileChange;
+use codex_wire::command::ParsedCommand;
 use codex_wire::event::EventMsg;
+use codex_wire::ids::ThreadId;
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::eq::{self, Vocabulary};
-use crate::log::{Body, Event};
+use crate::log::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, TurnId};
 use crate::settings::Settings;
 
 /// Appends the lines that an event gives.
 pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), RolloutError> {
     match &event.body {
+        Body::ThreadStarted(started) if started.is_resumed => Ok(()),
         Body::ThreadStarted(started) => file.append("session_meta", &started.meta),
         Body::ModelAsked(settings) => file.append("turn_context", &turn_context(settings)),
         Body::Recorded(record) => file.append("response_item", &*record.json),
         Body::Compacted(compacted) => {
-            let replacement_history = compacted.replacement.iter().map(|record| &*record.json).collect();
+            let replacement_history = compacted.replacement.iter().map(|item| &**item).collect();
             file.append("compacted", &CompactedLine { message: &compacted.summary, replacement_history })?;
             file.append("event_msg", &EventMsg::ContextCompacted)
         }
-        Body::ItemCompleted(_)
+        Body::ItemCompleted(item @ (Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. })) => {
+            let names = Names::of(event, Some(item.id()));
+            let thread_id = event.thread;
+            file.append("event_msg", &CompletedLine { kind: "item_completed", thread_id, names, item: shown(item) })
+        }
+        Body::TurnStarted { .. }
+        | Body::ItemCompleted(_)
         | Body::TokensCounted { .. }
         | Body::ReviewEntered(_)
         | Body::ReviewExited(_)
         | Body::TurnEnded(_) => {
+            let item = match &event.body {
+                Body::ItemCompleted(item) => Some(item.id()),
+                _ => None,
+            };
+            let names = Names::of(event, item);
             let mut messages = Vec::new();
             eq::project(event, Vocabulary { raw_reasoning: true, ..Vocabulary::default() }, &mut messages);
-            messages.iter().filter(|message| is_kept(message)).try_for_each(|message| file.append("event_msg", message))
+            let mut kept = messages.iter().filter(|message| is_kept(message));
+            kept.try_for_each(|message| file.append("event_msg", &NamedLine { message, names }))
         }
-        Body::TurnStarted { .. }
-        | Body::ItemStarted(_)
+        Body::ItemStarted(_)
         | Body::ItemDelta { .. }
         | Body::ApprovalAsked(_)
         | Body::ApprovalAnswered { .. }
@@ -44,6 +63,108 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         | Body::PlanUpdated(_)
         | Body::AnswerRetried { .. }
         | Body::Warning { .. } => Ok(()),
+    }
+}
+
+/// Which turn and which item a line is about. Readers that do not know these members pass over them.
+#[derive(Clone, Copy, Serialize)]
+struct Names<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item_id: Option<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn of(event: &'a Event, item: Option<&'a ItemId>) -> Self {
+        Self { turn_id: event.turn.as_ref().map(TurnId::as_str), item_id: item.map(ItemId::as_str) }
+    }
+}
+
+#[derive(Serialize)]
+struct NamedLine<'a> {
+    #[serde(flatten)]
+    message: &'a EventMsg,
+    #[serde(flatten)]
+    names: Names<'a>,
+}
+
+/// A call in the form in which the newest releases keep it; older readers pass over it.
+#[derive(Serialize)]
+struct CompletedLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    thread_id: ThreadId,
+    #[serde(flatten)]
+    names: Names<'a>,
+    item: ShownItem<'a>,
+}
+
+/// What clients are shown of a call.
+#[derive(Serialize)]
+#[serde(tag = "type")]
+enum ShownItem<'a> {
+    CommandExecution {
+        id: &'a str,
+        command: &'a [String],
+        cwd: &'a Path,
+        parsed_cmd: &'a [ParsedCommand],
+        process_id: Option<String>,
+        source: &'static str,
+        status: &'static str,
+        aggregated_output: &'a str,
+        exit_code: Option<i32>,
+        duration: Option<Duration>,
+    },
+    FileChange {
+        id: &'a str,
+        changes: &'a BTreeMap<PathBuf, FileChange>,
+        status: &'static str,
+    },
+    WebSearch {
+        id: &'a str,
+        query: &'a str,
+    },
+    Other {
+        id: &'a str,
+    },
+}
+
+fn shown(item: &Item) -> ShownItem<'_> {
+    let id = item.id().as_str();
+    match item {
+        Item::Command(command) => {
+            let end = command.end.as_ref().filter(|_| command.status != CommandStatus::Declined);
+            ShownItem::CommandExecution {
+                id,
+                command: &command.argv,
+                cwd: &command.cwd,
+                parsed_cmd: &command.parsed,
+                process_id: command.terminal.map(|terminal| terminal.to_string()),
+                source: if command.terminal.is_some() { "unified_exec_startup" } else { "agent" },
+                status: match command.status {
+                    CommandStatus::AwaitingApproval | CommandStatus::Running => "in_progress",
+                    CommandStatus::Completed => "completed",
+                    CommandStatus::Failed => "failed",
+                    CommandStatus::Declined => "declined",
+                },
+                aggregated_output: end.map_or("", |end| &end.aggregated),
+                exit_code: end.map(|end| end.exit_code),
+                duration: end.map(|end| end.duration),
+            }
+        }
+        Item::Patch(patch) => ShownItem::FileChange {
+            id,
+            changes: &patch.changes,
+            status: match patch.status {
+                PatchStatus::AwaitingApproval | PatchStatus::Running => "in_progress",
+                PatchStatus::Completed => "completed",
+                PatchStatus::Failed => "failed",
+                PatchStatus::Declined => "declined",
+            },
+        },
+        Item::WebSearch { query, .. } => ShownItem::WebSearch { id, query },
+        Item::UserMessage { .. } | Item::AgentMessage { .. } | Item::Reasoning { .. } => ShownItem::Other { id },
     }
 }
 
@@ -65,6 +186,9 @@ fn is_kept(message: &EventMsg) -> bool {
             | EventMsg::EnteredReviewMode(_)
             | EventMsg::ExitedReviewMode(_)
             | EventMsg::TurnAborted(_)
+            | EventMsg::TaskStarted(_)
+            | EventMsg::TaskComplete(_)
+            | EventMsg::Error(_)
     )
 }
 

@@ -27,6 +27,7 @@ pub(crate) use self::patches::RunningPatch;
 use self::reviewing::Review;
 pub(crate) use self::terminals::LookingAt;
 use self::terminals::OpenTerminals;
+use crate::beginning::Beginning;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
@@ -34,7 +35,7 @@ use crate::images;
 use crate::journal::Journal;
 use crate::log::{Abort, Approval, Body, Item, ItemId, Outcome, Record, ThreadStarted, TurnId};
 use crate::notify::{Notice, notify};
-use crate::opening::Opening;
+use crate::opening::{Continued, Opening};
 use crate::settings::{Settings, SettingsChange};
 use crate::thread::{Command, Recall, Setup, StartError, Subscription, TurnStart};
 use crate::turn::{Effect, Input, Turn, UserMessage};
@@ -93,12 +94,15 @@ enum Wake {
 impl Session {
     /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
     pub(crate) async fn start(
-        id: ThreadId,
-        setup: Setup,
+        mut setup: Setup,
         inbox: mpsc::Receiver<Command>,
     ) -> Result<(Self, Feed), StartError> {
-        let Opening { started, instructions, preface, skills, mut warnings, mut journal } =
-            Opening::prepare(id, &setup).await?;
+        let Opening { started, instructions, preface, skills, mut warnings, mut journal, past } =
+            Opening::prepare(&setup).await?;
+        let given = match std::mem::take(&mut setup.beginning) {
+            Beginning::Given(items) => items,
+            _ => Vec::new(),
+        };
         let feed = journal.subscribe();
         journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
         let settings = Arc::clone(&started.settings);
@@ -106,7 +110,7 @@ impl Session {
         let allowed = Allowed::load(&setup.home.rules(), &mut warnings);
         let has_terminals = setup.config.features.get("unified_exec").copied().unwrap_or(false);
         let mut session = Self {
-            id,
+            id: started.meta.id,
             tools: crate::tools::offered(has_terminals, setup.config.web_search)?,
             no_tools: crate::tools::none()?,
             setup,
@@ -126,16 +130,48 @@ impl Session {
             running: None,
             inbox,
         };
-        let environment = Message::user(session.environment.text());
-        for message in preface.into_iter().chain([environment]) {
-            session.tell_model(message);
+        match past {
+            Some(past) => session.go_on(*past),
+            None => session.begin_conversation(preface, given),
         }
-        session.context.end_preface();
         for message in warnings {
             session.emit(Body::Warning { message });
         }
         session.journal.publish_durably().await;
         Ok((session, feed))
+    }
+
+    fn begin_conversation(&mut self, preface: Vec<Message>, given: Vec<ResponseItem>) {
+        let environment = Message::user(self.environment.text());
+        for message in preface.into_iter().chain([environment]) {
+            self.tell_model(message);
+        }
+        self.context.end_preface();
+        for item in given {
+            let is_said = matches!(&item, ResponseItem::Message(message) if message.role == "user");
+            if let Ok(record) = Record::new(item) {
+                self.emit(Body::Recorded(record));
+            }
+            if is_said {
+                self.context.credit_user();
+            }
+        }
+    }
+
+    fn go_on(&mut self, continued: Continued) {
+        let Continued { past, tokens, before } = continued;
+        // What the model was told of its surroundings last; a difference is told with the next turn.
+        if let Some(before) = before {
+            self.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));
+        }
+        let lost = past.lost.clone();
+        self.context = Context::resumed(past, tokens);
+        for output in lost {
+            if let Ok(record) = Record::new(output) {
+                self.emit(Body::Recorded(record));
+            }
+        }
+        self.context.mark();
     }
 
     /// How the thread began.

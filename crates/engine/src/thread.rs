@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use codex_config::{Config, Home};
 use codex_model::Model;
+use codex_store::{ForkError, ReadError, RolloutError};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -13,6 +14,7 @@ use codex_wire::rollout::SessionSource;
 use codex_wire::skill::SkillsListEntry;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::beginning::Beginning;
 use crate::feed::Feed;
 use crate::log::{Approval, ThreadStarted, TurnId};
 use crate::session::Session;
@@ -45,6 +47,8 @@ pub struct Setup {
     pub recall: Recall,
     /// What the model is told in place of our own instructions.
     pub base_instructions: Option<Arc<str>>,
+    /// What it begins with.
+    pub beginning: Beginning,
 }
 
 /// What the model remembers of what was cut off or cut out. Clients were written for either.
@@ -73,6 +77,15 @@ pub enum StartError {
         /// Why not.
         source: std::io::Error,
     },
+    /// What it should go on with could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its file could not be opened.
+    #[error(transparent)]
+    Rollout(#[from] RolloutError),
+    /// The other thread could not be copied.
+    #[error(transparent)]
+    Fork(#[from] ForkError),
     /// The work before the start was cut off by the end of the program.
     #[error("could not prepare the thread")]
     Prepare(#[source] tokio::task::JoinError),
@@ -143,10 +156,10 @@ impl Thread {
             return Err(StartError::NoSuchFolder { cwd: setup.cwd });
         }
         let (commands, inbox) = mpsc::channel(WAITING_COMMANDS);
-        let id = ThreadId::fresh();
         let (config, home) = (Arc::clone(&setup.config), setup.home.clone());
-        let (session, feed) = Session::start(id, setup, inbox).await?;
+        let (session, feed) = Session::start(setup, inbox).await?;
         let started = session.started();
+        let id = started.meta.id;
         tokio::spawn(session.run());
         Ok((Self { id, config, home, started, commands }, feed))
     }

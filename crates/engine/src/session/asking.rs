@@ -118,6 +118,7 @@ impl Session {
         let replacement: Vec<Record> = messages.into_iter().filter_map(|item| Record::new(item).ok()).collect();
         let (before, after) = self.context.replace(&replacement);
         let (before, after) = (before / BYTES_PER_TOKEN, after / BYTES_PER_TOKEN);
+        let replacement = self.context.input();
         self.emit(Body::Compacted(Arc::new(Compacted { summary, replacement, before, after })));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::log::{Body, Event, Outcome, TurnId};
 use codex_engine::settings::SettingsChange;
-use codex_engine::{Feed, Recall, Setup, StartError, Thread, TurnStart};
+use codex_engine::{Beginning, Feed, Recall, Setup, StartError, Thread, TurnStart};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -71,6 +71,7 @@ impl World {
             programs: None,
             recall: Recall::Full,
             base_instructions: None,
+            beginning: Beginning::New,
         };
         (setup, prompts)
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use codex_config::{Config, Env, Home, Overrides, ProviderConfig, WireApi};
-use codex_engine::{Recall, Setup, connect};
+use codex_engine::{Beginning, Recall, Setup, connect};
 use codex_model::Model;
 use codex_wire::rollout::SessionSource;
 use codex_wire::rpc::ErrorObject;
@@ -124,6 +124,7 @@ impl Host {
             programs: programs.clone(),
             recall: Recall::Full,
             base_instructions: options.base_instructions.as_deref().map(Arc::from),
+            beginning: Beginning::New,
         })
     }
 

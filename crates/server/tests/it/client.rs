@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::eq::Vocabulary;
-use codex_engine::{Recall, Setup, Thread};
+use codex_engine::{Beginning, Recall, Setup, Thread};
 use codex_model::ScriptedModel;
 use codex_server::proto::{Prompts, Served, serve};
 use codex_wire::rollout::SessionSource;
@@ -94,6 +94,7 @@ impl Client {
             programs: None,
             recall: Recall::Brief,
             base_instructions: None,
+            beginning: Beginning::New,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);

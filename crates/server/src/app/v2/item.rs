@@ -72,7 +72,7 @@ fn file_change(patch: &PatchItem) -> ThreadItem {
     }
 }
 
-fn changes(changes: &BTreeMap<PathBuf, FileChange>) -> Vec<FileUpdateChange> {
+pub(crate) fn changes(changes: &BTreeMap<PathBuf, FileChange>) -> Vec<FileUpdateChange> {
     let change = |(path, change): (&PathBuf, &FileChange)| {
         let (kind, diff) = match change {
             FileChange::Add { content } => (PatchChangeKind::Add, content.clone()),

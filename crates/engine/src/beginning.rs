@@ -1,0 +1,250 @@
+//! What a thread begins with: nothing, its own past, or somebody else's.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_store::{ForkPoint, History};
+use codex_wire::policy::{AskForApproval, SandboxPolicy, WorkspaceWrite};
+use codex_wire::response::{CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem};
+use codex_wire::rollout::TurnContextItem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::compaction::is_summary;
+use crate::settings::Settings;
+
+/// What the model is told of a call whose end nobody saw.
+const LOST: &str = "aborted: the program ended before this call did";
+
+/// What a thread begins with.
+#[derive(Debug, Clone, Default)]
+pub enum Beginning {
+    /// Nothing: a new thread.
+    #[default]
+    New,
+    /// Its own past.
+    Resumed {
+        /// Its file.
+        path: PathBuf,
+        /// What whoever resumes it has said himself, so that what was in force before does not count.
+        insisted: Insisted,
+    },
+    /// The past of another thread.
+    Forked {
+        /// The file of that thread.
+        path: PathBuf,
+        /// Up to where.
+        point: ForkPoint,
+        /// As above.
+        insisted: Insisted,
+    },
+    /// A conversation that somebody hands over.
+    Given(Vec<ResponseItem>),
+}
+
+/// Which settings somebody has given in so many words.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Insisted {
+    /// The working directory.
+    pub cwd: bool,
+    /// The model.
+    pub model: bool,
+    /// When a person is asked.
+    pub approval_policy: bool,
+    /// What commands may touch.
+    pub sandbox_policy: bool,
+}
+
+impl Insisted {
+    /// The settings a thread goes on with: as configured now, but never looser than before.
+    pub(crate) fn settle(self, now: Settings, before: &TurnContextItem) -> Settings {
+        Settings {
+            cwd: if self.cwd || !before.cwd.is_dir() { now.cwd } else { before.cwd.clone() },
+            model: if self.model { now.model } else { before.model.clone() },
+            effort: if self.model { now.effort } else { before.effort.clone().or(now.effort) },
+            approval_policy: if self.approval_policy {
+                now.approval_policy
+            } else {
+                stricter(now.approval_policy, before.approval_policy)
+            },
+            sandbox_policy: if self.sandbox_policy {
+                now.sandbox_policy
+            } else {
+                tighter(now.sandbox_policy, &before.sandbox_policy)
+            },
+            ..now
+        }
+    }
+}
+
+fn stricter(a: AskForApproval, b: AskForApproval) -> AskForApproval {
+    let rank = |policy| match policy {
+        AskForApproval::Never => 0,
+        AskForApproval::OnFailure => 1,
+        AskForApproval::OnRequest => 2,
+        AskForApproval::UnlessTrusted => 3,
+    };
+    if rank(b) > rank(a) { b } else { a }
+}
+
+fn tighter(now: SandboxPolicy, before: &SandboxPolicy) -> SandboxPolicy {
+    let rank = |policy: &SandboxPolicy| match policy {
+        SandboxPolicy::DangerFullAccess => 0,
+        SandboxPolicy::ExternalSandbox { .. } => 1,
+        SandboxPolicy::WorkspaceWrite(_) => 2,
+        SandboxPolicy::ReadOnly => 3,
+    };
+    match (now, before) {
+        (SandboxPolicy::WorkspaceWrite(now), SandboxPolicy::WorkspaceWrite(before)) => {
+            SandboxPolicy::WorkspaceWrite(WorkspaceWrite {
+                writable_roots: now.writable_roots.into_iter().filter(|it| before.writable_roots.contains(it)).collect(),
+                network_access: now.network_access && before.network_access,
+                exclude_tmpdir_env_var: now.exclude_tmpdir_env_var || before.exclude_tmpdir_env_var,
+                exclude_slash_tmp: now.exclude_slash_tmp || before.exclude_slash_tmp,
+            })
+        }
+        (now, before) if rank(before) > rank(&now) => before.clone(),
+        (now, _) => now,
+    }
+}
+
+/// A conversation that goes on.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    /// Its items.
+    pub(crate) items: Vec<Arc<RawValue>>,
+    /// How many of them were there before anything was said.
+    pub(crate) preface: usize,
+    /// What the user said, each with its place.
+    pub(crate) said: Vec<(usize, Message)>,
+    /// Outputs for calls that have none.
+    pub(crate) lost: Vec<ResponseItem>,
+}
+
+impl Past {
+    /// What a history says of the conversation.
+    pub(crate) fn of(history: &mut History) -> Self {
+        let items = std::mem::take(&mut history.items);
+        let preface = items.iter().take_while(|item| is_preface(item)).count();
+        let carried = (preface..history.replaced).filter(|place| !history.said.contains(place));
+        let said = carried
+            .chain(history.said.iter().copied())
+            .filter_map(|place| Some((place, read_user(items.get(place)?)?)))
+            .collect();
+        let lost = history.open_calls.iter().map(|call| lost_output(&call.kind, call.call_id.clone())).collect();
+        Self { items, preface, said, lost }
+    }
+
+    /// Puts items before everything else.
+    pub(crate) fn put_before(&mut self, told: Vec<Arc<RawValue>>) {
+        for (place, _) in &mut self.said {
+            *place += told.len();
+        }
+        self.preface += told.len();
+        self.items.splice(0..0, told);
+    }
+}
+
+fn lost_output(kind: &str, call_id: String) -> ResponseItem {
+    let output = FunctionCallOutputPayload::Text(LOST.to_owned());
+    if kind == "custom_tool_call" {
+        ResponseItem::CustomToolCallOutput(CustomToolCallOutput { call_id, output })
+    } else {
+        ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id, output })
+    }
+}
+
+/// Whether an item is one of those that conversations begin with, before anything is said.
+fn is_preface(item: &RawValue) -> bool {
+    const BEGINNINGS: [&str; 4] =
+        ["# AGENTS.md instructions for ", "<user_instructions>", "<environment_context>", "<INSTRUCTIONS>"];
+    let Some(message) = read_message(item) else { return false };
+    let text = message.text();
+    message.role == "developer" || (message.role == "user" && BEGINNINGS.iter().any(|it| text.starts_with(it)))
+}
+
+/// A message of the user, unless it is one of our own making.
+fn read_user(item: &RawValue) -> Option<Message> {
+    let message = read_message(item)?;
+    (message.role == "user" && !is_summary(&message.text())).then_some(message)
+}
+
+fn read_message(item: &RawValue) -> Option<Message> {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        #[serde(rename = "type")]
+        kind: Option<&'a str>,
+        role: Option<&'a str>,
+    }
+    let head: Head<'_> = serde_json::from_str(item.get()).ok()?;
+    // Old files leave the type of a message out.
+    (head.role.is_some() && head.kind.is_none_or(|kind| kind == "message"))
+        .then(|| serde_json::from_str(item.get()).ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::reasoning::ReasoningSummary;
+
+    use super::*;
+
+    fn settings(approval_policy: AskForApproval, sandbox_policy: SandboxPolicy) -> Settings {
+        Settings {
+            cwd: "/".into(),
+            approval_policy,
+            sandbox_policy,
+            model: "new".to_owned(),
+            effort: None,
+            summary: ReasoningSummary::Auto,
+            verbosity: None,
+        }
+    }
+
+    fn before(approval_policy: AskForApproval, sandbox_policy: SandboxPolicy) -> TurnContextItem {
+        TurnContextItem {
+            cwd: "/tmp".into(),
+            approval_policy,
+            sandbox_policy,
+            model: "old".to_owned(),
+            effort: None,
+            summary: ReasoningSummary::Auto,
+        }
+    }
+
+    #[test]
+    fn a_thread_goes_on_no_looser_than_it_was() {
+        let now = settings(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
+        let then = before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly);
+        let settled = Insisted::default().settle(now, &then);
+        assert_eq!(settled.approval_policy, AskForApproval::UnlessTrusted);
+        assert_eq!(settled.sandbox_policy, SandboxPolicy::ReadOnly);
+        assert_eq!((settled.model.as_str(), settled.cwd), ("old", "/tmp".into()));
+    }
+
+    #[test]
+    fn a_configuration_that_became_stricter_counts() {
+        let now = settings(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly);
+        let then = before(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
+        let settled = Insisted::default().settle(now, &then);
+        assert_eq!(settled.approval_policy, AskForApproval::UnlessTrusted);
+        assert_eq!(settled.sandbox_policy, SandboxPolicy::ReadOnly);
+    }
+
+    #[test]
+    fn what_the_caller_insists_on_counts() {
+        let all = Insisted { cwd: true, model: true, approval_policy: true, sandbox_policy: true };
+        let now = settings(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
+        let settled = all.settle(now.clone(), &before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly));
+        assert_eq!(settled, now);
+    }
+
+    #[test]
+    fn two_workspaces_leave_what_both_allow() {
+        let roots = |roots: &[&str], network_access| {
+            let writable_roots = roots.iter().map(PathBuf::from).collect();
+            SandboxPolicy::WorkspaceWrite(WorkspaceWrite { writable_roots, network_access, ..Default::default() })
+        };
+        assert_eq!(tighter(roots(&["/a", "/b"], true), &roots(&["/b", "/c"], false)), roots(&["/b"], false));
+    }
+}

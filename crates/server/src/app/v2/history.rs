@@ -1,0 +1,327 @@
+//! The turns of a thread as its file tells them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codex_engine::review;
+use codex_store::{Entry, Line, ReadError, RolloutLines};
+use codex_wire::change::FileChange;
+use codex_wire::command::ParsedCommand;
+use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::input::UserInput;
+use codex_wire::review::ReviewOutputEvent;
+use codex_wire::v2::item::{
+    CallStatus, CommandAction, CommandExecution, CommandSource, InputItem, ThreadItem, TimedItem,
+};
+use codex_wire::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::item::{changes, command_line};
+use crate::app::vintage::Vintage;
+
+/// Reads the turns of a file. It blocks; run it off the async threads.
+pub(crate) fn turns(path: &Path, vintage: Vintage) -> Result<Vec<Turn>, ReadError> {
+    let mut lines = RolloutLines::open(path)?;
+    let mut reader = TurnReader { vintage, turns: Vec::new(), items: 0 };
+    while let Some(entry) = lines.next_entry()? {
+        if let Entry::Line(line) = entry
+            && line.kind == "event_msg"
+        {
+            reader.take(&line);
+        }
+    }
+    Ok(reader.turns)
+}
+
+/// What a line says, as far as it is shown. One pass over the text is all it costs.
+#[derive(Deserialize)]
+struct Payload<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    turn_id: Option<String>,
+    #[serde(default)]
+    item_id: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    images: Option<Vec<String>>,
+    #[serde(default)]
+    user_facing_hint: Option<String>,
+    #[serde(default)]
+    review_output: Option<ReviewOutputEvent>,
+    #[serde(default)]
+    codex_error_info: Option<CodexErrorInfo>,
+    #[serde(default)]
+    num_turns: Option<usize>,
+    #[serde(default, borrow)]
+    item: Option<&'a RawValue>,
+    #[serde(default)]
+    started_at_ms: Option<i64>,
+}
+
+struct TurnReader {
+    vintage: Vintage,
+    turns: Vec<Turn>,
+    /// How many items were found, for names where the file gives none.
+    items: usize,
+}
+
+impl TurnReader {
+    fn take(&mut self, line: &Line<'_>) {
+        let Ok(mut payload) = serde_json::from_str::<Payload<'_>>(line.payload.get()) else { return };
+        let at_ms = milliseconds(&line.timestamp);
+        let text = payload.message.take().or(payload.text.take()).unwrap_or_default();
+        match &*payload.kind {
+            "task_started" | "turn_started" => self.begin(payload.turn_id, at_ms),
+            "item_completed" => self.completed(payload, at_ms),
+            "user_message" => {
+                self.begin_unless_running(payload.turn_id, at_ms);
+                let mut content = vec![InputItem::Text { text, text_elements: Vec::new() }];
+                content.extend(payload.images.into_iter().flatten().map(|url| InputItem::Image { url }));
+                let id = self.item_name(payload.item_id);
+                self.add(ThreadItem::UserMessage { id, client_id: None, content }, at_ms, at_ms);
+            }
+            "agent_message" => {
+                let id = self.item_name(payload.item_id);
+                self.add(ThreadItem::agent_message(id, text), at_ms, at_ms);
+            }
+            "agent_reasoning" => self.think(payload.item_id, Some(text), None, at_ms),
+            "agent_reasoning_raw_content" => self.think(payload.item_id, None, Some(text), at_ms),
+            "entered_review_mode" => {
+                let id = self.item_name(payload.item_id);
+                let review = payload.user_facing_hint.unwrap_or_default();
+                self.add(ThreadItem::EnteredReviewMode { id, review }, at_ms, at_ms);
+            }
+            "exited_review_mode" => {
+                let id = self.item_name(payload.item_id);
+                let review = payload.review_output.as_ref().map(review::describe).unwrap_or_default();
+                self.add(ThreadItem::ExitedReviewMode { id, review }, at_ms, at_ms);
+            }
+            "context_compacted" if self.vintage == Vintage::V0166 => {
+                let id = self.item_name(payload.item_id);
+                self.add(ThreadItem::ContextCompaction { id }, at_ms, at_ms);
+            }
+            "turn_aborted" => self.end(TurnStatus::Interrupted, None, at_ms),
+            "error" => {
+                let codex_error_info = payload.codex_error_info.as_ref().map(Into::into);
+                let failed = TurnError { message: text, codex_error_info, additional_details: None };
+                self.end(TurnStatus::Failed, Some(failed), at_ms);
+            }
+            "task_complete" | "turn_complete" => {
+                let is_failed = self.turns.last().is_some_and(|turn| turn.status == TurnStatus::Failed);
+                if !is_failed {
+                    self.end(TurnStatus::Completed, None, at_ms);
+                }
+            }
+            "thread_rolled_back" => {
+                let kept = self.turns.len().saturating_sub(payload.num_turns.unwrap_or(0));
+                self.turns.truncate(kept);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, turn: Option<String>, at_ms: i64) {
+        // A turn that nobody ended belongs to a program that is gone.
+        let id = turn.unwrap_or_else(|| format!("turn-{}", self.turns.len() + 1));
+        let status = TurnStatus::Completed;
+        let begun = Turn { items_view: ItemsView::Full, status, started_at: Some(at_ms / 1000), ..Turn::begun(id) };
+        self.turns.push(begun);
+    }
+
+    fn begin_unless_running(&mut self, turn_id: Option<String>, at_ms: i64) {
+        let runs = self.turns.last().is_some_and(|turn| match &turn_id {
+            Some(id) => turn.id == *id,
+            // Old files say only what was said: each thing said is a turn.
+            None => turn.items.is_empty(),
+        });
+        if !runs {
+            self.begin(turn_id, at_ms);
+        }
+    }
+
+    fn item_name(&mut self, name: Option<String>) -> String {
+        self.items += 1;
+        name.unwrap_or_else(|| format!("item-{}", self.items))
+    }
+
+    fn add(&mut self, item: ThreadItem, began_ms: i64, at_ms: i64) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.items.push(TimedItem { item, started_at_ms: Some(began_ms), completed_at_ms: Some(at_ms) });
+        }
+    }
+
+    fn think(&mut self, name: Option<String>, summary: Option<String>, content: Option<String>, at_ms: i64) {
+        let last = self.turns.last_mut().and_then(|turn| turn.items.last_mut());
+        if let Some(TimedItem { item: ThreadItem::Reasoning { id, summary: parts, content: thoughts }, .. }) = last
+            && name.as_ref().is_none_or(|name| name == id)
+        {
+            parts.extend(summary);
+            thoughts.extend(content);
+            return;
+        }
+        let id = self.item_name(name);
+        let (summary, content) = (summary.into_iter().collect(), content.into_iter().collect());
+        self.add(ThreadItem::Reasoning { id, summary, content }, at_ms, at_ms);
+    }
+
+    fn completed(&mut self, payload: Payload<'_>, at_ms: i64) {
+        let item = payload.item.and_then(|item| serde_json::from_str::<CompletedItem>(item.get()).ok());
+        let Some(item) = item else { return };
+        // Clients of older releases were never shown calls again.
+        if self.vintage != Vintage::V0166 && item.is_call() {
+            return;
+        }
+        if let CompletedItem::UserMessage { .. } = item {
+            self.begin_unless_running(payload.turn_id, at_ms);
+        }
+        if let Some(item) = item.shown() {
+            self.add(item, payload.started_at_ms.unwrap_or(at_ms), at_ms);
+        }
+    }
+
+    fn end(&mut self, status: TurnStatus, error: Option<TurnError>, at_ms: i64) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.status = status;
+            turn.error = error;
+            turn.completed_at = Some(at_ms / 1000);
+            turn.duration_ms = turn.started_at.map(|started| (at_ms - started * 1000).max(0));
+        }
+    }
+}
+
+/// An item that is whole, as newer releases keep it.
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum CompletedItem {
+    UserMessage {
+        id: String,
+        content: Vec<UserInput>,
+    },
+    AgentMessage {
+        id: String,
+        content: Vec<Part>,
+    },
+    Reasoning {
+        id: String,
+        #[serde(default)]
+        summary_text: Vec<String>,
+        #[serde(default)]
+        raw_content: Vec<String>,
+    },
+    CommandExecution(Box<StoredCommand>),
+    FileChange {
+        id: String,
+        changes: BTreeMap<PathBuf, FileChange>,
+        #[serde(default)]
+        status: String,
+    },
+    WebSearch {
+        id: String,
+        #[serde(default)]
+        query: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+impl CompletedItem {
+    fn is_call(&self) -> bool {
+        matches!(self, Self::CommandExecution(_) | Self::FileChange { .. } | Self::WebSearch { .. })
+    }
+
+    fn shown(self) -> Option<ThreadItem> {
+        Some(match self {
+            Self::UserMessage { id, content } => {
+                let content = content.iter().map(InputItem::from).collect();
+                ThreadItem::UserMessage { id, client_id: None, content }
+            }
+            Self::AgentMessage { id, content } => {
+                ThreadItem::agent_message(id, content.into_iter().filter_map(|part| part.text).collect())
+            }
+            Self::Reasoning { id, summary_text, raw_content } => {
+                ThreadItem::Reasoning { id, summary: summary_text, content: raw_content }
+            }
+            Self::CommandExecution(command) => ThreadItem::CommandExecution(Box::new(command.execution())),
+            Self::FileChange { id, changes: files, status } => {
+                ThreadItem::FileChange { id, changes: changes(&files), status: call_status(&status) }
+            }
+            Self::WebSearch { id, query } => ThreadItem::WebSearch { id, query, action: None },
+            Self::Other => return None,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct StoredCommand {
+    id: String,
+    command: Vec<String>,
+    cwd: PathBuf,
+    #[serde(default)]
+    parsed_cmd: Vec<ParsedCommand>,
+    #[serde(default)]
+    process_id: Option<String>,
+    #[serde(default)]
+    source: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    aggregated_output: Option<String>,
+    #[serde(default)]
+    exit_code: Option<i32>,
+    #[serde(default)]
+    duration: Option<Duration>,
+}
+
+impl StoredCommand {
+    fn execution(self) -> CommandExecution {
+        // The newest releases keep folders as URLs.
+        let cwd = self.cwd.to_str().and_then(|cwd| cwd.strip_prefix("file://")).map(PathBuf::from);
+        CommandExecution {
+            id: self.id,
+            plugin_id: (),
+            script_path: (),
+            command: command_line(&self.command),
+            cwd: cwd.unwrap_or(self.cwd),
+            process_id: self.process_id,
+            source: match self.source.as_str() {
+                "unified_exec_startup" => CommandSource::UnifiedExecStartup,
+                "unified_exec_interaction" => CommandSource::UnifiedExecInteraction,
+                "user_shell" => CommandSource::UserShell,
+                _ => CommandSource::Agent,
+            },
+            status: call_status(&self.status),
+            command_actions: self.parsed_cmd.iter().map(CommandAction::from).collect(),
+            aggregated_output: self.aggregated_output.filter(|text| !text.is_empty()),
+            exit_code: self.exit_code,
+            duration_ms: self.duration.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX)),
+        }
+    }
+}
+
+fn call_status(status: &str) -> CallStatus {
+    match status {
+        "completed" => CallStatus::Completed,
+        "declined" => CallStatus::Declined,
+        "failed" => CallStatus::Failed,
+        // What was running when the file ended runs no more.
+        _ => CallStatus::Failed,
+    }
+}
+
+/// A time of a rollout in milliseconds of Unix time; 0 if it is none.
+fn milliseconds(timestamp: &str) -> i64 {
+    chrono::DateTime::parse_from_rfc3339(timestamp).map(|time| time.timestamp_millis()).unwrap_or_default()
+}
