@@ -1,21 +1,26 @@
 //! Threads on disk.
 //!
-//! A thread is its rollout: a file of JSON lines that is only ever appended to. The prompt history is one more such
-//! file, shared by all threads; custom prompts are files of the user.
+//! A thread is its rollout: a file of JSON lines that is only ever appended to. An index of all of them is kept beside
+//! them and can be made again from them at any time. The prompt history is one more file of lines, shared by all
+//! threads; custom prompts are files of the user.
 //!
-//! Invariant: this crate knows lines and files, never what an agent does; it has no async code and no caches.
+//! Invariant: this crate knows lines and files, never what an agent does; it has no async code, and no cache but the
+//! index.
 
 mod custom_prompts;
 mod front_matter;
 mod holder;
+mod index;
 mod line_buffer;
 mod prompt_history;
 mod rollout;
 mod rollout_file;
 mod skills;
+mod threads;
 
 pub use custom_prompts::custom_prompts;
 pub use holder::Holder;
+pub use index::{IndexError, ListQuery, Page, SearchHit, SearchResults, ShelfError, SortKey, SourceKind, ThreadIndex};
 pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};
 pub use rollout::{
     BadLine, Beginning, Entry, Fault, ForkError, ForkPoint, History, Line, OpenCall, ReadError, RolloutLines,
@@ -23,3 +28,4 @@ pub use rollout::{
 };
 pub use rollout_file::{RolloutError, RolloutFile};
 pub use skills::{Skills, find_skills};
+pub use threads::{PlaceError, ThreadFile, ThreadSummary, check_path};

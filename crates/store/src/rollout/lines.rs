@@ -12,6 +12,9 @@ pub(crate) const LONGEST_LINE: usize = 64 << 20;
 /// What is read from the file at once.
 const READ_BYTES: usize = 256 << 10;
 
+/// What is read at once when the beginning is enough.
+const HEAD_READ_BYTES: usize = 16 << 10;
+
 /// A line longer than this gives its memory back.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -67,20 +70,32 @@ impl RolloutLines {
     /// Opens a rollout at its beginning.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
-        Ok(Self::of(path, file, 0, 0))
+        Ok(Self::of(path, file, 0, READ_BYTES))
     }
 
-    /// Reads an open file from where its cursor stands, which is the given offset after so many lines.
-    fn of(path: &Path, file: File, offset: u64, number: u64) -> Self {
-        let reader = BufReader::with_capacity(READ_BYTES, file);
-        Self { path: path.to_owned(), reader, buffer: Vec::new(), number, offset }
+    /// Opens a rollout of which little more than the beginning will be read.
+    pub(crate) fn open_head(path: &Path) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+        Ok(Self::of(path, file, 0, HEAD_READ_BYTES))
+    }
+
+    /// Opens a rollout where a line begins. Lines are numbered from there.
+    pub(crate) fn open_at(path: &Path, offset: u64) -> Result<Self, ReadError> {
+        let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+        Self::from_offset(path, file, offset)
+    }
+
+    /// Reads an open file from where its cursor stands.
+    fn of(path: &Path, file: File, offset: u64, at_once: usize) -> Self {
+        let reader = BufReader::with_capacity(at_once, file);
+        Self { path: path.to_owned(), reader, buffer: Vec::new(), number: 0, offset }
     }
 
     /// Reads an open file from the beginning of a line on. Lines are numbered from there.
     pub(crate) fn from_offset(path: &Path, mut file: File, offset: u64) -> Result<Self, ReadError> {
         let sought = file.seek(SeekFrom::Start(offset));
         sought.map_err(|source| ReadError::Read { path: path.to_owned(), source })?;
-        Ok(Self::of(path, file, offset, 0))
+        Ok(Self::of(path, file, offset, READ_BYTES))
     }
 
     /// The file.

@@ -15,4 +15,5 @@ pub use line::{BadLine, Fault, Line};
 pub use lines::{Entry, ReadError, RolloutLines};
 
 pub(crate) use backward::last_line;
+pub(crate) use line::ItemHead;
 pub(crate) use lines::{LONGEST_LINE, is_line};

@@ -1,0 +1,254 @@
+//! Lists of threads, in pages.
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, SecondsFormat};
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::{SessionSource, SubAgentSource};
+use rusqlite::types::Value;
+use rusqlite::{Params, params_from_iter};
+
+use super::database::Database;
+use super::rows::{self, COLUMNS, Listed};
+use super::{IndexError, freshen};
+use crate::threads::{FileState, ThreadSummary};
+
+/// Which threads a list shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListQuery {
+    /// Those put away instead of those in use.
+    pub archived: bool,
+    /// Only those of these providers; of all if there are none.
+    pub providers: Vec<String>,
+    /// The provider of threads that record none.
+    pub default_provider: Option<String>,
+    /// Only those that work in one of these folders; in all if there are none.
+    pub cwds: Vec<PathBuf>,
+    /// Only those of these sources; of all if there are none.
+    pub sources: Vec<SourceKind>,
+    /// Only those with this text in their name or in what was said first.
+    pub text: Option<String>,
+    /// Those in which nothing was said too.
+    pub silent: bool,
+    /// What they are sorted by.
+    pub sort: SortKey,
+    /// The oldest first instead of the newest.
+    pub ascending: bool,
+    /// Where the page before this one ended.
+    pub cursor: Option<String>,
+    /// How many threads a page has at most.
+    pub limit: usize,
+}
+
+/// What lists are sorted by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SortKey {
+    /// When they began.
+    #[default]
+    Created,
+    /// When they were written last.
+    Updated,
+}
+
+/// The kinds of what begins threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// The terminal interface.
+    Cli,
+    /// An editor, or any client of the app server.
+    VsCode,
+    /// A run without a person.
+    Exec,
+    /// A client of MCP.
+    AppServer,
+    /// Another thread, for whatever reason.
+    SubAgent,
+    /// Another thread, to review.
+    SubAgentReview,
+    /// Another thread, to sum up.
+    SubAgentCompact,
+    /// Another thread, by a model's call.
+    SubAgentThreadSpawn,
+    /// Another thread, for something else.
+    SubAgentOther,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl SourceKind {
+    /// The kind of a source. Threads of releases that did not record theirs were begun by an editor or a terminal, and
+    /// are listed as the former, as those releases do.
+    #[must_use]
+    pub fn of(source: Option<&SessionSource>) -> Self {
+        match source {
+            None | Some(SessionSource::VsCode) => Self::VsCode,
+            Some(SessionSource::Cli) => Self::Cli,
+            Some(SessionSource::Exec) => Self::Exec,
+            Some(SessionSource::Mcp) => Self::AppServer,
+            Some(SessionSource::Unknown | SessionSource::Other(_)) => Self::Unknown,
+            Some(SessionSource::SubAgent(SubAgentSource::Review)) => Self::SubAgentReview,
+            Some(SessionSource::SubAgent(SubAgentSource::Compact)) => Self::SubAgentCompact,
+            Some(SessionSource::SubAgent(SubAgentSource::ThreadSpawn(_))) => Self::SubAgentThreadSpawn,
+            Some(SessionSource::SubAgent(SubAgentSource::Other(_))) => Self::SubAgentOther,
+        }
+    }
+
+    /// The word for it in the index, which is also that of the protocol.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Cli => "cli",
+            Self::VsCode => "vscode",
+            Self::Exec => "exec",
+            Self::AppServer => "appServer",
+            Self::SubAgent => "subAgent",
+            Self::SubAgentReview => "subAgentReview",
+            Self::SubAgentCompact => "subAgentCompact",
+            Self::SubAgentThreadSpawn => "subAgentThreadSpawn",
+            Self::SubAgentOther => "subAgentOther",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The threads.
+    pub threads: Vec<ThreadSummary>,
+    /// Where the next page begins; none on the last.
+    pub next_cursor: Option<String>,
+}
+
+/// Lists threads after a look at what has changed.
+pub(crate) fn list(database: &mut Database, query: &ListQuery) -> Result<Page, IndexError> {
+    freshen::folders(database)?;
+    // Later pages go on in the order that the first one found.
+    if query.sort == SortKey::Updated && query.cursor.is_none() {
+        freshen::files(database)?;
+    }
+    let mut listed = select_page(database, query)?;
+    let shown: Vec<(i64, &Path, FileState)> =
+        listed.iter().map(|listed| (listed.key, &*listed.summary.path, listed.state)).collect();
+    if freshen::shown(database, &shown)? {
+        listed = select_page(database, query)?;
+    }
+    let more = listed.len() > query.limit;
+    listed.truncate(query.limit);
+    let next_cursor = listed.last().filter(|_| more).map(|last| cursor(last, query.sort));
+    Ok(Page { threads: listed.into_iter().map(|listed| listed.summary).collect(), next_cursor })
+}
+
+/// Finds a thread.
+pub(crate) fn find(database: &mut Database, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
+    loop {
+        let mut found = select(database, "threads.id = ?1 ORDER BY archived LIMIT 1", [thread.to_string()])?;
+        let Some(listed) = found.pop() else { return Ok(None) };
+        if !freshen::shown(database, &[(listed.key, &listed.summary.path, listed.state)])? {
+            return Ok(Some(listed.summary));
+        }
+    }
+}
+
+/// The threads that a query asks for, and one more.
+fn select_page(database: &Database, query: &ListQuery) -> Result<Vec<Listed>, IndexError> {
+    let mut condition = Condition::of(query);
+    let (column, order, sign) = match (query.sort, query.ascending) {
+        (SortKey::Created, false) => ("threads.file_time", "DESC", "<"),
+        (SortKey::Created, true) => ("threads.file_time", "ASC", ">"),
+        (SortKey::Updated, false) => ("threads.mtime", "DESC", "<"),
+        (SortKey::Updated, true) => ("threads.mtime", "ASC", ">"),
+    };
+    if let Some(cursor) = &query.cursor {
+        let place = parse_cursor(cursor, query.sort);
+        let (place, id) = place.ok_or_else(|| IndexError::Cursor { cursor: cursor.clone() })?;
+        condition.add(format!("({column}, threads.id) {sign} (?, ?)"), [place, Value::from(id)]);
+    }
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX).saturating_add(1);
+    condition.values.push(Value::from(limit));
+    let conditions = condition.parts.join(" AND ");
+    let text = format!("{conditions} ORDER BY {column} {order}, threads.id {order} LIMIT ?");
+    select(database, &text, params_from_iter(condition.values))
+}
+
+/// The words for such kinds, where the one for all agents stands for each of theirs.
+fn source_words(kinds: &[SourceKind]) -> Vec<String> {
+    use SourceKind::{SubAgent, SubAgentCompact, SubAgentOther, SubAgentReview, SubAgentThreadSpawn};
+    let all = [SubAgentReview, SubAgentCompact, SubAgentThreadSpawn, SubAgentOther];
+    let agents = all.iter().filter(|_| kinds.contains(&SubAgent));
+    kinds.iter().chain(agents).map(|kind| kind.word().to_owned()).collect()
+}
+
+/// Conditions that all have to be met, and the values for the marks in them.
+#[derive(Default)]
+struct Condition {
+    parts: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Condition {
+    fn of(query: &ListQuery) -> Self {
+        let mut condition = Self::default();
+        condition.add("threads.archived = ?".to_owned(), [Value::from(query.archived)]);
+        if !query.silent {
+            condition.add("threads.preview <> ''".to_owned(), []);
+        }
+        let default = query.default_provider.clone().map_or(Value::Null, Value::from);
+        condition.one_of("coalesce(threads.provider, ?)", Some(default), &query.providers);
+        let cwds: Vec<String> = query.cwds.iter().map(|cwd| cwd.to_string_lossy().into_owned()).collect();
+        condition.one_of("threads.cwd", None, &cwds);
+        condition.one_of("threads.source_kind", None, &source_words(&query.sources));
+        if let Some(text) = &query.text {
+            let like = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+            let like = Value::from(format!("%{like}%"));
+            let part = "(threads.preview LIKE ? ESCAPE '\\' OR names.name LIKE ? ESCAPE '\\')";
+            condition.add(part.to_owned(), [like.clone(), like]);
+        }
+        condition
+    }
+
+    fn add(&mut self, part: String, values: impl IntoIterator<Item = Value>) {
+        self.parts.push(part);
+        self.values.extend(values);
+    }
+
+    /// The column, in which there may be a mark for a value, has one of these values; any if there are none.
+    fn one_of(&mut self, column: &str, value: Option<Value>, values: &[String]) {
+        if !values.is_empty() {
+            let marks = vec!["?"; values.len()].join(", ");
+            let values = values.iter().cloned().map(Value::from);
+            self.add(format!("{column} IN ({marks})"), value.into_iter().chain(values));
+        }
+    }
+}
+
+/// The threads that meet a condition.
+pub(crate) fn select(database: &Database, condition: &str, values: impl Params) -> Result<Vec<Listed>, IndexError> {
+    let ask = || -> rusqlite::Result<Vec<Listed>> {
+        let text = format!("SELECT {COLUMNS} FROM threads LEFT JOIN names ON names.id = threads.id WHERE {condition}");
+        let mut statement = database.connection.prepare_cached(&text)?;
+        let rows = statement.query_map(values, |row| rows::listed(&database.home, row))?;
+        rows.filter_map(Result::transpose).collect()
+    };
+    ask().map_err(database.error())
+}
+
+/// The place after a thread, in the form that other releases use.
+fn cursor(last: &Listed, sort: SortKey) -> String {
+    match sort {
+        SortKey::Created => format!("{}|{}", last.file_time, last.summary.id),
+        SortKey::Updated => {
+            let time = last.summary.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true);
+            format!("{time}|{}", last.summary.id)
+        }
+    }
+}
+
+fn parse_cursor(cursor: &str, sort: SortKey) -> Option<(Value, String)> {
+    let (time, id) = cursor.split_once('|')?;
+    let id: ThreadId = id.parse().ok()?;
+    let place = match sort {
+        SortKey::Created => Value::from(time.to_owned()),
+        SortKey::Updated => Value::from(DateTime::parse_from_rfc3339(time).ok()?.timestamp_nanos_opt()?),
+    };
+    Some((place, id.to_string()))
+}

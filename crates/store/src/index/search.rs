@@ -1,0 +1,216 @@
+//! Search in what was said and run in all threads.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::IndexError;
+use super::database::{Database, is_busy};
+use super::listing;
+use crate::rollout::{Entry, ItemHead, Line, RolloutLines};
+use crate::threads::{ThreadSummary, beginning, call_text, is_said_by_the_harness, message_text};
+
+/// How much text one row of the index holds.
+const PASSAGE_BYTES: usize = 32 << 10;
+
+/// How much text of one thread is kept. What is beyond it is not found.
+const THREAD_BYTES: i64 = 4 << 20;
+
+/// How many words of a passage are shown around those that were found.
+const SNIPPET_WORDS: i64 = 16;
+
+/// What a search has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchResults {
+    /// The threads, the best first.
+    pub hits: Vec<SearchHit>,
+    /// Whether all threads had been read. If not, more may be found later.
+    pub complete: bool,
+}
+
+/// A thread that a search has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchHit {
+    /// The thread.
+    pub thread: ThreadSummary,
+    /// A few words around those that were found.
+    pub snippet: String,
+}
+
+/// Finds the threads with all of the words, of which the last may be a beginning.
+pub(crate) fn search(
+    database: &Database,
+    words: &str,
+    limit: usize,
+    complete: bool,
+) -> Result<SearchResults, IndexError> {
+    let expression = expression(words);
+    if expression.is_empty() || limit == 0 {
+        return Ok(SearchResults { hits: Vec::new(), complete });
+    }
+    let best = best_passages(database, &expression, limit).map_err(database.error())?;
+    let mut hits = Vec::new();
+    for (passage, thread) in best {
+        let snippet = snippet(database, &expression, passage).map_err(database.error())?;
+        let found = listing::select(database, "threads.key = ?1", [thread])?.pop();
+        hits.extend(found.map(|listed| SearchHit { thread: listed.summary, snippet }));
+    }
+    Ok(SearchResults { hits, complete })
+}
+
+/// The words as the index expects them: each in quotes, so that nothing in them is an operator.
+fn expression(words: &str) -> String {
+    let words: Vec<String> = words
+        .split_whitespace()
+        .filter(|word| word.chars().any(|char| char.is_alphanumeric() || char == '_'))
+        .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
+        .collect();
+    if words.is_empty() { String::new() } else { words.join(" ") + " *" }
+}
+
+/// The best passage of each thread, with the thread.
+fn best_passages(database: &Database, expression: &str, limit: usize) -> rusqlite::Result<Vec<(i64, i64)>> {
+    let mut statement = database.connection.prepare_cached(
+        "SELECT texts.rowid, passages.thread FROM texts JOIN passages ON passages.key = texts.rowid \
+         WHERE texts MATCH ?1 ORDER BY texts.rank",
+    )?;
+    let mut rows = statement.query([expression])?;
+    let mut best: Vec<(i64, i64)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (passage, thread): (i64, i64) = (row.get(0)?, row.get(1)?);
+        if best.iter().all(|(_, known)| *known != thread) {
+            best.push((passage, thread));
+        }
+        if best.len() == limit {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+fn snippet(database: &Database, expression: &str, passage: i64) -> rusqlite::Result<String> {
+    let mut statement = database
+        .connection
+        .prepare_cached("SELECT snippet(texts, 0, '', '', '…', ?3) FROM texts WHERE texts MATCH ?1 AND rowid = ?2")?;
+    statement.query_row(params![expression, passage, SNIPPET_WORDS], |row| row.get(0))
+}
+
+/// A file of which not all text is in the index.
+struct Unread {
+    thread: i64,
+    path: String,
+    scanned: i64,
+    size: i64,
+}
+
+/// Reads texts into the index for so long, and tells whether nothing is left to read.
+pub(crate) fn catch_up(database: &mut Database, budget: Duration) -> Result<bool, IndexError> {
+    let start = Instant::now();
+    loop {
+        let unread = unread(database).map_err(database.error())?;
+        if unread.is_empty() {
+            return Ok(true);
+        }
+        let home = database.home.clone();
+        let failed = database.error();
+        match read_texts(&mut database.connection, &home, &unread, start, budget) {
+            Ok(()) if start.elapsed() < budget => {}
+            Err(error) if !is_busy(&error) => return Err(failed(error)),
+            Ok(()) | Err(_) => return Ok(false),
+        }
+    }
+}
+
+fn unread(database: &Database) -> rusqlite::Result<Vec<Unread>> {
+    let mut statement = database.connection.prepare_cached(
+        "SELECT key, path, scanned, size FROM threads WHERE scanned_size <> size ORDER BY mtime DESC LIMIT 100",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(Unread { thread: row.get(0)?, path: row.get(1)?, scanned: row.get(2)?, size: row.get(3)? })
+    })?;
+    rows.collect()
+}
+
+/// Reads some files, at least one of them, until the time is over.
+fn read_texts(
+    connection: &mut Connection,
+    home: &Path,
+    unread: &[Unread],
+    start: Instant,
+    budget: Duration,
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for file in unread {
+        let scanned = read_text(&transaction, home, file)?;
+        transaction
+            .prepare_cached("UPDATE threads SET scanned = ?2, scanned_size = ?3 WHERE key = ?1")?
+            .execute(params![file.thread, scanned, file.size])?;
+        if start.elapsed() >= budget {
+            break;
+        }
+    }
+    transaction.commit()
+}
+
+/// Reads what was added to a file and returns how far it was read. A file that cannot be read has no text.
+fn read_text(connection: &Connection, home: &Path, file: &Unread) -> rusqlite::Result<i64> {
+    let mut room = THREAD_BYTES - text_bytes(connection, file.thread)?;
+    let from = u64::try_from(file.scanned).unwrap_or(0);
+    let Ok(mut lines) = RolloutLines::open_at(&home.join(&file.path), from) else { return Ok(file.scanned) };
+    let mut passage = String::new();
+    let mut scanned = from;
+    while let Ok(Some(entry)) = lines.next_entry() {
+        match entry {
+            Entry::Line(line) => {
+                scanned = line.range.end;
+                if room > 0
+                    && let Some(text) = searchable(&line)
+                {
+                    passage.push_str(beginning(&text, PASSAGE_BYTES));
+                    passage.push('\n');
+                }
+            }
+            Entry::Bad(bad) if bad.fault == crate::Fault::Torn => break,
+            Entry::Bad(_) => {}
+        }
+        if passage.len() >= PASSAGE_BYTES {
+            room -= i64::try_from(passage.len()).unwrap_or(room);
+            add_passage(connection, file.thread, &std::mem::take(&mut passage))?;
+        }
+    }
+    add_passage(connection, file.thread, &passage)?;
+    Ok(i64::try_from(scanned).unwrap_or(i64::MAX))
+}
+
+fn text_bytes(connection: &Connection, thread: i64) -> rusqlite::Result<i64> {
+    let mut statement = connection.prepare_cached("SELECT coalesce(sum(bytes), 0) FROM passages WHERE thread = ?1")?;
+    statement.query_row([thread], |row| row.get(0))
+}
+
+fn add_passage(connection: &Connection, thread: i64, text: &str) -> rusqlite::Result<()> {
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let bytes = i64::try_from(text.len()).unwrap_or(i64::MAX);
+    connection.prepare_cached("INSERT INTO passages (thread, bytes) VALUES (?1, ?2)")?.execute([thread, bytes])?;
+    let key = connection.last_insert_rowid();
+    connection.prepare_cached("INSERT INTO texts (rowid, text) VALUES (?1, ?2)")?.execute(params![key, text])?;
+    Ok(())
+}
+
+/// What of a line can be found: what was said, and what was run. What commands wrote would drown it.
+fn searchable(line: &Line<'_>) -> Option<String> {
+    if line.kind != "response_item" {
+        return None;
+    }
+    let head = ItemHead::of(line.payload)?;
+    match &*head.kind {
+        "message" if head.is_message_of("assistant") => message_text(line.payload.get()),
+        "message" if head.is_message_of("user") => {
+            message_text(line.payload.get()).filter(|text| !is_said_by_the_harness(text))
+        }
+        "function_call" | "custom_tool_call" | "local_shell_call" => call_text(line.payload.get()),
+        _ => None,
+    }
+}

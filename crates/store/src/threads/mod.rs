@@ -1,0 +1,13 @@
+//! Threads as files of a home: where they lie, what they are about, what they are called.
+
+mod names;
+mod places;
+mod said;
+mod summary;
+
+pub(crate) use names::{NAMES_FILE, append_name, read_names};
+pub(crate) use places::{ARCHIVED, RolloutName, SESSIONS, day_folder};
+pub use places::{PlaceError, ThreadFile, check_path};
+pub(crate) use said::{beginning, call_text, is_said_by_the_harness, message_text};
+pub use summary::ThreadSummary;
+pub(crate) use summary::{FileState, read_summary};

@@ -1,0 +1,144 @@
+//! What a thread is about, from the beginning of its file.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::{GitInfo, SessionMeta, SessionSource};
+use serde::Deserialize;
+
+use super::places::RolloutName;
+use super::said::{beginning, is_said_by_the_harness, message_text};
+use crate::rollout::{Entry, ItemHead, Line, ReadError, RolloutLines};
+
+/// How far into a file the first words of the user are looked for.
+const HEAD_LINES: u64 = 100;
+const HEAD_LENGTH: u64 = 4 << 20;
+
+/// How much of the user's first words is kept.
+const PREVIEW_BYTES: usize = 4096;
+
+/// Editors put what they know of the surroundings before this mark, and what the user said after it.
+const REQUEST_MARK: &str = "## My request for Codex:";
+
+/// A thread as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadSummary {
+    /// The thread.
+    pub id: ThreadId,
+    /// Its file.
+    pub path: PathBuf,
+    /// What the user said first; empty if nothing was said.
+    pub preview: String,
+    /// When it began.
+    pub created_at: DateTime<Utc>,
+    /// When its file was written last.
+    pub updated_at: DateTime<Utc>,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// The provider of its model, where it is recorded.
+    pub provider: Option<String>,
+    /// What kind of client began it, where it is recorded.
+    pub source: Option<SessionSource>,
+    /// The client that began it.
+    pub originator: String,
+    /// The release that began it.
+    pub cli_version: String,
+    /// The state of the work tree when it began.
+    pub git: Option<GitInfo>,
+    /// What it is called.
+    pub name: Option<String>,
+    /// Whether it was put away.
+    pub archived: bool,
+    /// The thread that started it.
+    pub parent: Option<ThreadId>,
+    /// The thread that it is a copy of.
+    pub forked_from: Option<ThreadId>,
+}
+
+/// What tells whether a file has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileState {
+    pub(crate) size: i64,
+    /// When it was written last, in nanoseconds.
+    pub(crate) mtime: i64,
+}
+
+impl FileState {
+    pub(crate) fn of(about: &Metadata) -> Self {
+        let mtime = about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
+        Self { size: i64::try_from(about.size()).unwrap_or(i64::MAX), mtime }
+    }
+
+    pub(crate) fn written(self) -> DateTime<Utc> {
+        DateTime::from_timestamp_nanos(self.mtime)
+    }
+}
+
+/// Reads what a thread is about. The name and whether it is put away are for the caller to fill in.
+pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummary, ReadError> {
+    let mut lines = RolloutLines::open_head(path)?;
+    let mut meta: Option<SessionMeta> = None;
+    let (mut preview, mut fallback) = (None, None);
+    while let Some(entry) = lines.next_entry()? {
+        let Entry::Line(line) = entry else { continue };
+        match &*line.kind {
+            "session_meta" if meta.is_none() => meta = line.payload_as(),
+            "event_msg" if preview.is_none() => preview = said_in_event(&line),
+            "response_item" if fallback.is_none() => fallback = said_in_item(&line),
+            _ => {}
+        }
+        if (meta.is_some() && preview.is_some()) || line.number >= HEAD_LINES || line.range.end >= HEAD_LENGTH {
+            break;
+        }
+    }
+    let meta = meta.ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })?;
+    let began = DateTime::parse_from_rfc3339(&meta.timestamp).map(|time| time.to_utc()).ok();
+    let named = || path.file_name()?.to_str().and_then(RolloutName::parse)?.began();
+    Ok(ThreadSummary {
+        id: meta.id,
+        path: path.to_owned(),
+        preview: preview.or(fallback).map(|text| shorten(&text)).unwrap_or_default(),
+        created_at: began.or_else(named).unwrap_or_else(|| state.written()),
+        updated_at: state.written(),
+        cwd: meta.cwd,
+        provider: meta.model_provider,
+        source: meta.source,
+        originator: meta.originator,
+        cli_version: meta.cli_version,
+        git: meta.git,
+        name: None,
+        archived: false,
+        parent: meta.lineage.parent_thread_id,
+        forked_from: meta.lineage.forked_from_id,
+    })
+}
+
+fn said_in_event(line: &Line<'_>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Said {
+        message: Option<String>,
+        item: Option<Box<serde_json::value::RawValue>>,
+    }
+    if !line.event()?.is_user_message() {
+        return None;
+    }
+    let said: Said = line.payload_as()?;
+    let text = said.message.or_else(|| message_text(said.item?.get()))?;
+    (!text.trim().is_empty() && !is_said_by_the_harness(&text)).then_some(text)
+}
+
+fn said_in_item(line: &Line<'_>) -> Option<String> {
+    if !ItemHead::of(line.payload)?.is_message_of("user") {
+        return None;
+    }
+    let text = message_text(line.payload.get())?;
+    (!text.trim().is_empty() && !is_said_by_the_harness(&text)).then_some(text)
+}
+
+fn shorten(text: &str) -> String {
+    let text = text.split_once(REQUEST_MARK).map_or(text, |(_, request)| request).trim();
+    beginning(text, PREVIEW_BYTES).to_owned()
+}
