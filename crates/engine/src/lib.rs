@@ -31,5 +31,5 @@ mod work;
 
 pub use feed::Feed;
 pub use provider::{ConnectError, connect};
-pub use thread::{Closed, Recall, Setup, StartError, Thread, TurnStart};
+pub use thread::{Closed, Recall, Setup, StartError, Thread, TurnStart, WayBack};
 pub use user_agent::user_agent;
