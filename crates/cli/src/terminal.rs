@@ -77,6 +77,7 @@ impl<W: Write> Terminal<W> {
             | Body::DiffChanged(_)
             | Body::ReviewEntered(_)
             | Body::ReviewExited(_)
+            | Body::WentBack { .. }
             | Body::TokensCounted { .. }
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }

@@ -32,6 +32,25 @@ pub(crate) struct Context {
     window_used: i64,
     usage: Option<TokenUsageInfo>,
     rate_limits: RateLimitSnapshot,
+    /// Earlier states of the conversation, oldest first; none where nobody can go back.
+    past: Option<Vec<Branch>>,
+}
+
+/// A state of the conversation that another has taken the place of.
+#[derive(Debug, Clone)]
+struct Branch {
+    items: Vec<Arc<RawValue>>,
+    said: Vec<(usize, Message)>,
+}
+
+/// A point that the conversation can go back to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Point {
+    /// How many states were past then, which is the place of the one it belongs to once that is past too.
+    branch: usize,
+    /// How many items there were.
+    items: usize,
+    window_used: i64,
 }
 
 impl Context {
@@ -58,6 +77,7 @@ impl Context {
             window_used: info.as_ref().map_or(0, |info| info.last_token_usage.tokens_in_window()),
             usage: info,
             rate_limits: rate_limits.unwrap_or_default(),
+            ..Self::default()
         }
     }
 
@@ -115,6 +135,7 @@ impl Context {
     pub(crate) fn replace(&mut self, records: &[Record]) -> (usize, usize) {
         let size = |items: &[Arc<RawValue>]| items.iter().map(|item| item.get().len()).sum::<usize>();
         let before = size(&self.items);
+        self.leave_branch();
         self.items.truncate(self.preface);
         self.items.extend(records.iter().map(|record| Arc::clone(&record.json)));
         for (place, _) in &mut self.said {
@@ -123,6 +144,38 @@ impl Context {
         self.window_used = 0;
         self.mark();
         (before, size(&self.items))
+    }
+
+    /// Keeps every state of the conversation from here on, so that points of it can be gone back to.
+    pub(crate) fn keep_past(&mut self) {
+        self.past.get_or_insert_default();
+    }
+
+    fn leave_branch(&mut self) {
+        if let Some(past) = &mut self.past {
+            past.push(Branch { items: self.items.clone(), said: self.said.clone() });
+        }
+    }
+
+    /// Where the conversation is now.
+    pub(crate) fn point(&self) -> Point {
+        let branch = self.past.as_ref().map_or(0, Vec::len);
+        Point { branch, items: self.items.len(), window_used: self.window_used }
+    }
+
+    /// Goes back to a point. What came after it is past too, so its own points stay good. Returns the items after the
+    /// preface.
+    pub(crate) fn go_back(&mut self, point: &Point) -> Vec<Arc<RawValue>> {
+        self.leave_branch();
+        if let Some(branch) = self.past.as_ref().and_then(|past| past.get(point.branch)) {
+            self.items.clone_from(&branch.items);
+            self.said.clone_from(&branch.said);
+        }
+        self.items.truncate(point.items);
+        self.said.retain(|(place, _)| *place < point.items);
+        (self.last, self.window_used) = (None, point.window_used);
+        self.mark();
+        self.items.get(self.preface..).unwrap_or_default().to_vec()
     }
 
     /// How many tokens were in the window after the last answer.

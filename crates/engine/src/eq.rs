@@ -40,7 +40,7 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         Body::TurnStarted { context_window } => {
             out.push(EventMsg::TaskStarted(TaskStartedEvent { model_context_window: *context_window }));
         }
-        Body::ModelAsked(_) => {}
+        Body::ModelAsked(_) | Body::WentBack { .. } => {}
         Body::Recorded(record) if vocabulary.raw_items => {
             out.push(EventMsg::RawResponseItem(RawResponseItemEvent { item: (*record.item).clone() }));
         }
@@ -119,8 +119,8 @@ pub fn session_configured(thread: ThreadId, started: &ThreadStarted) -> EventMsg
 }
 
 fn turn_ended(outcome: &Outcome, out: &mut Vec<EventMsg>) {
-    let last_agent_message = match outcome {
-        Outcome::Completed { last_message } => last_message.clone(),
+    let (last_agent_message, response_id) = match outcome {
+        Outcome::Completed { last_message, bookmark } => (last_message.clone(), bookmark.clone()),
         Outcome::Aborted(abort) => {
             let reason = match abort {
                 Abort::Interrupted => TurnAbortReason::Interrupted,
@@ -133,10 +133,10 @@ fn turn_ended(outcome: &Outcome, out: &mut Vec<EventMsg>) {
             let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
             let (message, codex_error_info) = (format!("{}{hint}", failure.message), Some(failure.info.clone()));
             out.push(EventMsg::Error(ErrorEvent { message, codex_error_info }));
-            None
+            (None, None)
         }
     };
-    out.push(EventMsg::TaskComplete(TaskCompleteEvent { last_agent_message, response_id: None }));
+    out.push(EventMsg::TaskComplete(TaskCompleteEvent { last_agent_message, response_id }));
 }
 
 /// An event with what its reader wants of it.

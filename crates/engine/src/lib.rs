@@ -33,5 +33,5 @@ mod work;
 pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;
 pub use provider::{ConnectError, connect};
-pub use thread::{Closed, Recall, Setup, StartError, Subscription, Thread, TurnStart};
+pub use thread::{Closed, Recall, Setup, StartError, Subscription, Thread, TurnStart, WayBack};
 pub use user_agent::user_agent;

@@ -136,6 +136,13 @@ pub enum Body {
     ReviewExited(Option<Arc<ReviewOutputEvent>>),
     /// A summary has taken the place of the conversation.
     Compacted(Arc<Compacted>),
+    /// The conversation has gone back to where it was after an answer.
+    WentBack {
+        /// The provider's name for the answer.
+        response_id: String,
+        /// What the model sees of the conversation from here on, after what every conversation of the thread begins with.
+        replacement: Vec<Arc<RawValue>>,
+    },
     /// Tokens were counted, or the account's limits were told.
     TokensCounted {
         /// What the thread has used; none before the first answer.
@@ -456,6 +463,8 @@ pub enum Outcome {
     Completed {
         /// The last thing it said in its last answer.
         last_message: Option<String>,
+        /// The provider's name for that answer, in sessions whose clients may go back to it.
+        bookmark: Option<String>,
     },
     /// Someone stopped it.
     Aborted(Abort),

@@ -32,6 +32,11 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
             file.append("compacted", &CompactedLine { message: &compacted.summary, replacement_history })?;
             file.append("event_msg", &EventMsg::ContextCompacted)
         }
+        // Every reader of the file takes what a summary is replaced by for the conversation from there on.
+        Body::WentBack { replacement, .. } => {
+            let replacement_history = replacement.iter().map(|item| &**item).collect();
+            file.append("compacted", &CompactedLine { message: "", replacement_history })
+        }
         Body::ItemCompleted(item @ (Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. })) => {
             let names = Names::of(event, Some(item.id()));
             let thread_id = event.thread;

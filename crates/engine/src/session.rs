@@ -1,6 +1,7 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 
 mod asking;
+mod bookmarks;
 mod calls;
 mod commands;
 mod patches;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use self::bookmarks::Bookmark;
 use self::commands::Allowed;
 pub(crate) use self::patches::RunningPatch;
 use self::reviewing::Review;
@@ -37,7 +39,7 @@ use crate::log::{Abort, Approval, Body, Item, ItemId, Outcome, Record, ThreadSta
 use crate::notify::{Notice, notify};
 use crate::opening::{Continued, Opening};
 use crate::settings::{Settings, SettingsChange};
-use crate::thread::{Command, Recall, Setup, StartError, Subscription, TurnStart};
+use crate::thread::{Command, Recall, Setup, StartError, Subscription, TurnStart, WayBack};
 use crate::turn::{Effect, Input, Turn, UserMessage};
 use crate::work::{Arrived, Work};
 
@@ -62,6 +64,8 @@ pub(crate) struct Session {
     reviewing: Option<Review>,
     /// The questions that wait for an answer.
     asked: Vec<Arc<Approval>>,
+    /// The ends of turns, in a session whose client may go back to them.
+    bookmarks: Option<Vec<Bookmark>>,
     /// Whether the client has said its last word, so that questions can only be denied.
     is_finishing: bool,
     journal: Journal,
@@ -125,6 +129,7 @@ impl Session {
             plan: None,
             reviewing: None,
             asked: Vec::new(),
+            bookmarks: None,
             is_finishing: false,
             journal,
             running: None,
@@ -233,6 +238,16 @@ impl Session {
                 self.settings = Arc::new(self.settings.changed(&change));
                 let _: Result<(), Arc<Settings>> = reply.send(Arc::clone(&self.settings));
             }
+            Command::Reconfigure { change, reply } => {
+                self.stop(Abort::Interrupted).await;
+                self.keep_bookmarks();
+                self.settings = Arc::new(self.settings.changed(&change));
+                let _: Result<(), Arc<Settings>> = reply.send(Arc::clone(&self.settings));
+            }
+            Command::GoBack { response, reply } => {
+                let went = self.go_back(&response).await;
+                let _: Result<(), WayBack> = reply.send(went);
+            }
             Command::Compact { turn, reply } => {
                 self.compact(turn).await;
                 let _: Result<(), ()> = reply.send(());
@@ -270,6 +285,10 @@ impl Session {
     }
 
     async fn say(&mut self, turn: TurnId, content: Vec<UserInput>, change: SettingsChange) -> TurnStart {
+        if self.bookmarks.is_some() {
+            // The clients that have bookmarks were written for input that takes the place of what runs.
+            self.stop(Abort::Replaced).await;
+        }
         if let Some(running) = &self.running {
             let joined = running.id.clone();
             if change != SettingsChange::default() {
@@ -379,6 +398,7 @@ impl Session {
         }
         self.look_after_terminals().await;
         let outcome = self.end_review(outcome);
+        let outcome = self.bookmark(outcome);
         self.tell_program(&outcome);
         self.emit(Body::TurnEnded(outcome));
         self.running = None;
@@ -388,7 +408,7 @@ impl Session {
     /// Tells the user's program that a turn is done.
     fn tell_program(&self, outcome: &Outcome) {
         let argv = &self.setup.config.notify;
-        let (Outcome::Completed { last_message }, Some(running)) = (outcome, &self.running) else { return };
+        let (Outcome::Completed { last_message, .. }, Some(running)) = (outcome, &self.running) else { return };
         notify(
             argv,
             &Notice {

@@ -121,6 +121,17 @@ pub struct Subscription {
     pub asked: Vec<Arc<Approval>>,
 }
 
+/// What became of the wish to take the conversation back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WayBack {
+    /// The conversation is where it was after that answer.
+    Gone,
+    /// No turn has ended with that answer. Nothing has changed.
+    Unknown,
+    /// This session keeps no points to go back to, see [`Thread::reconfigure`]. Nothing has changed.
+    NotKept,
+}
+
 /// A thread. Clones drive the same one; when the last is dropped, the thread stops.
 #[derive(Debug, Clone)]
 pub struct Thread {
@@ -136,6 +147,8 @@ pub struct Thread {
 pub(crate) enum Command {
     Say { turn: TurnId, content: Vec<UserInput>, change: SettingsChange, reply: oneshot::Sender<TurnStart> },
     Configure { change: SettingsChange, reply: oneshot::Sender<Arc<Settings>> },
+    Reconfigure { change: SettingsChange, reply: oneshot::Sender<Arc<Settings>> },
+    GoBack { response: String, reply: oneshot::Sender<WayBack> },
     Compact { turn: TurnId, reply: oneshot::Sender<()> },
     Review { turn: TurnId, request: ReviewRequest, reply: oneshot::Sender<()> },
     Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
@@ -195,6 +208,23 @@ impl Thread {
     /// When the thread has ended.
     pub async fn configure(&self, change: SettingsChange) -> Result<Arc<Settings>, Closed> {
         self.ask(|reply| Command::Configure { change, reply }).await
+    }
+
+    /// Stops what runs and changes the settings, as the earliest clients did first of all. From here on the end of a turn
+    /// names the answer it came with, input takes the place of a running turn, and [`Thread::go_back`] works.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn reconfigure(&self, change: SettingsChange) -> Result<Arc<Settings>, Closed> {
+        self.ask(|reply| Command::Reconfigure { change, reply }).await
+    }
+
+    /// Takes the conversation back to where it was after the turn that ended with this answer.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn go_back(&self, response: String) -> Result<WayBack, Closed> {
+        self.ask(|reply| Command::GoBack { response, reply }).await
     }
 
     /// Sums the conversation up, in a turn of that name. A running turn makes way.

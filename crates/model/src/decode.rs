@@ -1,7 +1,8 @@
 //! Events of the Responses API: the data of one server-sent event in, a [`ModelEvent`] out.
 //!
 //! An event of a kind that we do not know is skipped. An event that we do know but cannot read is an error, because
-//! an answer with a hole in it may run the wrong command; only previews and token counts may be odd.
+//! an answer with a hole in it may run the wrong command; only previews and token counts may be odd. A call that has a
+//! name but makes no sense is kept as it came, so that the model can be told.
 //!
 //! Invariant: a text delta costs one pass over its bytes and no tree of JSON values.
 
@@ -31,7 +32,7 @@ pub fn decode(data: &str) -> Result<Option<ModelEvent>, ModelError> {
         "response.reasoning_text.delta" => envelope.reasoning_delta().map_err(malformed)?,
         "response.reasoning_summary_part.added" => envelope.part_added().map_err(malformed)?,
         "response.output_item.added" => ModelEvent::ItemAdded(envelope.preview().map_err(malformed)?),
-        "response.output_item.done" => ModelEvent::ItemDone(read("item", envelope.item).map_err(malformed)?),
+        "response.output_item.done" => ModelEvent::ItemDone(envelope.whole_item().map_err(malformed)?),
         "response.completed" => envelope.completed(),
         "response.failed" => return Err(envelope.failed()),
         "response.incomplete" => return Err(envelope.incomplete()),
@@ -94,6 +95,15 @@ impl Envelope<'_> {
     /// An item that has just begun may lack what it will have in the end; it is then kept as it came.
     fn preview(&self) -> Result<ResponseItem, serde_json::Error> {
         read("item", self.item).or_else(|_| read("item", self.item).map(ResponseItem::Other))
+    }
+
+    /// An item that is whole. To ask again because a call makes no sense would get the same call again.
+    fn whole_item(&self) -> Result<ResponseItem, serde_json::Error> {
+        read("item", self.item).or_else(|error| {
+            let item = loose(self.item);
+            let is_named_call = text(&item["type"]).ends_with("_call") && !text(&item["call_id"]).is_empty();
+            if is_named_call { Ok(ResponseItem::Other(item)) } else { Err(error) }
+        })
     }
 
     /// The answer is whole, whatever else the event says: to ask again because of odd counts would be worse.

@@ -76,6 +76,9 @@ pub struct UserInputOp {
     /// What the user said, in order.
     #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
     pub items: Vec<UserInput>,
+    /// The answer to go back to first, in sessions of the earliest clients.
+    #[serde(default, alias = "response_id", skip_serializing_if = "Option::is_none")]
+    pub last_response_id: Option<String>,
 }
 
 /// The payload of [`Op::UserTurn`].

@@ -87,7 +87,7 @@ impl Session {
         self.context = context;
         self.instructions = instructions;
         let answer = match &outcome {
-            Outcome::Completed { last_message } => last_message.clone(),
+            Outcome::Completed { last_message, .. } => last_message.clone(),
             Outcome::Aborted(_) | Outcome::Failed(_) => None,
         };
         let output = answer.as_deref().map(review::read);
@@ -95,9 +95,9 @@ impl Session {
         self.tell_model(Message::user(review::report(output.as_ref())));
         match (outcome, output) {
             (Outcome::Aborted(_), _) => Outcome::Aborted(Abort::ReviewEnded),
-            (Outcome::Completed { .. }, Some(output)) if self.setup.recall == Recall::Full => {
+            (Outcome::Completed { bookmark, .. }, Some(output)) if self.setup.recall == Recall::Full => {
                 self.say_for_reviewer(review::describe(&output));
-                Outcome::Completed { last_message: None }
+                Outcome::Completed { last_message: None, bookmark }
             }
             (outcome, _) => outcome,
         }

@@ -5,7 +5,10 @@
 
 use std::collections::VecDeque;
 
-use codex_wire::response::{CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, ResponseItem};
+use codex_wire::response::{
+    CustomToolCall, CustomToolCallOutput, FunctionCall, FunctionCallOutput, FunctionCallOutputPayload, ResponseItem,
+};
+use serde_json::Value;
 
 use crate::log::ItemId;
 
@@ -161,5 +164,31 @@ pub(super) fn call_of(item: &ResponseItem) -> Option<Call> {
             Some(call(id, "local_shell", CallPayload::Function(arguments)))
         }
         _ => None,
+    }
+}
+
+/// A call whose item is not formed as it should be, as one that is: providers and readers of the rollout would refuse
+/// the other. What is missing stays missing, so the tool tells the model what is wrong. Other items are left alone.
+pub(super) fn mended(item: ResponseItem) -> ResponseItem {
+    let ResponseItem::Other(made) = &item else { return item };
+    let given = |member: &str| match made.get(member) {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    let name = || Some(given("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| "unnamed".to_owned());
+    let (id, call_id) = (None, given("call_id"));
+    let function = |name, arguments, call_id| {
+        ResponseItem::FunctionCall(FunctionCall { id: None, name, namespace: None, arguments, call_id })
+    };
+    match item.kind() {
+        "function_call" => function(name(), given("arguments"), call_id),
+        // An action that is not known must not run as if it were, so this is no longer a call of the shell.
+        "local_shell_call" => function("local_shell_call".to_owned(), given("action"), call_id),
+        "custom_tool_call" => {
+            let (name, input, status) = (name(), given("input"), None);
+            ResponseItem::CustomToolCall(CustomToolCall { id, status, call_id, name, input })
+        }
+        _ => item,
     }
 }

@@ -23,7 +23,7 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use self::answer::AnswerItems;
 pub(crate) use self::calls::{Call, CallPayload, Company};
-use self::calls::{Calls, call_of};
+use self::calls::{Calls, call_of, mended};
 use crate::log::{Abort, Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 
 /// How often half of what is left of a conversation is left out, so that the rest can be summed up.
@@ -149,6 +149,8 @@ pub(crate) struct Turn {
     joined: VecDeque<UserMessage>,
     /// What the model said last in the present answer.
     last_message: Option<String>,
+    /// The provider's name for the last whole answer, where it gave one.
+    last_response: Option<String>,
     /// The tokens of a whole answer whose calls have not all ended, where they are told only then.
     uncounted: Option<TokenUsage>,
 }
@@ -184,6 +186,7 @@ impl Turn {
             items: AnswerItems::new(id),
             joined: VecDeque::new(),
             last_message: None,
+            last_response: None,
             uncounted: None,
         }
     }
@@ -246,7 +249,8 @@ impl Turn {
                 effects.push(Effect::Count { usage: None, rate_limits: Some(rate_limits) });
             }
             ModelEvent::ItemDone(ResponseItem::Message(message)) => self.last_message = Some(message.text()),
-            ModelEvent::Completed { usage, .. } => {
+            ModelEvent::Completed { response_id, usage } => {
+                self.last_response = Some(response_id).filter(|id| !id.is_empty());
                 effects.push(Effect::Count { usage, rate_limits: None });
                 let Some(summary) = self.last_message.take().filter(|text| !text.trim().is_empty()) else {
                     return self.fail(no_summary(), Retry::Stream { after: None }, effects);
@@ -256,7 +260,7 @@ impl Turn {
                 if goes_on || !self.joined.is_empty() {
                     self.ask(effects);
                 } else {
-                    self.end(Outcome::Completed { last_message: None }, effects);
+                    self.complete(None, effects);
                 }
             }
             ModelEvent::ItemAdded(_)
@@ -286,7 +290,8 @@ impl Turn {
             }
             ModelEvent::ItemAdded(item) => return self.items.start(&item, effects),
             ModelEvent::ItemDone(item) => return self.item_done(item, effects),
-            ModelEvent::Completed { usage, .. } => {
+            ModelEvent::Completed { response_id, usage } => {
+                self.last_response = Some(response_id).filter(|id| !id.is_empty());
                 self.used = usage.map_or(self.used, |usage| usage.tokens_in_window());
                 if self.manners.forgets_interrupted && !self.calls.is_empty() {
                     self.uncounted = usage;
@@ -310,6 +315,7 @@ impl Turn {
     }
 
     fn item_done(&mut self, item: ResponseItem, effects: &mut Vec<Effect>) {
+        let item = mended(item);
         match &item {
             ResponseItem::Message(message) if message.role == "assistant" => {
                 self.last_message = Some(message.text());
@@ -339,7 +345,7 @@ impl Turn {
             self.ask(effects);
         } else {
             let last_message = self.last_message.take();
-            self.end(Outcome::Completed { last_message }, effects);
+            self.complete(last_message, effects);
         }
     }
 
@@ -394,6 +400,11 @@ impl Turn {
     /// Gives every call that has no output yet one that says so.
     fn drop_calls(&mut self, effects: &mut Vec<Effect>) {
         self.calls.drop_all().into_iter().for_each(|output| record(output, effects));
+    }
+
+    fn complete(&mut self, last_message: Option<String>, effects: &mut Vec<Effect>) {
+        let bookmark = self.last_response.take();
+        self.end(Outcome::Completed { last_message, bookmark }, effects);
     }
 
     fn end(&mut self, outcome: Outcome, effects: &mut Vec<Effect>) {

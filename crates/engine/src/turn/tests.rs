@@ -193,7 +193,7 @@ fn text_streams_and_the_turn_completes_with_the_last_message() {
                 record assistant "Hey"
             completed
                 count
-                END Completed { last_message: Some("Hey") }
+                END Completed { last_message: Some("Hey"), bookmark: None }
         "#]],
     );
 }
@@ -222,18 +222,18 @@ fn a_search_of_the_provider_is_shown_and_recorded() {
     check(
         "search w rain in Oslo\ndone m It rains.\ncompleted",
         expect![[r#"
-        search w rain in Oslo
-            start search w "rain in Oslo"
-            complete search w "rain in Oslo"
-            record web_search_call
-        done m It rains.
-            start agent m ""
-            complete agent m "It rains."
-            record assistant "It rains."
-        completed
-            count
-            END Completed { last_message: Some("It rains.") }
-    "#]],
+            search w rain in Oslo
+                start search w "rain in Oslo"
+                complete search w "rain in Oslo"
+                record web_search_call
+            done m It rains.
+                start agent m ""
+                complete agent m "It rains."
+                record assistant "It rains."
+            completed
+                count
+                END Completed { last_message: Some("It rains."), bookmark: None }
+        "#]],
     );
 }
 
@@ -434,30 +434,30 @@ fn a_full_window_is_summed_up_before_the_next_request() {
         small(),
         "call 1 a\nused 100\nended 1 x\ndelta s Sum\ndone s Sum\nused 100\ndone m ok\nused 10",
         expect![[r#"
-        call 1 a
-            record call 1
-        used 100
-            count
-            RUN 1
-        ended 1 x
-            record output 1 Text("x")
-            settings
-            ASK FOR SUMMARY without 0 halves
-        delta s Sum
-        done s Sum
-        used 100
-            count
-            COMPACT "Sum"
-            settings
-            ASK
-        done m ok
-            start agent m ""
-            complete agent m "ok"
-            record assistant "ok"
-        used 10
-            count
-            END Completed { last_message: Some("ok") }
-    "#]],
+            call 1 a
+                record call 1
+            used 100
+                count
+                RUN 1
+            ended 1 x
+                record output 1 Text("x")
+                settings
+                ASK FOR SUMMARY without 0 halves
+            delta s Sum
+            done s Sum
+            used 100
+                count
+                COMPACT "Sum"
+                settings
+                ASK
+            done m ok
+                start agent m ""
+                complete agent m "ok"
+                record assistant "ok"
+            used 10
+                count
+                END Completed { last_message: Some("ok"), bookmark: None }
+        "#]],
     );
 }
 
@@ -501,14 +501,14 @@ fn a_summary_on_request_ends_the_turn() {
         compacting(),
         "open\ndone s Sum\ncompleted",
         expect![[r#"
-        open
-            count
-        done s Sum
-        completed
-            count
-            COMPACT "Sum"
-            END Completed { last_message: None }
-    "#]],
+            open
+                count
+            done s Sum
+            completed
+                count
+                COMPACT "Sum"
+                END Completed { last_message: None, bookmark: None }
+        "#]],
     );
 }
 
@@ -538,20 +538,20 @@ fn a_conversation_too_long_to_be_summed_up_is_summed_up_in_part() {
         compacting(),
         "overflow\noverflow\ndone s Sum\ncompleted",
         expect![[r#"
-        overflow
-            CANCEL
-            settings
-            ASK FOR SUMMARY without 1 halves
-        overflow
-            CANCEL
-            settings
-            ASK FOR SUMMARY without 2 halves
-        done s Sum
-        completed
-            count
-            COMPACT "Sum"
-            END Completed { last_message: None }
-    "#]],
+            overflow
+                CANCEL
+                settings
+                ASK FOR SUMMARY without 1 halves
+            overflow
+                CANCEL
+                settings
+                ASK FOR SUMMARY without 2 halves
+            done s Sum
+            completed
+                count
+                COMPACT "Sum"
+                END Completed { last_message: None, bookmark: None }
+        "#]],
     );
 }
 

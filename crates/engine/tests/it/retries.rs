@@ -23,29 +23,29 @@ async fn a_cut_answer_is_asked_for_again_with_the_same_request() {
     check(
         &client.turn("1", "hi").await,
         expect![[r#"
-        - thread started
-        - recorded user: (environment)
-        1 turn started, window Some(272000)
-        1 recorded user: "hi"
-        1 started user 1 piece(s)
-        1 completed user 1 piece(s)
-        1 asked gpt-5.1-codex
-        1 counted None
-        1 started agent msg-1-1 ""
-        1 grew msg-1-1 Text("whole")
-        1 completed agent msg-1-1 "whole"
-        1 recorded assistant: "whole"
-        1 started agent msg-1-2 ""
-        1 grew msg-1-2 Text("Hal")
-        1 retry 1/5: stream closed before response.completed
-        1 counted None
-        1 started agent msg-2-1 ""
-        1 grew msg-2-1 Text("Hallo")
-        1 completed agent msg-2-1 "Hallo"
-        1 recorded assistant: "Hallo"
-        1 counted Some(110)
-        1 ended Completed { last_message: Some("Hallo") }
-    "#]],
+            - thread started
+            - recorded user: (environment)
+            1 turn started, window Some(272000)
+            1 recorded user: "hi"
+            1 started user 1 piece(s)
+            1 completed user 1 piece(s)
+            1 asked gpt-5.1-codex
+            1 counted None
+            1 started agent msg-1-1 ""
+            1 grew msg-1-1 Text("whole")
+            1 completed agent msg-1-1 "whole"
+            1 recorded assistant: "whole"
+            1 started agent msg-1-2 ""
+            1 grew msg-1-2 Text("Hal")
+            1 retry 1/5: stream closed before response.completed
+            1 counted None
+            1 started agent msg-2-1 ""
+            1 grew msg-2-1 Text("Hallo")
+            1 completed agent msg-2-1 "Hallo"
+            1 recorded assistant: "Hallo"
+            1 counted Some(110)
+            1 ended Completed { last_message: Some("Hallo"), bookmark: None }
+        "#]],
     );
     let sent = sent(&client);
     assert_eq!(sent.len(), 2);
@@ -87,7 +87,7 @@ async fn when_the_retries_are_used_up_the_turn_fails_and_the_next_one_works() {
     );
     assert_eq!(sent(&client).len(), 3);
     let ended = outcome(&client.turn("2", "more").await);
-    assert_eq!(ended, Outcome::Completed { last_message: Some("back".to_owned()) });
+    assert_eq!(ended, Outcome::Completed { last_message: Some("back".to_owned()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +111,7 @@ async fn a_model_that_falls_silent_is_asked_again() {
         1 retry 1/5: the model sent nothing for 5 min
     "#]],
     );
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("awake".to_owned()) });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("awake".to_owned()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]

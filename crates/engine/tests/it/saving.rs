@@ -144,7 +144,7 @@ async fn a_thread_that_cannot_be_saved_says_so_once_and_works() {
     let world = World::new().file("home/sessions", "in the way");
     let mut client = world.start(r#"[{"items": [{"text": "still here"}]}]"#).await;
     let mut events = client.turn("1", "hi").await;
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("still here".to_owned()) });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("still here".to_owned()), bookmark: None });
     events
         .retain(|event| matches!(event.body, Body::Warning { .. } | Body::ThreadStarted(_) | Body::TurnStarted { .. }));
     let shown: Vec<String> = events.iter().map(|event| shown::event(event)).collect();

@@ -12,7 +12,7 @@ async fn on_request_the_summary_and_what_was_said_take_the_place_of_the_rest() {
     client.turn("1", "Remember the fern.").await;
     client.thread.compact(TurnId::new("pack")).await.expect("the thread is open");
     let events = client.until_ended().await;
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: None });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: None, bookmark: None });
     let asked = client.prompts.all().pop().expect("the model was asked");
     assert_eq!(asked.tools.get(), "[]");
     client.turn("2", "Go on.").await;
@@ -39,7 +39,7 @@ async fn a_full_window_is_summed_up_by_itself_before_the_next_request() {
     let events = client.turn("2", "two").await;
     let compacted = |body: &Body| matches!(body, Body::Compacted(compacted) if compacted.after > 0);
     assert_eq!(events.iter().filter(|event| compacted(&event.body)).count(), 1);
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("Short.".to_owned()) });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("Short.".to_owned()), bookmark: None });
     let events = client.turn("3", "three").await;
     assert!(!events.iter().any(|event| compacted(&event.body)), "there is room again");
     assert_eq!(client.prompts.all().len(), 4);
@@ -55,7 +55,7 @@ async fn a_summary_that_fails_is_said_and_the_thread_goes_on() {
     let Outcome::Failed(failure) = outcome(&client.until_ended().await) else { panic!("the summary fails") };
     assert_eq!(failure.message, "the conversation could not be summed up: no");
     let events = client.turn("2", "still there?").await;
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".to_owned()) });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".to_owned()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,22 +20,22 @@ async fn one_text_turn_in_order() {
     check(
         &events,
         expect![[r#"
-        - thread started
-        - recorded user: (environment)
-        1 turn started, window Some(272000)
-        1 recorded user: "hi"
-        1 started user 1 piece(s)
-        1 completed user 1 piece(s)
-        1 asked gpt-5.1-codex
-        1 counted None
-        1 started agent msg-1-1 ""
-        1 grew msg-1-1 Text("Hel")
-        1 grew msg-1-1 Text("lo")
-        1 completed agent msg-1-1 "Hello"
-        1 recorded assistant: "Hello"
-        1 counted Some(110)
-        1 ended Completed { last_message: Some("Hello") }
-    "#]],
+            - thread started
+            - recorded user: (environment)
+            1 turn started, window Some(272000)
+            1 recorded user: "hi"
+            1 started user 1 piece(s)
+            1 completed user 1 piece(s)
+            1 asked gpt-5.1-codex
+            1 counted None
+            1 started agent msg-1-1 ""
+            1 grew msg-1-1 Text("Hel")
+            1 grew msg-1-1 Text("lo")
+            1 completed agent msg-1-1 "Hello"
+            1 recorded assistant: "Hello"
+            1 counted Some(110)
+            1 ended Completed { last_message: Some("Hello"), bookmark: None }
+        "#]],
     );
 }
 
@@ -50,23 +50,23 @@ async fn reasoning_comes_in_parts_and_with_the_thoughts_themselves() {
     check(
         &events,
         expect![[r#"
-        1 started user 1 piece(s)
-        1 completed user 1 piece(s)
-        1 started reasoning rs-1-1 [] []
-        1 grew rs-1-1 SummaryPart { index: 0 }
-        1 grew rs-1-1 Summary { index: 0, text: "On" }
-        1 grew rs-1-1 Summary { index: 0, text: "e." }
-        1 grew rs-1-1 SummaryPart { index: 1 }
-        1 grew rs-1-1 Summary { index: 1, text: "Tw" }
-        1 grew rs-1-1 Summary { index: 1, text: "o." }
-        1 grew rs-1-1 Raw { index: 0, text: "de" }
-        1 grew rs-1-1 Raw { index: 0, text: "ep" }
-        1 completed reasoning rs-1-1 ["One.", "Two."] ["deep"]
-        1 started agent msg-1-2 ""
-        1 grew msg-1-2 Text("A")
-        1 completed agent msg-1-2 "A"
-        1 ended Completed { last_message: Some("A") }
-    "#]],
+            1 started user 1 piece(s)
+            1 completed user 1 piece(s)
+            1 started reasoning rs-1-1 [] []
+            1 grew rs-1-1 SummaryPart { index: 0 }
+            1 grew rs-1-1 Summary { index: 0, text: "On" }
+            1 grew rs-1-1 Summary { index: 0, text: "e." }
+            1 grew rs-1-1 SummaryPart { index: 1 }
+            1 grew rs-1-1 Summary { index: 1, text: "Tw" }
+            1 grew rs-1-1 Summary { index: 1, text: "o." }
+            1 grew rs-1-1 Raw { index: 0, text: "de" }
+            1 grew rs-1-1 Raw { index: 0, text: "ep" }
+            1 completed reasoning rs-1-1 ["One.", "Two."] ["deep"]
+            1 started agent msg-1-2 ""
+            1 grew msg-1-2 Text("A")
+            1 completed agent msg-1-2 "A"
+            1 ended Completed { last_message: Some("A"), bookmark: None }
+        "#]],
     );
 }
 
@@ -82,22 +82,22 @@ async fn input_joins_the_running_turn_and_gets_an_answer_in_it() {
     check(
         &events,
         expect![[r#"
-        1 grew msg-1-1 Text("st")
-        1 completed agent msg-1-1 "first"
-        1 recorded assistant: "first"
-        1 counted Some(110)
-        1 recorded user: "and this"
-        1 started user 1 piece(s)
-        1 completed user 1 piece(s)
-        1 asked gpt-5.1-codex
-        1 counted Some(110)
-        1 started agent msg-2-1 ""
-        1 grew msg-2-1 Text("second")
-        1 completed agent msg-2-1 "second"
-        1 recorded assistant: "second"
-        1 counted Some(220)
-        1 ended Completed { last_message: Some("second") }
-    "#]],
+            1 grew msg-1-1 Text("st")
+            1 completed agent msg-1-1 "first"
+            1 recorded assistant: "first"
+            1 counted Some(110)
+            1 recorded user: "and this"
+            1 started user 1 piece(s)
+            1 completed user 1 piece(s)
+            1 asked gpt-5.1-codex
+            1 counted Some(110)
+            1 started agent msg-2-1 ""
+            1 grew msg-2-1 Text("second")
+            1 completed agent msg-2-1 "second"
+            1 recorded assistant: "second"
+            1 counted Some(220)
+            1 ended Completed { last_message: Some("second"), bookmark: None }
+        "#]],
     );
     check_lines(
         &shown::input(&client.prompts.all()[1]),
@@ -134,7 +134,7 @@ async fn a_second_turn_starts_after_the_first() {
     let mut client = one_turn(r#"[{"items": [{"text": "a"}]}, {"items": [{"text": "b"}]}]"#).await;
     let events = client.turn("2", "again").await;
     assert!(events.iter().all(|event| event.turn == Some(TurnId::new("2"))));
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".to_owned()) });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".to_owned()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]

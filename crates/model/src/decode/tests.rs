@@ -80,6 +80,20 @@ fn unfinished_preview_is_kept_but_unfinished_item_is_an_error() {
 }
 
 #[test]
+fn a_call_that_makes_no_sense_is_kept_if_it_can_be_answered() {
+    check(
+        r#"{"type":"response.output_item.done","item":{"type":"local_shell_call","call_id":"c","action":{"type":"fly"}}}"#,
+        expect![[
+            r#"ItemDone(Other(Object {"type": String("local_shell_call"), "call_id": String("c"), "action": Object {"type": String("fly")}}))"#
+        ]],
+    );
+    check(
+        r#"{"type":"response.output_item.done","item":{"type":"function_call","name":"shell","arguments":"{}"}}"#,
+        expect!["could not read the event response.output_item.done: Stream { after: None }"],
+    );
+}
+
+#[test]
 fn completed_with_usage() {
     check(
         r#"{"type":"response.completed","response":{"id":"resp-1","usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":10,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":110}}}"#,

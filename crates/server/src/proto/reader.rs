@@ -3,14 +3,15 @@
 use codex_engine::eq;
 use codex_engine::log::TurnId;
 use codex_engine::settings::SettingsChange;
-use codex_engine::{Closed, Thread};
+use codex_engine::{Closed, Thread, WayBack};
 use codex_wire::event::{
-    ConversationPathEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent,
+    ConversationPathEvent, ErrorEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent,
     ListSkillsResponseEvent, McpListToolsResponseEvent, TaskCompleteEvent, WarningEvent,
 };
 use codex_wire::input::UserInput;
 use codex_wire::op::{
-    AddToHistory, ApprovalAnswer, GetHistoryEntryRequest, ListSkills, Op, Submission, TurnContextOverride, UserTurn,
+    AddToHistory, ApprovalAnswer, GetHistoryEntryRequest, ListSkills, Op, Submission, TurnContextOverride, UserInputOp,
+    UserTurn,
 };
 use serde_json::Value;
 use tokio::io::AsyncRead;
@@ -87,7 +88,7 @@ impl Reader {
 
     async fn obey(&self, id: String, op: Op) -> Next {
         let obeyed = match op {
-            Op::UserInput(input) => self.say(id, input.items, SettingsChange::default()).await,
+            Op::UserInput(input) => self.say_after(id, input).await,
             Op::UserTurn(mut turn) => {
                 let items = std::mem::take(&mut turn.items);
                 self.say(id, items, turn_settings(turn)).await
@@ -138,6 +139,24 @@ impl Reader {
             return Ok(());
         }
         self.thread.say(TurnId::new(id), items, change).await.map(drop)
+    }
+
+    /// Says something, after the conversation has gone back to where the client wants it.
+    async fn say_after(&self, id: String, input: UserInputOp) -> Result<(), Closed> {
+        if let Some(response) = input.last_response_id.filter(|_| !input.items.is_empty()) {
+            match self.thread.go_back(response.clone()).await? {
+                // To other sessions the name means nothing, like any member they do not know.
+                WayBack::Gone | WayBack::NotKept => {}
+                WayBack::Unknown => {
+                    // An answer that goes on from another point than the one named would mislead more than none.
+                    let message = format!("no turn has ended with the answer {response:?}, so nothing was said");
+                    self.answer(id.clone(), EventMsg::Error(ErrorEvent { message, codex_error_info: None })).await;
+                    self.answer(id, EventMsg::TaskComplete(TaskCompleteEvent::default())).await;
+                    return Ok(());
+                }
+            }
+        }
+        self.say(id, input.items, SettingsChange::default()).await
     }
 
     async fn approve(&self, id: String, answer: ApprovalAnswer) -> Result<(), Closed> {
@@ -197,8 +216,7 @@ impl Reader {
 
     /// Reconfigures the session as the oldest clients did: what runs is stopped, and the new state is told.
     async fn configure(&self, id: String, change: TurnContextOverride) -> Result<(), Closed> {
-        self.thread.interrupt().await?;
-        let settings = self.thread.configure(override_settings(change)).await?;
+        let settings = self.thread.reconfigure(override_settings(change)).await?;
         let mut started = self.thread.started().clone();
         started.settings = settings;
         self.answer(id, eq::session_configured(self.thread.id(), &started)).await;

@@ -5,6 +5,7 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod bad_lines;
+mod bookmarks;
 mod client;
 mod ending;
 mod settings;

@@ -72,7 +72,7 @@ impl Projector {
     pub(crate) fn project(&mut self, event: &Event, out: Out<'_>) {
         let turn = event.turn.as_ref().map(|turn| turn.as_str()).unwrap_or_default();
         match &event.body {
-            Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) => {}
+            Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) | Body::WentBack { .. } => {}
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => {
                 if self.raw_items {

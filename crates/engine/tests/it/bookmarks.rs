@@ -1,0 +1,120 @@
+//! Sessions whose client goes back to earlier answers.
+
+use codex_engine::log::{Abort, Body, Outcome, TurnId};
+use codex_engine::settings::SettingsChange;
+use codex_engine::{TurnStart, WayBack};
+
+use crate::world::{Client, outcome, start};
+
+const ANSWERS: &str = r#"[{"id": "r1", "items": [{"text": "one"}]}, {"id": "r2", "items": [{"text": "two"}]},
+                          {"id": "r3", "items": [{"text": "three"}]}, {"id": "r4", "items": [{"text": "four"}]}]"#;
+
+async fn configured(script: &str) -> Client {
+    let client = start(script).await;
+    client.thread.reconfigure(SettingsChange::default()).await.expect("the thread is open");
+    client
+}
+
+async fn go_back(client: &Client, response: &str) -> WayBack {
+    client.thread.go_back(response.to_owned()).await.expect("the thread is open")
+}
+
+/// Runs a turn, and returns the bookmark of its end.
+async fn bookmark(client: &mut Client, turn: &str) -> Option<String> {
+    match outcome(&client.turn(turn, turn).await) {
+        Outcome::Completed { bookmark, .. } => bookmark,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_goes_back_to_a_bookmark_and_forth_again() {
+    let mut client = configured(ANSWERS).await;
+    assert_eq!(bookmark(&mut client, "a").await.as_deref(), Some("r1"));
+    assert_eq!(bookmark(&mut client, "b").await.as_deref(), Some("r2"));
+    assert_eq!(go_back(&client, "r1").await, WayBack::Gone);
+    assert_eq!(bookmark(&mut client, "c").await.as_deref(), Some("r3"));
+    assert_eq!(client.last_input(), ["a", "one", "c"]);
+    assert_eq!(go_back(&client, "r2").await, WayBack::Gone, "what was left behind can be gone back to");
+    client.turn("d", "d").await;
+    assert_eq!(client.last_input(), ["a", "one", "b", "two", "d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_file_says_what_the_conversation_went_back_to() {
+    let mut client = configured(ANSWERS).await;
+    client.turn("a", "a").await;
+    client.turn("b", "b").await;
+    go_back(&client, "r1").await;
+    client.turn("c", "c").await;
+    let lines = client.lines();
+    let line = lines.iter().find(|line| line["type"] == "compacted").expect("there is such a line");
+    let texts: Vec<&str> = line["payload"]["replacement_history"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item["content"][0]["text"].as_str())
+        .collect();
+    assert_eq!(texts, ["a", "one"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_does_not_cut_the_way_back() {
+    let mut client = configured(ANSWERS).await;
+    client.turn("a", "a").await;
+    client.thread.compact(TurnId::new("sum")).await.expect("the thread is open");
+    client.until_ended().await;
+    assert_eq!(go_back(&client, "r1").await, WayBack::Gone);
+    client.turn("b", "b").await;
+    assert_eq!(client.last_input(), ["a", "one", "b"]);
+    assert_eq!(go_back(&client, "r2").await, WayBack::Gone, "the summary ended a turn too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_ended_no_turn_is_no_bookmark_and_nothing_changes() {
+    let mut client = configured(r#"[{"id": "r1", "items": [{"text": "one"}]}, {"items": [{"hang": true}]}]"#).await;
+    client.turn("a", "a").await;
+    client.say("b", "b").await;
+    assert_eq!(go_back(&client, "r9").await, WayBack::Unknown);
+    assert_eq!(client.thread.interrupt().await, Ok(true), "the turn still runs");
+}
+
+#[tokio::test(start_paused = true)]
+async fn going_back_and_input_take_the_place_of_what_runs() {
+    let script = r#"[{"id": "r1", "items": [{"text": "one"}]}, {"items": [{"hang": true}]}, {"items": [{"hang": true}]},
+                     {"items": [{"text": "four"}]}]"#;
+    let mut client = configured(script).await;
+    client.turn("a", "a").await;
+    client.say("b", "b").await;
+    assert_eq!(client.say("c", "c").await, TurnStart::Started);
+    assert_eq!(outcome(&client.until_ended().await), Outcome::Aborted(Abort::Replaced));
+    assert_eq!(go_back(&client, "r1").await, WayBack::Gone);
+    assert_eq!(outcome(&client.until_ended().await), Outcome::Aborted(Abort::Replaced));
+    client.turn("d", "d").await;
+    assert_eq!(client.last_input(), ["a", "one", "d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_sessions_have_no_bookmarks() {
+    let mut client = start(ANSWERS).await;
+    assert_eq!(bookmark(&mut client, "a").await, None);
+    assert_eq!(go_back(&client, "r1").await, WayBack::NotKept);
+    client.turn("b", "b").await;
+    assert_eq!(client.last_input(), ["a", "one", "b"]);
+    assert!(client.close().await.iter().all(|event| !matches!(event.body, Body::WentBack { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_model_is_told_its_surroundings_anew_where_going_back_made_it_forget_them() {
+    let mut client = configured(ANSWERS).await;
+    client.turn("a", "a").await;
+    let change =
+        SettingsChange { approval_policy: Some("never".parse().expect("a policy")), ..SettingsChange::default() };
+    client.thread.configure(change).await.expect("the thread is open");
+    client.turn("b", "b").await;
+    go_back(&client, "r1").await;
+    client.turn("c", "c").await;
+    let input = client.last_input();
+    assert_eq!((input.len(), input[0].as_str(), input[3].as_str()), (4, "a", "c"));
+    assert!(input[2].contains("<approval_policy>never</approval_policy>"), "{input:?}");
+}
