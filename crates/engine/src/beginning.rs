@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use codex_store::{ForkPoint, History};
 use codex_wire::policy::{AskForApproval, SandboxPolicy, WorkspaceWrite};
-use codex_wire::response::{CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem};
+use codex_wire::response::{
+    CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
+};
 use codex_wire::rollout::TurnContextItem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -97,7 +99,11 @@ fn tighter(now: SandboxPolicy, before: &SandboxPolicy) -> SandboxPolicy {
     match (now, before) {
         (SandboxPolicy::WorkspaceWrite(now), SandboxPolicy::WorkspaceWrite(before)) => {
             SandboxPolicy::WorkspaceWrite(WorkspaceWrite {
-                writable_roots: now.writable_roots.into_iter().filter(|it| before.writable_roots.contains(it)).collect(),
+                writable_roots: now
+                    .writable_roots
+                    .into_iter()
+                    .filter(|it| before.writable_roots.contains(it))
+                    .collect(),
                 network_access: now.network_access && before.network_access,
                 exclude_tmpdir_env_var: now.exclude_tmpdir_env_var || before.exclude_tmpdir_env_var,
                 exclude_slash_tmp: now.exclude_slash_tmp || before.exclude_slash_tmp,

@@ -7,7 +7,7 @@ use codex_wire::event::{
     AgentReasoningEvent, AgentReasoningRawContentDeltaEvent, AgentReasoningRawContentEvent,
     AgentReasoningSectionBreakEvent, ApplyPatchApprovalRequestEvent, BackgroundEventEvent, EnteredReviewModeEvent,
     ErrorEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandBeginEvent, ExecCommandEndEvent,
-    ExecCommandOutputDeltaEvent, ExecCommandSource, ExitedReviewModeEvent, ItemCompletedEvent, ItemStartedEvent,
+    ExecCommandOutputDeltaEvent, ExecCommandSource, ExecOutputStream, ExitedReviewModeEvent, ItemCompletedEvent, ItemStartedEvent,
     PatchApplyBeginEvent, PatchApplyEndEvent, RawResponseItemEvent, ReasoningContentDeltaEvent,
     ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent,
     TerminalInteractionEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent, TurnDiffEvent, TurnItem,
@@ -203,6 +203,13 @@ impl View<'_> {
                 if let Some(end) = &patch.end
                     && patch.status != PatchStatus::Declined
                 {
+                    if self.vocabulary.items && patch.status == PatchStatus::Completed {
+                        out.push(EventMsg::ExecCommandOutputDelta(ExecCommandOutputDeltaEvent {
+                            call_id: patch.id.as_str().to_owned(),
+                            stream: ExecOutputStream::Stdout,
+                            chunk: end.stdout.clone().into_bytes(),
+                        }));
+                    }
                     out.push(self.patch_end(patch, end));
                 }
             }

@@ -17,7 +17,7 @@ use codex_patch::TurnDiff;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
-use codex_wire::response::{Message, ResponseItem};
+use codex_wire::response::{ContentItem, Message, ResponseItem};
 use codex_wire::skill::SkillMetadata;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -97,10 +97,7 @@ enum Wake {
 
 impl Session {
     /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
-    pub(crate) async fn start(
-        mut setup: Setup,
-        inbox: mpsc::Receiver<Command>,
-    ) -> Result<(Self, Feed), StartError> {
+    pub(crate) async fn start(mut setup: Setup, inbox: mpsc::Receiver<Command>) -> Result<(Self, Feed), StartError> {
         let Opening { started, instructions, preface, skills, mut warnings, mut journal, past } =
             Opening::prepare(&setup).await?;
         let given = match std::mem::take(&mut setup.beginning) {
@@ -295,12 +292,12 @@ impl Session {
                 let message = "the input joined the running turn, so its settings were not applied".to_owned();
                 self.emit(Body::Warning { message });
             }
-            let said = user_message(content, self.turn_settings().cwd.clone(), Arc::clone(&self.skills)).await;
+            let said = user_message(content, self.turn_settings().cwd.clone(), Arc::clone(&self.skills), self.setup.recall).await;
             self.step(Input::UserSaid(said)).await;
             return TurnStart::Joined(joined);
         }
         self.settings = Arc::new(self.settings.changed(&change));
-        let said = user_message(content, self.settings.cwd.clone(), Arc::clone(&self.skills)).await;
+        let said = user_message(content, self.settings.cwd.clone(), Arc::clone(&self.skills), self.setup.recall).await;
         let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&self.settings));
         self.begin(turn, machine, change.output_schema);
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
@@ -455,7 +452,12 @@ impl Session {
 }
 
 /// Makes a message of what the user said; pictures are read where blocking is allowed.
-async fn user_message(content: Vec<UserInput>, cwd: PathBuf, skills: Arc<[SkillMetadata]>) -> UserMessage {
+async fn user_message(
+    content: Vec<UserInput>,
+    cwd: PathBuf,
+    skills: Arc<[SkillMetadata]>,
+    recall: Recall,
+) -> UserMessage {
     let id = ItemId::new(ThreadId::fresh().to_string());
     let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. } | UserInput::Skill { .. }));
     if !reads_files {
@@ -465,5 +467,18 @@ async fn user_message(content: Vec<UserInput>, cwd: PathBuf, skills: Arc<[SkillM
     let for_reading = content.clone();
     let read = tokio::task::spawn_blocking(move || images::message(&for_reading, &cwd, &skills)).await;
     let message = read.unwrap_or_else(|_| Message::user("The person's pictures could not be read"));
+    let content = if recall == Recall::Full { with_pictures(content, &message) } else { content };
     UserMessage { id, content, message, is_echoed: true }
+}
+
+/// What clients are shown: pictures as they were when they were read, since a file may change or go.
+fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
+    let parts = message.content.iter().map(Some).chain(std::iter::repeat(None));
+    let shown = content.into_iter().zip(parts).map(|(item, part)| match (item, part) {
+        (UserInput::LocalImage { .. }, Some(ContentItem::InputImage { image_url })) => {
+            UserInput::Image { image_url: image_url.clone() }
+        }
+        (item, _) => item,
+    });
+    shown.collect()
 }

@@ -60,7 +60,8 @@ impl<'a> Incoming<'a> {
             error: Option<ErrorObject>,
         }
         let Shape { id, method, params, result, error } = serde_json::from_slice(line)?;
-        let id = id.filter(|id| id.get() != "null").map(|id| serde_json::from_str::<RequestId>(id.get())).transpose()?;
+        let id =
+            id.filter(|id| id.get() != "null").map(|id| serde_json::from_str::<RequestId>(id.get())).transpose()?;
         let params = params.filter(|params| params.get() != "null");
         match (id, method) {
             (Some(id), Some(method)) => Ok(Self::Request { id, method, params }),
@@ -94,6 +95,16 @@ impl ErrorObject {
     /// A failure of this program.
     pub fn internal(message: impl Into<String>) -> Self {
         Self { code: INTERNAL_ERROR, message: message.into(), data: None }
+    }
+
+    /// A mistake of the caller, as something else tells it.
+    pub fn from_display(error: impl std::fmt::Display) -> Self {
+        Self::invalid(error.to_string())
+    }
+
+    /// A failure of this program, as something else tells it.
+    pub fn internal_from(error: impl std::fmt::Display) -> Self {
+        Self::internal(error.to_string())
     }
 
     /// The same with more for programs.

@@ -17,6 +17,9 @@ use crate::thread::Recall;
 use crate::turn::{Manners, Window};
 use crate::work::Work;
 
+/// How much of its window a model can use.
+const USABLE_PERCENT: i64 = 95;
+
 /// How full the window may get before the conversation is summed up.
 const COMPACT_AT_PERCENT: i64 = 90;
 
@@ -81,7 +84,9 @@ impl Session {
 
     pub(super) fn context_window(&self) -> Option<i64> {
         let configured = self.setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
-        configured.or(ModelInfo::of(&self.turn_settings().model).context_window)
+        let window = configured.or(ModelInfo::of(&self.turn_settings().model).context_window);
+        // A model does not do well at the very end of its window; clients of the queue were told all of it.
+        window.map(|window| if self.setup.recall == Recall::Full { window * USABLE_PERCENT / 100 } else { window })
     }
 
     pub(super) fn prompt(&self) -> Prompt {

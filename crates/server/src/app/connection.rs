@@ -42,9 +42,19 @@ pub(crate) struct Client {
     /// Which release's ways it knows.
     pub(crate) vintage: Vintage,
     /// Notifications it does not want.
-    pub(crate) unwanted: HashSet<String>,
-    /// Whether it may use what is not settled yet.
-    pub(crate) is_experimental: bool,
+    unwanted: HashSet<String>,
+    /// Beginnings of notifications it does not want.
+    unwanted_groups: Vec<String>,
+    /// Whether it wants the events of the queue beside the notifications.
+    pub(crate) has_events: bool,
+}
+
+impl Client {
+    /// Whether it does not want a notification. A name with a star at its end stands for all that begin like it.
+    pub(crate) fn is_unwanted(&self, method: &str) -> bool {
+        self.unwanted.contains(method)
+            || self.unwanted_groups.iter().any(|beginning| method.starts_with(beginning.as_str()))
+    }
 }
 
 /// A question to the client, and who wants to know.
@@ -170,8 +180,8 @@ impl Connection {
 
     fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
         let InitializeParams { client_info, capabilities } = params;
-        let vintage = if capabilities.is_some() { Vintage::V0166 } else { self.host.vintage() };
-        let vintage = self.host.start.vintage.unwrap_or(vintage);
+        let asked = self.host.start.vintage.or_else(|| capabilities.is_some().then_some(Vintage::V0166));
+        let vintage = asked.unwrap_or_else(|| self.host.vintage());
         let capabilities = capabilities.unwrap_or_default();
         let start = &self.host.start;
         let originator = if vintage == Vintage::V0166 { &client_info.name } else { &start.originator };
@@ -182,11 +192,15 @@ impl Connection {
             platform_family: std::env::consts::FAMILY,
             platform_os: std::env::consts::OS,
         };
+        let unwanted = capabilities.opt_out_notification_methods.unwrap_or_default();
+        let (groups, unwanted): (Vec<_>, Vec<_>) = unwanted.into_iter().partition(|name| name.ends_with('*'));
         let client = Client {
             name: client_info.name,
             vintage,
-            unwanted: capabilities.opt_out_notification_methods.unwrap_or_default().into_iter().collect(),
-            is_experimental: capabilities.experimental_api,
+            unwanted_groups: groups.into_iter().map(|name| name.trim_end_matches('*').to_owned()).collect(),
+            unwanted: unwanted.into_iter().collect(),
+            // Only clients of the newest release say what they can, and that release sends none.
+            has_events: asked != Some(Vintage::V0166),
         };
         self.client.set(client).map_err(|_| ErrorObject::invalid("Already initialized"))?;
         Ok(response)

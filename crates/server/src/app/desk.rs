@@ -75,7 +75,7 @@ impl Desk {
         let vocabulary = Vocabulary { items: true, raw_reasoning: wishes.raw_reasoning, raw_items: wishes.raw_items };
         Self {
             projector: Projector::new(thread.id().to_string(), vintage, wishes),
-            vocabulary: vintage.has_events().then_some(vocabulary),
+            vocabulary: connection.client().is_none_or(|client| client.has_events).then_some(vocabulary),
             connection,
             thread,
             feed,
@@ -199,7 +199,7 @@ impl Desk {
     }
 
     fn send(&mut self, method: &str, params: &impl Serialize, emitted_at_ms: i64) {
-        let is_wanted = self.connection.client().is_none_or(|client| !client.unwanted.contains(method));
+        let is_wanted = self.connection.client().is_none_or(|client| !client.is_unwanted(method));
         if is_wanted {
             add_line(&mut self.buffer, &Notification { method, params, emitted_at_ms });
         }
@@ -240,7 +240,14 @@ impl Desk {
             ),
             Subject::Patch { .. } => outbox.request(
                 "item/fileChange/requestApproval",
-                FileChangeApprovalParams { thread_id, turn_id, item_id, started_at_ms: at_ms, reason, grant_root: None },
+                FileChangeApprovalParams {
+                    thread_id,
+                    turn_id,
+                    item_id,
+                    started_at_ms: at_ms,
+                    reason,
+                    grant_root: None,
+                },
             ),
         };
         self.connection.ask(number, Asked { thread: self.thread.id(), call: approval.call.as_str().to_owned() });
@@ -250,8 +257,7 @@ impl Desk {
 }
 
 fn available_decisions(amendment: Option<&[String]>) -> Vec<serde_json::Value> {
-    let amendment =
-        amendment.map(|words| json!({"acceptWithExecpolicyAmendment": {"execpolicy_amendment": words}}));
+    let amendment = amendment.map(|words| json!({"acceptWithExecpolicyAmendment": {"execpolicy_amendment": words}}));
     std::iter::once(json!("accept")).chain(amendment).chain([json!("cancel")]).collect()
 }
 

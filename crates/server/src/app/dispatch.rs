@@ -27,49 +27,32 @@ pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswere
         | ClientRequest::ThreadResume(_)
         | ClientRequest::ThreadFork(_)
         | ClientRequest::ThreadList(_)
-        | ClientRequest::ThreadRead(_) => {
+        | ClientRequest::ThreadRead(_)
+        | ClientRequest::ThreadArchive(_)
+        | ClientRequest::ThreadUnarchive(_)
+        | ClientRequest::ThreadDelete(_)
+        | ClientRequest::ThreadNameSet(_) => {
             tokio::spawn(opening::serve(Arc::clone(connection), unanswered, request));
         }
-        ClientRequest::ThreadArchive(params)
-        | ClientRequest::ThreadUnarchive(params)
-        | ClientRequest::ThreadDelete(params)
-        | ClientRequest::ThreadCompactStart(params)
-        | ClientRequest::ThreadUnsubscribe(params) => {
-            let name = params.thread_id.clone();
-            at_desk(connection, &name, unanswered, request).await;
-        }
-        ClientRequest::ThreadNameSet(params) => {
+        ClientRequest::ThreadCompactStart(params) | ClientRequest::ThreadUnsubscribe(params) => {
             let name = params.thread_id.clone();
             at_desk(connection, &name, unanswered, request).await;
         }
         ClientRequest::ThreadRollback(params) => {
-            let name = params.thread_id.clone();
-            at_desk(connection, &name, unanswered, request).await;
+            at_desk(connection, &params.thread_id.clone(), unanswered, request).await
         }
         ClientRequest::ThreadSettingsUpdate(params) => {
-            let name = params.thread_id.clone();
-            at_desk(connection, &name, unanswered, request).await;
+            at_desk(connection, &params.thread_id.clone(), unanswered, request).await
         }
         ClientRequest::ThreadShellCommand(params) => {
-            let name = params.thread_id.clone();
-            at_desk(connection, &name, unanswered, request).await;
+            at_desk(connection, &params.thread_id.clone(), unanswered, request).await
         }
-        ClientRequest::TurnStart(params) => {
-            let name = params.thread_id.clone();
-            at_desk(connection, &name, unanswered, request).await;
-        }
-        ClientRequest::TurnSteer(params) => {
-            let name = params.thread_id.clone();
-            at_desk(connection, &name, unanswered, request).await;
-        }
+        ClientRequest::TurnStart(params) => at_desk(connection, &params.thread_id.clone(), unanswered, request).await,
+        ClientRequest::TurnSteer(params) => at_desk(connection, &params.thread_id.clone(), unanswered, request).await,
         ClientRequest::TurnInterrupt(params) => {
-            let name = params.thread_id.clone();
-            at_desk(connection, &name, unanswered, request).await;
+            at_desk(connection, &params.thread_id.clone(), unanswered, request).await
         }
-        ClientRequest::ReviewStart(params) => {
-            let name = params.thread_id.clone();
-            at_desk(connection, &name, unanswered, request).await;
-        }
+        ClientRequest::ReviewStart(params) => at_desk(connection, &params.thread_id.clone(), unanswered, request).await,
     }
 }
 

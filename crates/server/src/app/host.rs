@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use codex_config::{Config, Env, Home, Overrides, ProviderConfig, WireApi};
 use codex_engine::{Beginning, Recall, Setup, connect};
 use codex_model::Model;
+use codex_store::ThreadIndex;
 use codex_wire::rollout::SessionSource;
 use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::thread::ThreadOptions;
@@ -39,6 +40,8 @@ pub struct Start {
 pub(crate) struct Host {
     pub(crate) start: Start,
     pub(crate) loaded: Loaded,
+    /// The threads on disk.
+    pub(crate) index: ThreadIndex,
     config: Mutex<Option<(Stamp, Arc<Config>)>>,
     models: Mutex<Vec<(ProviderConfig, Stamp, SharedModel)>>,
 }
@@ -66,7 +69,8 @@ impl Stamp {
 
 impl Host {
     pub(crate) fn new(start: Start) -> Self {
-        Self { start, loaded: Loaded::default(), config: Mutex::new(None), models: Mutex::new(Vec::new()) }
+        let index = ThreadIndex::open(start.home.path());
+        Self { start, loaded: Loaded::default(), index, config: Mutex::new(None), models: Mutex::new(Vec::new()) }
     }
 
     /// The configuration without any wishes of a client. Read again only when its file has changed.

@@ -15,6 +15,7 @@ mod loaded;
 mod opening;
 mod outbox;
 mod serve;
+mod shelf;
 mod v2;
 mod vintage;
 
@@ -24,8 +25,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::connection::Connection;
-pub use self::host::Start;
 use self::host::Host;
+pub use self::host::Start;
 use self::outbox::Outbox;
 pub use self::vintage::Vintage;
 

@@ -1,54 +1,212 @@
-//! Requests that open threads or look at those on disk. They are served beside all others.
+//! Requests that open threads. They are served beside all others.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_engine::{Setup, Thread};
-use codex_wire::methods::{ClientRequest, call};
+use codex_engine::{Beginning, Insisted, Setup, Subscription, Thread};
+use codex_store::ForkPoint;
+use codex_wire::ids::ThreadId;
+use codex_wire::methods::{ClientRequest, Method, call};
 use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::notification::{ServerNotification, ThreadStarted};
-use codex_wire::v2::thread::{ThreadOpened, ThreadOptions, ThreadStartParams, ThreadStatus};
+use codex_wire::v2::thread::{
+    ThreadForkParams, ThreadOpened, ThreadOptions, ThreadResumeParams, ThreadStartParams, ThreadStatus,
+};
 
 use super::connection::{Connection, Unanswered};
 use super::desk::Desk;
 use super::dispatch::{new_desk, open_desk};
+use super::shelf::{blocking, parse_name};
 use super::v2::project::Wishes;
-use super::v2::thread;
+use super::v2::{history, thread};
+use super::vintage::Vintage;
+
+/// A thread that is open, and what the client is told of it.
+pub(crate) struct Opened {
+    desk: Desk,
+    answer: ThreadOpened,
+    /// Whether all hear that it is there now.
+    is_news: bool,
+}
 
 /// Serves a request.
 pub(crate) async fn serve(connection: Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
-    let (outbox, id) = (&connection.outbox, &unanswered.id);
     match request {
-        ClientRequest::ThreadStart(params) => match start(&connection, *params).await {
-            Ok((mut desk, answer)) => {
-                let news = ThreadStarted { thread: answer.thread.clone() };
-                // The thread can be spoken to as soon as the client knows its name, and not before.
-                outbox.answer::<call::ThreadStart>(id, Ok(answer)).await;
-                desk.notify(&ServerNotification::ThreadStarted(Box::new(news)), super::now_ms());
-                open_desk(desk);
+        ClientRequest::ThreadStart(params) => {
+            let opened = start(&connection, *params).await;
+            finish::<call::ThreadStart>(&connection, unanswered, opened).await;
+        }
+        ClientRequest::ThreadResume(params) => {
+            let opened = resume(&connection, *params).await;
+            finish::<call::ThreadResume>(&connection, unanswered, opened).await;
+        }
+        ClientRequest::ThreadFork(params) => {
+            let opened = fork(&connection, *params).await;
+            finish::<call::ThreadFork>(&connection, unanswered, opened).await;
+        }
+        request => super::shelf::serve(&connection, unanswered, request).await,
+    }
+}
+
+async fn finish<M>(connection: &Arc<Connection>, unanswered: Unanswered, opened: Result<Opened, ErrorObject>)
+where
+    M: Method<Response = ThreadOpened>,
+{
+    match opened {
+        Ok(Opened { mut desk, answer, is_news }) => {
+            let mut described = answer.thread.clone();
+            described.turns.clear();
+            let news =
+                is_news.then(|| ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread: described })));
+            // The answer goes first, then the news, and then the thread can be spoken to.
+            connection.outbox.answer::<M>(&unanswered.id, Ok(answer)).await;
+            if let Some(news) = news {
+                desk.notify(&news, super::now_ms());
             }
-            Err(error) => outbox.refuse(id, error).await,
-        },
-        _ => outbox.refuse(id, ErrorObject::invalid("unsupported method")).await,
+            open_desk(desk);
+        }
+        Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
     }
 }
 
 /// What a thread is made of, found out on a thread that may block.
 async fn setup(connection: &Arc<Connection>, options: ThreadOptions) -> Result<Setup, ErrorObject> {
     let connection = Arc::clone(connection);
-    let made = tokio::task::spawn_blocking(move || {
-        let client = connection.client().filter(|client| client.vintage == super::Vintage::V0166);
+    blocking(move || {
+        let client = connection.client().filter(|client| client.vintage == Vintage::V0166);
         connection.host.setup(&options, client.map(|client| client.name.as_str()))
-    });
-    made.await.map_err(|error| ErrorObject::internal(error.to_string()))?
+    })
+    .await
 }
 
-async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<(Desk, ThreadOpened), ErrorObject> {
-    let setup = setup(connection, params.options).await?;
-    let wishes = Wishes { raw_items: params.experimental_raw_events, raw_reasoning: setup.config.reasoning.raw };
-    let (thread, feed) = Thread::start(setup).await.map_err(|error| ErrorObject::invalid(error.to_string()))?;
-    let started = thread.started();
-    let described = thread::loaded(thread.id(), started, &started.settings, ThreadStatus::Idle);
-    let answer = thread::opened(described, &started.settings);
+async fn begin(connection: &Arc<Connection>, setup: Setup, raw_items: bool) -> Result<(Desk, Thread), ErrorObject> {
+    let wishes = Wishes { raw_items, raw_reasoning: setup.config.reasoning.raw };
+    let (thread, feed) = Thread::start(setup).await.map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        ErrorObject::invalid(format!("{error}{cause}"))
+    })?;
     connection.host.loaded.add(thread.clone());
-    Ok((new_desk(connection, thread, feed, wishes), answer))
+    Ok((new_desk(connection, thread.clone(), feed, wishes), thread))
+}
+
+async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<Opened, ErrorObject> {
+    let setup = setup(connection, params.options).await?;
+    let (desk, thread) = begin(connection, setup, params.experimental_raw_events).await?;
+    let started = thread.started();
+    let described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
+    let answer = thread::opened(described, &started.settings);
+    Ok(Opened { desk, answer, is_news: true })
+}
+
+async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Result<Opened, ErrorObject> {
+    let ThreadResumeParams { thread_id, path, history, exclude_turns, options } = params;
+    if let Some(items) = history {
+        return hand_over(connection, items, options).await;
+    }
+    let (id, path) = find(connection, &thread_id, path).await?;
+    let _turn = connection.host.loaded.turn_to_open(id).await;
+    if let Some(thread) = connection.host.loaded.get(id) {
+        return join(connection, thread, exclude_turns).await;
+    }
+    let insisted = insisted(&options);
+    let setup = setup(connection, options).await?;
+    let setup = Setup { beginning: Beginning::Resumed { path, insisted }, ..setup };
+    let (desk, thread) = begin(connection, setup, false).await?;
+    let answer = describe(connection, &thread, exclude_turns).await?;
+    Ok(Opened { desk, answer, is_news: false })
+}
+
+/// Listens to a thread that is loaded already.
+async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool) -> Result<Opened, ErrorObject> {
+    let gone = |_| super::dispatch::not_found(&thread.id().to_string());
+    connection.remove_desk(thread.id());
+    let Subscription { feed, running, asked, .. } = thread.subscribe().await.map_err(gone)?;
+    let mut desk = new_desk(connection, thread.clone(), feed, Wishes::default());
+    desk.repeat(running.as_ref(), &asked);
+    let answer = describe(connection, &thread, exclude_turns).await?;
+    Ok(Opened { desk, answer, is_news: false })
+}
+
+/// Starts a thread with a conversation that the client brings along.
+async fn hand_over(
+    connection: &Arc<Connection>,
+    items: Vec<serde_json::Value>,
+    options: ThreadOptions,
+) -> Result<Opened, ErrorObject> {
+    if items.is_empty() {
+        return Err(ErrorObject::invalid("history must not be empty"));
+    }
+    let read = |item| serde_json::from_value(item);
+    let items: Result<Vec<_>, _> = items.into_iter().map(read).collect();
+    let items = items.map_err(|error| ErrorObject::invalid(format!("Invalid request: history: {error}")))?;
+    let setup = setup(connection, options).await?;
+    let setup = Setup { beginning: Beginning::Given(items), ..setup };
+    let (desk, thread) = begin(connection, setup, false).await?;
+    let answer = describe(connection, &thread, false).await?;
+    Ok(Opened { desk, answer, is_news: false })
+}
+
+async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<Opened, ErrorObject> {
+    let ThreadForkParams { thread_id, path, last_turn_id, exclude_turns, options } = params;
+    let (_, path) = find(connection, &thread_id, path).await?;
+    let point = match last_turn_id {
+        None => ForkPoint::End,
+        Some(turn) => {
+            let (path, vintage) = (path.clone(), connection.vintage());
+            let turns = blocking(move || history::turns(&path, vintage).map_err(ErrorObject::from_display)).await?;
+            let place = turns.iter().position(|it| it.id == turn);
+            let place = place.ok_or_else(|| ErrorObject::invalid(format!("turn not found: {turn}")))?;
+            ForkPoint::Turns(place + 1)
+        }
+    };
+    let insisted = insisted(&options);
+    let setup = setup(connection, options).await?;
+    let setup = Setup { beginning: Beginning::Forked { path, point, insisted }, ..setup };
+    let (desk, thread) = begin(connection, setup, false).await?;
+    let answer = describe(connection, &thread, exclude_turns).await?;
+    Ok(Opened { desk, answer, is_news: true })
+}
+
+/// Which settings a client has given in so many words.
+fn insisted(options: &ThreadOptions) -> Insisted {
+    let names = |key: &str| options.config.as_ref().is_some_and(|config| config.contains_key(key));
+    Insisted {
+        cwd: options.cwd.is_some(),
+        model: options.model.is_some() || names("model"),
+        approval_policy: options.approval_policy.is_some() || names("approval_policy"),
+        sandbox_policy: options.sandbox.is_some() || names("sandbox_mode"),
+    }
+}
+
+/// The thread a client means, and its file. A path goes before a name.
+async fn find(
+    connection: &Arc<Connection>,
+    name: &str,
+    path: Option<PathBuf>,
+) -> Result<(ThreadId, PathBuf), ErrorObject> {
+    let host = Arc::clone(&connection.host);
+    if let Some(path) = path {
+        let file =
+            blocking(move || codex_store::check_path(host.start.home.path(), &path).map_err(ErrorObject::from_display));
+        return file.await.map(|file| (file.id, file.path));
+    }
+    let id = parse_name(name)?;
+    if let Some(thread) = host.loaded.get(id) {
+        return Ok((id, thread.started().rollout.clone()));
+    }
+    let found = blocking(move || host.index.find(id).map_err(ErrorObject::internal_from)).await?;
+    let found = found.ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))?;
+    Ok((id, found.path))
+}
+
+/// What a client is told of a thread that was there before.
+async fn describe(
+    connection: &Arc<Connection>,
+    thread: &Thread,
+    exclude_turns: bool,
+) -> Result<ThreadOpened, ErrorObject> {
+    let settings = thread.configure(codex_engine::settings::SettingsChange::default()).await;
+    let settings = settings.map_err(|_| super::dispatch::not_found(&thread.id().to_string()))?;
+    let described = super::shelf::describe(connection, thread, &settings, !exclude_turns).await?;
+    Ok(thread::opened(described, &settings))
 }

@@ -50,8 +50,12 @@ impl Outbox {
     pub(crate) fn new<W: AsyncWrite + Unpin>(output: W) -> (Self, Writer<W>) {
         let (sender, queue) = mpsc::unbounded_channel();
         let room = |bytes: u32| Arc::new(Semaphore::new(bytes as usize));
-        let outbox =
-            Self { queue: sender, news: room(NEWS_BYTES), answers: room(ANSWER_BYTES), next_request: AtomicI64::new(0) };
+        let outbox = Self {
+            queue: sender,
+            news: room(NEWS_BYTES),
+            answers: room(ANSWER_BYTES),
+            next_request: AtomicI64::new(0),
+        };
         (outbox, Writer { queue, output })
     }
 

@@ -105,10 +105,9 @@ async fn check_running(desk: &Desk, expected: &str) -> Result<(), ErrorObject> {
     let running = desk.thread.running().await.map_err(|_| closed(desk))?;
     match running {
         Some(turn) if turn.as_str() == expected => Ok(()),
-        Some(turn) => Err(ErrorObject::invalid(format!(
-            "expected active turn id `{expected}` but found `{}`",
-            turn.as_str()
-        ))),
+        Some(turn) => {
+            Err(ErrorObject::invalid(format!("expected active turn id `{expected}` but found `{}`", turn.as_str())))
+        }
         None => Err(ErrorObject::invalid("no active turn")),
     }
 }

@@ -9,10 +9,3 @@ pub enum Vintage {
     /// 0.166: notifications alone, turns end with their last message, an interrupt names its turn.
     V0166,
 }
-
-impl Vintage {
-    /// Whether the events of the queue are sent beside the notifications.
-    pub(crate) fn has_events(self) -> bool {
-        self == Self::V077
-    }
-}

@@ -244,14 +244,10 @@ impl From<&ParsedCommand> for CommandAction {
                 name: read.name.clone(),
                 path: read.path.clone().unwrap_or_else(|| PathBuf::from(&read.name)),
             },
-            ParsedCommand::ListFiles(list) => {
-                Self::ListFiles { command: list.cmd.clone(), path: list.path.clone() }
+            ParsedCommand::ListFiles(list) => Self::ListFiles { command: list.cmd.clone(), path: list.path.clone() },
+            ParsedCommand::Search(search) => {
+                Self::Search { command: search.cmd.clone(), query: search.query.clone(), path: search.path.clone() }
             }
-            ParsedCommand::Search(search) => Self::Search {
-                command: search.cmd.clone(),
-                query: search.query.clone(),
-                path: search.path.clone(),
-            },
             ParsedCommand::Unknown(other) => Self::Unknown { command: other.cmd.clone() },
             ParsedCommand::Other(_) => Self::Unknown { command: String::new() },
         }

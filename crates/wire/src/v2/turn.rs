@@ -131,7 +131,9 @@ impl From<&CodexErrorInfo> for ErrorInfo {
         match *info {
             CodexErrorInfo::ContextWindowExceeded => Self::ContextWindowExceeded,
             CodexErrorInfo::UsageLimitExceeded => Self::UsageLimitExceeded,
-            CodexErrorInfo::HttpConnectionFailed { http_status_code } => Self::HttpConnectionFailed { http_status_code },
+            CodexErrorInfo::HttpConnectionFailed { http_status_code } => {
+                Self::HttpConnectionFailed { http_status_code }
+            }
             CodexErrorInfo::ResponseStreamConnectionFailed { http_status_code } => {
                 Self::ResponseStreamConnectionFailed { http_status_code }
             }

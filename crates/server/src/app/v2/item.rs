@@ -78,7 +78,9 @@ pub(crate) fn changes(changes: &BTreeMap<PathBuf, FileChange>) -> Vec<FileUpdate
             FileChange::Add { content } => (PatchChangeKind::Add, content.clone()),
             FileChange::Delete { content } => (PatchChangeKind::Delete, content.clone()),
             FileChange::Update { unified_diff, move_path } => {
-                (PatchChangeKind::Update { move_path: move_path.clone() }, unified_diff.clone())
+                let moved = move_path.as_ref().map(|to| format!("\n\nMoved to: {}", to.display()));
+                let diff = format!("{unified_diff}{}", moved.unwrap_or_default());
+                (PatchChangeKind::Update { move_path: move_path.clone() }, diff)
             }
         };
         FileUpdateChange { path: path.clone(), kind, diff }

@@ -12,9 +12,9 @@ use codex_engine::review;
 use codex_wire::v2::item::{ThreadItem, TimedItem};
 use codex_wire::v2::notification::{
     AccountRateLimitsUpdated, ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted,
-    ReasoningSummaryPartAdded, ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification,
-    TerminalInteraction, ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed,
-    TurnPlanStep, TurnPlanUpdated, TurnStarted, Warning,
+    ReasoningSummaryPartAdded, ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction,
+    ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed, TurnPlanStep,
+    TurnPlanUpdated, TurnStarted, Warning,
 };
 use codex_wire::v2::thread::{ActiveFlag, ThreadStatus};
 use codex_wire::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
@@ -194,11 +194,8 @@ impl Projector {
             out.push(ServerNotification::FileChangeOutputDelta(delta));
         }
         let began = self.began.remove(item.id()).unwrap_or(event.at_ms);
-        let timed = TimedItem {
-            item: thread_item(item),
-            started_at_ms: Some(began),
-            completed_at_ms: Some(event.at_ms),
-        };
+        let timed =
+            TimedItem { item: thread_item(item), started_at_ms: Some(began), completed_at_ms: Some(event.at_ms) };
         if let Item::AgentMessage { .. } = item {
             self.last_message = Some(timed.clone());
         }

@@ -1,20 +1,70 @@
 //! Threads as the second version describes them.
 
+use std::path::PathBuf;
+
 use codex_engine::log::ThreadStarted;
 use codex_engine::settings::Settings;
+use codex_store::ThreadSummary;
 use codex_wire::ids::ThreadId;
-use codex_wire::rollout::SessionMeta;
+use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
 use codex_wire::v2::thread::{Environment, GitInfo, Thread, ThreadOpened, ThreadStatus};
-use codex_wire::v2::turn::Turn;
 use serde_json::Value;
 
-/// A loaded thread.
-pub(crate) fn loaded(id: ThreadId, started: &ThreadStarted, settings: &Settings, status: ThreadStatus) -> Thread {
-    let SessionMeta { timestamp, originator, cli_version, source, git, .. } = &started.meta;
+/// A loaded thread in which nothing was said yet, as far as is known here.
+pub(crate) fn loaded(started: &ThreadStarted, settings: &Settings, status: ThreadStatus) -> Thread {
+    let SessionMeta { id, timestamp, originator, cli_version, source, git, lineage, .. } = &started.meta;
     let created_at = seconds(timestamp);
+    Thread {
+        forked_from_id: lineage.forked_from_id.map(|id| id.to_string()),
+        parent_thread_id: lineage.parent_thread_id.map(|id| id.to_string()),
+        model_provider: started.provider.clone(),
+        model: Some(settings.model.clone()),
+        reasoning_effort: settings.effort.clone(),
+        status,
+        path: Some(started.rollout.clone()),
+        cli_version: cli_version.clone(),
+        originator: Some(originator.clone()),
+        source: source_word(source.as_ref()),
+        can_accept_direct_input: Some(true),
+        git_info: git.as_ref().map(git_info),
+        ..bare(*id, created_at, settings.cwd.clone())
+    }
+}
+
+/// A thread as the index knows it.
+pub(crate) fn stored(summary: ThreadSummary, default_provider: &str, status: ThreadStatus) -> Thread {
+    let mut thread = bare(summary.id, summary.created_at.timestamp(), summary.cwd.clone());
+    describe(&mut thread, &summary);
+    Thread {
+        model_provider: summary.provider.clone().unwrap_or_else(|| default_provider.to_owned()),
+        status,
+        path: Some(summary.path),
+        cli_version: summary.cli_version,
+        originator: Some(summary.originator),
+        source: source_word(summary.source.as_ref()),
+        git_info: summary.git.as_ref().map(git_info),
+        ..thread
+    }
+}
+
+/// Adds what only the index knows.
+pub(crate) fn describe(thread: &mut Thread, summary: &ThreadSummary) {
+    thread.preview.clone_from(&summary.preview);
+    thread.name.clone_from(&summary.name);
+    thread.updated_at = summary.updated_at.timestamp();
+    thread.recency_at = thread.updated_at;
+    thread.forked_from_id = summary.forked_from.map(|id| id.to_string());
+    thread.parent_thread_id = summary.parent.map(|id| id.to_string());
+}
+
+fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
     let name = id.to_string();
     Thread {
-        environments: vec![environment(settings)],
+        environments: vec![Environment {
+            environment_id: "local",
+            cwd: cwd.clone(),
+            runtime_workspace_roots: vec![cwd.clone()],
+        }],
         extra: (),
         session_id: name.clone(),
         id: name,
@@ -26,39 +76,37 @@ pub(crate) fn loaded(id: ThreadId, started: &ThreadStarted, settings: &Settings,
         section_entered_at: (),
         project_id: (),
         history_mode: "paginated",
-        model_provider: started.provider.clone(),
-        model: Some(settings.model.clone()),
-        reasoning_effort: settings.effort.clone(),
+        model_provider: String::new(),
+        model: None,
+        reasoning_effort: None,
         created_at,
         updated_at: created_at,
         recency_at: created_at,
-        status,
-        path: Some(started.rollout.clone()),
-        cwd: settings.cwd.clone(),
-        cli_version: cli_version.clone(),
-        originator: Some(originator.clone()),
-        source: source.as_ref().and_then(|source| serde_json::to_value(source).ok()).unwrap_or(Value::Null),
-        can_accept_direct_input: Some(true),
+        status: ThreadStatus::NotLoaded,
+        path: None,
+        cwd,
+        cli_version: String::new(),
+        originator: None,
+        source: Value::Null,
+        can_accept_direct_input: None,
         thread_source: (),
         agent_nickname: None,
         agent_role: None,
-        git_info: git.as_ref().map(|git| GitInfo {
-            sha: git.commit_hash.clone(),
-            branch: git.branch.clone(),
-            origin_url: git.repository_url.clone(),
-        }),
+        git_info: None,
         name: None,
         daybreak_enabled: (),
-        turns: Vec::<Turn>::new(),
+        turns: Vec::new(),
     }
 }
 
-fn environment(settings: &Settings) -> Environment {
-    Environment {
-        environment_id: "local",
-        cwd: settings.cwd.clone(),
-        runtime_workspace_roots: vec![settings.cwd.clone()],
-    }
+fn git_info(git: &StoredGitInfo) -> GitInfo {
+    GitInfo { sha: git.commit_hash.clone(), branch: git.branch.clone(), origin_url: git.repository_url.clone() }
+}
+
+/// A thread that says nothing of its source was started by a client of the app-server.
+fn source_word(source: Option<&SessionSource>) -> Value {
+    let source = source.unwrap_or(&SessionSource::VsCode);
+    serde_json::to_value(source).unwrap_or(Value::Null)
 }
 
 /// What answers a request that opened a thread.
@@ -82,6 +130,6 @@ pub(crate) fn opened(thread: Thread, settings: &Settings) -> ThreadOpened {
 }
 
 /// A time of a rollout in seconds of Unix time; 0 if it is none.
-pub(crate) fn seconds(timestamp: &str) -> i64 {
+fn seconds(timestamp: &str) -> i64 {
     chrono::DateTime::parse_from_rfc3339(timestamp).map(|time| time.timestamp()).unwrap_or_default()
 }

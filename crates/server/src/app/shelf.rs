@@ -1,0 +1,280 @@
+//! Requests about threads on disk, loaded or not. They are served beside all others.
+
+use std::sync::Arc;
+
+use codex_engine::Thread;
+use codex_engine::settings::Settings;
+use codex_store::{ListQuery, ShelfError, SortKey, SourceKind};
+use codex_wire::ids::ThreadId;
+use codex_wire::methods::{ClientRequest, call};
+use codex_wire::rpc::{ErrorObject, Notification};
+use codex_wire::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed};
+use codex_wire::v2::thread::{
+    ActiveFlag, Empty, OneOrMany, Thread as ShownThread, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
+    ThreadReadParams, ThreadResponse, ThreadSortKey, ThreadStatus,
+};
+
+use super::connection::{Connection, Unanswered};
+use super::outbox::add_line;
+use super::v2::{history, thread};
+
+/// How many threads a page has when the client does not say.
+const PAGE: usize = 25;
+/// How many threads a page has at most.
+const LARGEST_PAGE: usize = 100;
+
+/// Serves a request.
+pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
+    let (outbox, id) = (&connection.outbox, &unanswered.id);
+    match request {
+        ClientRequest::ThreadList(params) => {
+            outbox.answer::<call::ThreadList>(id, list(connection, *params).await).await;
+        }
+        ClientRequest::ThreadRead(params) => {
+            outbox.answer::<call::ThreadRead>(id, read(connection, *params).await).await;
+        }
+        ClientRequest::ThreadArchive(params) => {
+            let done = archive(connection, &params.thread_id).await;
+            let is_done = done.is_ok();
+            outbox.answer::<call::ThreadArchive>(id, done).await;
+            if is_done {
+                let named = ThreadNamed { thread_id: params.thread_id.clone() };
+                tell(connection, ServerNotification::ThreadArchived(named)).await;
+            }
+        }
+        ClientRequest::ThreadUnarchive(params) => {
+            let done = unarchive(connection, &params.thread_id).await;
+            let is_done = done.is_ok();
+            outbox.answer::<call::ThreadUnarchive>(id, done).await;
+            if is_done {
+                let named = ThreadNamed { thread_id: params.thread_id.clone() };
+                tell(connection, ServerNotification::ThreadUnarchived(named)).await;
+            }
+        }
+        ClientRequest::ThreadDelete(params) => {
+            let done = delete(connection, &params.thread_id).await;
+            let is_done = done.is_ok();
+            outbox.answer::<call::ThreadDelete>(id, done).await;
+            if is_done {
+                let named = ThreadNamed { thread_id: params.thread_id.clone() };
+                tell(connection, ServerNotification::ThreadDeleted(named)).await;
+            }
+        }
+        ClientRequest::ThreadNameSet(params) => {
+            let ThreadNameSetParams { thread_id, name } = *params;
+            let done = rename(connection, &thread_id, name.clone()).await;
+            let is_done = done.is_ok();
+            outbox.answer::<call::ThreadNameSet>(id, done).await;
+            if is_done {
+                let updated = ThreadNameUpdated { thread_id, thread_name: Some(name) };
+                tell(connection, ServerNotification::ThreadNameUpdated(updated)).await;
+            }
+        }
+        // The others are served elsewhere.
+        _ => outbox.refuse(id, ErrorObject::internal("the request went to the wrong place")).await,
+    }
+}
+
+/// Does work that blocks.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ErrorObject> + Send + 'static,
+) -> Result<T, ErrorObject> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| ErrorObject::internal(error.to_string()))?
+}
+
+/// The thread of that name, if it is one.
+pub(crate) fn parse_name(name: &str) -> Result<ThreadId, ErrorObject> {
+    name.parse().map_err(|error| ErrorObject::invalid(format!("invalid thread id: {error}")))
+}
+
+/// Tells the client something that is not part of a thread's log.
+async fn tell(connection: &Connection, notification: ServerNotification) {
+    let (method, params) = (notification.method(), &notification);
+    if connection.client().is_some_and(|client| client.is_unwanted(method)) {
+        return;
+    }
+    let mut bytes = Vec::new();
+    add_line(&mut bytes, &Notification { method, params, emitted_at_ms: super::now_ms() });
+    let room = connection.outbox.room(bytes.len()).await;
+    connection.outbox.send_news(bytes, room);
+}
+
+async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<ThreadListResponse, ErrorObject> {
+    let host = Arc::clone(&connection.host);
+    blocking(move || {
+        let provider = host.config()?.provider.id.clone();
+        let query = query(params, &provider);
+        let page = host.index.list(&query).map_err(ErrorObject::internal_from)?;
+        let status = |id| if host.loaded.get(id).is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
+        let shown = |summary: codex_store::ThreadSummary| {
+            let status = status(summary.id);
+            thread::stored(summary, &provider, status)
+        };
+        let data: Vec<ShownThread> = page.threads.into_iter().map(shown).collect();
+        Ok(ThreadListResponse { data, next_cursor: page.next_cursor, backwards_cursor: None })
+    })
+    .await
+}
+
+fn query(params: ThreadListParams, provider: &str) -> ListQuery {
+    // Nothing said means the threads that a person would go on with.
+    let interactive = vec![SourceKind::Cli, SourceKind::VsCode];
+    let sources = params.source_kinds.filter(|kinds| !kinds.is_empty());
+    let limit = params.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(LARGEST_PAGE));
+    ListQuery {
+        archived: params.archived.unwrap_or(false),
+        providers: params.model_providers.unwrap_or_else(|| vec![provider.to_owned()]),
+        default_provider: Some(provider.to_owned()),
+        cwds: match params.cwd {
+            None => Vec::new(),
+            Some(OneOrMany::One(cwd)) => vec![cwd],
+            Some(OneOrMany::Many(cwds)) => cwds,
+        },
+        sources: sources.map_or(interactive, |kinds| kinds.iter().filter_map(|kind| source_kind(kind)).collect()),
+        text: params.search_term,
+        silent: false,
+        sort: match params.sort_key {
+            None | Some(ThreadSortKey::CreatedAt) => SortKey::Created,
+            Some(ThreadSortKey::UpdatedAt | ThreadSortKey::RecencyAt) => SortKey::Updated,
+        },
+        ascending: false,
+        cursor: params.cursor,
+        limit: limit.clamp(1, LARGEST_PAGE),
+    }
+}
+
+fn source_kind(word: &str) -> Option<SourceKind> {
+    Some(match word {
+        "cli" => SourceKind::Cli,
+        "vscode" => SourceKind::VsCode,
+        "exec" => SourceKind::Exec,
+        "appServer" => SourceKind::AppServer,
+        "subAgent" => SourceKind::SubAgent,
+        "subAgentReview" => SourceKind::SubAgentReview,
+        "subAgentCompact" => SourceKind::SubAgentCompact,
+        "subAgentThreadSpawn" => SourceKind::SubAgentThreadSpawn,
+        "subAgentOther" => SourceKind::SubAgentOther,
+        "unknown" => SourceKind::Unknown,
+        _ => return None,
+    })
+}
+
+async fn read(connection: &Arc<Connection>, params: ThreadReadParams) -> Result<ThreadResponse, ErrorObject> {
+    let id = parse_name(&params.thread_id)?;
+    if let Some(loaded) = connection.host.loaded.get(id) {
+        let settings = loaded.configure(codex_engine::settings::SettingsChange::default()).await;
+        let settings = settings.map_err(|_| super::dispatch::not_found(&params.thread_id))?;
+        let thread = describe(connection, &loaded, &settings, params.include_turns).await?;
+        return Ok(ThreadResponse { thread });
+    }
+    let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
+    blocking(move || {
+        let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
+        let found = found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?;
+        let turns = if params.include_turns {
+            history::turns(&found.path, vintage).map_err(ErrorObject::from_display)?
+        } else {
+            Vec::new()
+        };
+        let provider = host.config()?.provider.id.clone();
+        let thread = ShownThread { turns, ..thread::stored(found, &provider, ThreadStatus::NotLoaded) };
+        Ok(ThreadResponse { thread })
+    })
+    .await
+}
+
+/// A loaded thread, with its turns if they are wanted.
+pub(crate) async fn describe(
+    connection: &Arc<Connection>,
+    loaded: &Thread,
+    settings: &Settings,
+    with_turns: bool,
+) -> Result<ShownThread, ErrorObject> {
+    let subscription = loaded.subscribe().await.map_err(|_| super::dispatch::not_found(&loaded.id().to_string()))?;
+    let status = match &subscription.running {
+        None => ThreadStatus::Idle,
+        Some(_) if subscription.asked.is_empty() => ThreadStatus::Active { active_flags: Vec::new() },
+        Some(_) => ThreadStatus::Active { active_flags: vec![ActiveFlag::WaitingOnApproval] },
+    };
+    let mut shown = thread::loaded(loaded.started(), settings, status);
+    let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
+    let (path, id) = (loaded.started().rollout.clone(), loaded.id());
+    let known = blocking(move || {
+        // A thread that is not saved is in no index and has no turns on disk.
+        let summary = host.index.note(&path).and_then(|()| host.index.find(id)).ok().flatten();
+        let turns = if with_turns { history::turns(&path, vintage).unwrap_or_default() } else { Vec::new() };
+        Ok((summary, turns))
+    });
+    let (summary, turns) = known.await?;
+    if let Some(summary) = summary {
+        thread::describe(&mut shown, &summary);
+    }
+    shown.turns = turns;
+    Ok(shown)
+}
+
+/// Ends a thread that is loaded, so that its file can be moved.
+async fn unload(connection: &Connection, id: ThreadId) {
+    if let Some(thread) = connection.host.loaded.remove(id) {
+        thread.close().await;
+    }
+}
+
+fn shelf_error(error: ShelfError) -> ErrorObject {
+    match error {
+        ShelfError::Missing { thread } => ErrorObject::invalid(format!("no rollout found for thread id {thread}")),
+        error @ (ShelfError::InUse { .. } | ShelfError::Place(_) | ShelfError::Exists { .. }) => {
+            ErrorObject::from_display(error)
+        }
+        error => ErrorObject::internal_from(error),
+    }
+}
+
+async fn archive(connection: &Arc<Connection>, name: &str) -> Result<Empty, ErrorObject> {
+    let id = parse_name(name)?;
+    unload(connection, id).await;
+    let host = Arc::clone(&connection.host);
+    blocking(move || {
+        // What is away already cannot be put away: releases say so, and clients look for it.
+        match host.index.find(id).map_err(ErrorObject::internal_from)? {
+            Some(found) if found.archived => Err(shelf_error(ShelfError::Missing { thread: id })),
+            _ => host.index.archive(id).map(|_| Empty {}).map_err(shelf_error),
+        }
+    })
+    .await
+}
+
+async fn unarchive(connection: &Arc<Connection>, name: &str) -> Result<ThreadResponse, ErrorObject> {
+    let id = parse_name(name)?;
+    let host = Arc::clone(&connection.host);
+    blocking(move || {
+        let summary = host.index.unarchive(id).map_err(shelf_error)?;
+        let provider = host.config()?.provider.id.clone();
+        Ok(ThreadResponse { thread: thread::stored(summary, &provider, ThreadStatus::NotLoaded) })
+    })
+    .await
+}
+
+async fn delete(connection: &Arc<Connection>, name: &str) -> Result<Empty, ErrorObject> {
+    let id = parse_name(name)?;
+    unload(connection, id).await;
+    let host = Arc::clone(&connection.host);
+    blocking(move || host.index.delete(id).map(|()| Empty {}).map_err(shelf_error)).await
+}
+
+async fn rename(connection: &Arc<Connection>, thread: &str, name: String) -> Result<Empty, ErrorObject> {
+    let id = parse_name(thread)?;
+    if name.trim().is_empty() {
+        return Err(ErrorObject::invalid("name must not be empty"));
+    }
+    let path = connection.host.loaded.get(id).map(|thread| thread.started().rollout.clone());
+    let host = Arc::clone(&connection.host);
+    blocking(move || {
+        if let Some(path) = path {
+            host.index.note(&path).map_err(ErrorObject::internal_from)?;
+        }
+        host.index.rename(id, &name).map(|()| Empty {}).map_err(shelf_error)
+    })
+    .await
+}
