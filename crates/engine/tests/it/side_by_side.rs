@@ -59,12 +59,16 @@ async fn answer(client: &Client, name: &str, decision: ReviewDecision) -> bool {
 
 #[tokio::test]
 async fn commands_of_one_answer_run_at_the_same_time_and_their_outputs_keep_its_order() {
-    let world = world("never");
-    with_pipes(&world);
-    let mut client = world.start(&script(&meeting())).await;
-    client.turn("1", "hi").await;
-    assert_eq!(printed(&client), ["two\n", "one\n"]);
-    assert!(client.prompts.all().iter().all(|prompt| prompt.parallel_tool_calls));
+    for sandbox in ["danger-full-access", "workspace-write"] {
+        let world = world("never").set(&format!("sandbox_mode={sandbox}"));
+        with_pipes(&world);
+        let mut client = world.start(&script(&meeting())).await;
+        client.turn("1", "hi").await;
+        assert_eq!(printed(&client), ["two\n", "one\n"], "{sandbox}");
+        assert!(client.prompts.all().iter().all(|prompt| prompt.parallel_tool_calls));
+        let left: Vec<_> = std::fs::read_dir(client.world.path("project")).expect("a folder").collect();
+        assert_eq!(left.len(), 2, "only the pipes are left: {left:?}");
+    }
 }
 
 #[tokio::test]

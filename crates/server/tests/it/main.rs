@@ -4,6 +4,7 @@
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
+mod approvals;
 mod bad_lines;
 mod bookmarks;
 mod client;
