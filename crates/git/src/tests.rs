@@ -119,6 +119,18 @@ fn commits_that_no_remote_has_are_part_of_the_diff() {
 }
 
 #[test]
+fn a_remote_whose_commits_are_gone_is_passed_over() {
+    let fixture = Fixture::new();
+    let shared = fixture.git("rev-parse HEAD");
+    fixture.write("b.txt", "b\n");
+    fixture.commit("second");
+    fixture.write(".git/refs/remotes/origin/lost", &"1".repeat(40));
+    assert_eq!(fixture.diff().sha, shared);
+    fs::remove_file(fixture.root.join(".git/refs/remotes/origin/main")).unwrap();
+    assert!(matches!(git_diff_to_remote(&fixture.root), Err(GitError::NoRemote(_))));
+}
+
+#[test]
 fn a_merge_of_what_the_remote_has_is_no_change() {
     let fixture = Fixture::new();
     fixture.git("checkout -q -b side");
