@@ -15,14 +15,18 @@
 
 mod account;
 mod auth;
+mod catalogue;
 mod config;
 mod edit;
 mod effective;
 mod env;
+mod features;
 mod home;
 mod json;
 mod key;
 mod layers;
+mod mcp_servers;
+mod page;
 mod position;
 mod provider;
 mod reader;
@@ -36,12 +40,16 @@ mod user_config;
 mod words;
 
 pub use auth::{Auth, AuthError, Bearer, TokenSource, Tokens};
+pub use catalogue::list_models;
 pub use config::{Config, ConfigError, DEFAULT_PROVIDER};
 pub use edit::EditError;
 pub use env::Env;
+pub use features::{collaboration_modes, list_features};
 pub use home::{Home, HomeError};
 pub use key::{KeyError, KeyPath};
 pub use layers::Overrides;
+pub use mcp_servers::list_mcp_servers;
+pub use page::{CursorError, page};
 pub use provider::{ProviderConfig, WireApi};
 pub use reader::{Reader, ValueError};
 pub use secret::Secret;

@@ -98,6 +98,14 @@ impl Value {
         }
     }
 
+    /// The members of a table.
+    pub(crate) fn as_table(&self) -> Option<&Table> {
+        match self {
+            Self::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     /// The value in words, for errors: its kind and, where it is short, its text.
     #[must_use]
     pub fn describe(&self) -> String {

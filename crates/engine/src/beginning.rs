@@ -46,6 +46,7 @@ pub enum Beginning {
 
 /// Which settings somebody has given in so many words.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each setting, and all combinations make sense")]
 pub struct Insisted {
     /// The working directory.
     pub cwd: bool,

@@ -75,10 +75,7 @@ impl Opening {
         let meta = meta(setup);
         let Source { journal, rollout, mut history, insisted, warnings } = Source::open(setup, &meta)?;
         let before = history.as_mut().and_then(|history| history.context.take());
-        let stored = before.map(|before| {
-            configured = insisted.settle(configured.clone(), &before);
-            before
-        });
+        let stored = before.inspect(|before| configured = insisted.settle(configured.clone(), before));
         let cwd = configured.cwd.clone();
         let told = Told::read(setup, &cwd);
         let is_resumed = history.is_some();

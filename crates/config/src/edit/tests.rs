@@ -1,4 +1,5 @@
 use expect_test::{Expect, expect};
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -319,4 +320,98 @@ fn what_toml_cannot_hold_is_refused() {
     replace("", "a", json!(u64::MAX), expect!["a: the number is too large"]);
     let deep = (0..MAX_DEPTH).fold(json!(1), |inner, _| json!([inner]));
     check("", "a", deep, MergeStrategy::Replace, expect!["a would be nested more than 100 levels deep"]);
+}
+
+/// What an edit means, said on JSON.
+fn model(root: &mut Json, path: &[String], value: &Json, strategy: MergeStrategy) -> Result<(), ()> {
+    let Some(members) = root.as_object_mut() else { return Err(()) };
+    match path {
+        [] => Ok(()),
+        [name] => {
+            match (value, members.get_mut(name), strategy) {
+                (Json::Null, _, _) => drop(members.shift_remove(name)),
+                (Json::Object(new), Some(old @ Json::Object(_)), MergeStrategy::Upsert) => {
+                    for (name, value) in new {
+                        model(old, std::slice::from_ref(name), value, strategy)?;
+                    }
+                }
+                (value, _, _) => drop(members.insert(name.clone(), without_null(value))),
+            }
+            Ok(())
+        }
+        [name, rest @ ..] if members.contains_key(name) || !value.is_null() => {
+            model(members.entry(name.clone()).or_insert(json!({})), rest, value, strategy)
+        }
+        [..] => Ok(()),
+    }
+}
+
+fn without_null(value: &Json) -> Json {
+    match value {
+        Json::Object(members) => {
+            let members = members.iter().filter(|(_, value)| !value.is_null());
+            members.map(|(name, value)| (name.clone(), without_null(value))).collect()
+        }
+        Json::Array(items) => items.iter().filter(|item| !item.is_null()).map(without_null).collect(),
+        value => value.clone(),
+    }
+}
+
+/// Texts that write their tables in every way there is.
+const TEXTS: &[&str] = &[
+    "",
+    "# c\na = 1 # c\n\n# c\n[b]\na = 1\n[b.c]\na = 2\n[c.a.b]\na = 3 # c\n",
+    "a.a = 1\na.b.c = 2\nb = { a = 1, b = { c = 2 } } # c\n[c]\na.b = 1\n",
+    "[[a]]\nb = 1\n[[a]]\n[a.c]\nb = 2\n[b]\n[b.a]\n",
+];
+
+fn any_value() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![Just(Json::Null), (0..9i64).prop_map(Json::from), "[a-c#\"\\n]{0,3}".prop_map(Json::from)];
+    leaf.prop_recursive(3, 8, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Json::from),
+            prop::collection::btree_map("[abc]", inner, 0..3).prop_map(|map| map.into_iter().collect()),
+        ]
+    })
+}
+
+fn as_json(text: &str) -> Json {
+    let tree = crate::Tree::parse(std::path::Path::new("c"), text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    Json::Object(crate::json::table_json(tree.root()))
+}
+
+/// Empty tables come and go with headers and mean nothing.
+fn without_empty(value: &Json) -> Json {
+    match value {
+        Json::Object(members) => {
+            let members = members.iter().map(|(name, value)| (name.clone(), without_empty(value)));
+            members.filter(|(_, value)| value.as_object().is_none_or(|inner| !inner.is_empty())).collect()
+        }
+        value => value.clone(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn edits_mean_what_they_say_and_nothing_else(
+        text in prop::sample::select(TEXTS),
+        edits in prop::collection::vec(("[abc](\\.[abc]){0,3}", any_value(), any::<bool>()), 1..6),
+    ) {
+        let mut document: DocumentMut = text.parse().unwrap();
+        let mut expected = as_json(text);
+        for (key, value, upsert) in edits {
+            let strategy = if upsert { MergeStrategy::Upsert } else { MergeStrategy::Replace };
+            let path = KeyPath::parse(&key).unwrap();
+            let mut edited = document.clone();
+            let mut modelled = expected.clone();
+            let made = apply(&mut edited, &path, &value, strategy);
+            let meant = model(&mut modelled, path.segments(), &value, strategy);
+            prop_assert_eq!(made.is_ok(), meant.is_ok(), "{} {} in\n{}", key, value, document);
+            if made.is_ok() {
+                (document, expected) = (edited, modelled);
+            }
+            let written = document.to_string();
+            prop_assert_eq!(without_empty(&as_json(&written)), without_empty(&expected), "{}", written);
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::{no_complaints, root};
 /// The crates from the bottom up. A crate may use those on lower levels only.
 const LEVELS: &[&[&str]] = &[
     &["wire"],
-    &["client", "config", "mcp", "model", "patch", "sandbox", "shell", "store"],
+    &["client", "config", "git", "mcp", "model", "patch", "sandbox", "search", "shell", "store"],
     &["engine", "tui"],
     &["server"],
     &["cli"],
@@ -27,6 +27,8 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("shell", "tokio"),
     ("config", "tokio"),
     ("store", "tokio"),
+    ("git", "tokio"),
+    ("search", "tokio"),
 ];
 
 const MOST_INTERNAL: usize = 8;

@@ -1,0 +1,122 @@
+//! All changes of a checkout since the newest commit that a remote has.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use codex_wire::v1::git::GitDiffToRemoteResponse;
+
+use crate::{
+    refs,
+    repository::Repository,
+    run::{Git, RunError},
+    stage::Stage,
+};
+
+/// How long a diff may be.
+const MAX_DIFF: usize = 32 * 1024 * 1024;
+/// How long a list of names may be.
+const MAX_LIST: usize = 8 * 1024 * 1024;
+/// How many untracked files there may be.
+const MAX_UNTRACKED: usize = 5_000;
+
+/// Why there is no diff.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// The folder is in no repository, or in one that does not know it.
+    #[error("{} is not in a git repository", .0.display())]
+    NoRepository(PathBuf),
+    /// Nothing is committed yet.
+    #[error("{} has no commits", .0.display())]
+    NoCommits(PathBuf),
+    /// Nothing is known of a remote that has any of the commits.
+    #[error("no remote of {} has a commit of the branch that is checked out", .0.display())]
+    NoRemote(PathBuf),
+    /// There is more to show than anybody wants to see.
+    #[error("{} has more than {most} untracked files", .root.display())]
+    TooManyFiles {
+        /// The checkout.
+        root: PathBuf,
+        /// The limit.
+        most: usize,
+    },
+    /// The git folder could not be read.
+    #[error("could not read the git folder of {}", .root.display())]
+    Read {
+        /// The checkout.
+        root: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// `git` is missing, failed, took too long or said too much.
+    #[error("could not ask git about {}", .root.display())]
+    Git {
+        /// The checkout.
+        root: PathBuf,
+        /// What went wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+pub(crate) fn diff_to_remote(cwd: &Path, within: Duration) -> Result<GitDiffToRemoteResponse, GitError> {
+    let deadline = Instant::now() + within;
+    let repository = Repository::find(cwd).ok_or_else(|| GitError::NoRepository(cwd.to_owned()))?;
+    let root = || repository.root.clone();
+    let head = refs::head(&repository).commit.ok_or_else(|| GitError::NoCommits(root()))?;
+    let remotes = refs::of_remotes(&repository);
+    if remotes.is_empty() {
+        return Err(GitError::NoRemote(root()));
+    }
+    let read = |source| GitError::Read { root: root(), source };
+    let failed = |source: RunError| GitError::Git { root: root(), source: source.into() };
+    let stage = Stage::new(&repository).map_err(read)?;
+    let git = stage.git(&repository, deadline);
+    let input = stage.input("commits", revisions(&head, &remotes).as_bytes()).map_err(read)?;
+    let sha = newest_shared(&git, &head, &input).map_err(failed)?.ok_or_else(|| GitError::NoRemote(root()))?;
+    let untracked = untracked(&git).map_err(failed)?;
+    if untracked.len() > MAX_UNTRACKED {
+        return Err(GitError::TooManyFiles { root: root(), most: MAX_UNTRACKED });
+    }
+    if !untracked.is_empty() {
+        // Announced in our copy of the index, new files are part of the same diff as changed ones.
+        let names = stage.input("untracked", &untracked.join(&0)).map_err(read)?;
+        let add = ["add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        git.run(&add, Some(&names), MAX_LIST).map_err(failed)?;
+    }
+    let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", &sha, "--"];
+    let diff = git.run(&diff, None, MAX_DIFF).map_err(failed)?;
+    Ok(GitDiffToRemoteResponse { sha, diff: String::from_utf8_lossy(&diff).into_owned() })
+}
+
+/// The commits of the branch without those that the remotes have, as `git rev-list` reads them.
+fn revisions(head: &str, remotes: &[String]) -> String {
+    let mut text = format!("{head}\n");
+    for commit in remotes {
+        text.push('^');
+        text.push_str(commit);
+        text.push('\n');
+    }
+    text
+}
+
+/// The first ancestor, parent by parent, that a remote has: the end of the commits that none has.
+fn newest_shared(git: &Git<'_>, head: &str, revisions: &Path) -> Result<Option<String>, RunError> {
+    // A remote that was forgotten with its commits is no reason to fail.
+    let list = ["rev-list", "--first-parent", "--boundary", "--topo-order", "--ignore-missing", "--stdin"];
+    let list = git.run(&list, Some(revisions), MAX_LIST)?;
+    let list = String::from_utf8_lossy(&list);
+    let own = list.lines().any(|line| !line.starts_with('-'));
+    if !own {
+        return Ok(Some(head.to_owned()));
+    }
+    Ok(list.lines().filter_map(|line| line.strip_prefix('-')).next_back().map(str::to_owned))
+}
+
+/// Files that are neither known nor ignored. A repository within this one is not looked into.
+fn untracked(git: &Git<'_>) -> Result<Vec<Vec<u8>>, RunError> {
+    let list = git.run(&["ls-files", "--others", "--exclude-standard", "-z"], None, MAX_LIST)?;
+    let names = list.split(|byte| *byte == 0).filter(|name| !name.is_empty() && !name.ends_with(b"/"));
+    Ok(names.map(<[u8]>::to_vec).collect())
+}

@@ -1,0 +1,60 @@
+//! What is known of the repository around a folder: commit, branch, origin, and the changes that no remote has.
+//!
+//! Assume that the repository is hostile. Commit, branch and origin are read from its files without running anything.
+//! For the changes, `git` is run on a git folder of our own that borrows objects and index from the real one, so the
+//! repository's configuration, hooks and attributes outside the checkout are not even seen: no filter, monitor, pager
+//! or diff program of it can run, because none is ever named.
+//!
+//! Invariants: the repository is never written, a forged `.git` file leads nowhere, every run of `git` has a deadline
+//! and a limit on its output. No async code.
+
+mod changes;
+mod refs;
+mod repository;
+mod run;
+mod settings;
+mod stage;
+
+use std::{path::Path, time::Duration};
+
+use codex_wire::{rollout::GitInfo, v1::git::GitDiffToRemoteResponse};
+
+use crate::repository::Repository;
+
+pub use changes::GitError;
+
+/// How long `git` may take for all that one question needs.
+pub const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The commit, branch and origin of the repository around a folder, as rollouts keep them; nothing outside of one.
+///
+/// An address is given without the name and password in it.
+#[must_use]
+pub fn git_info(cwd: &Path) -> Option<GitInfo> {
+    let repository = Repository::find(cwd)?;
+    let head = refs::head(&repository);
+    let settings = repository.settings();
+    let url = settings.get("remote", "origin", "url").map(without_credentials);
+    Some(GitInfo { commit_hash: head.commit, branch: head.branch, repository_url: url })
+}
+
+/// The newest commit of the checked-out branch that a remote has too, and all changes since, with untracked files.
+pub fn git_diff_to_remote(cwd: &Path) -> Result<GitDiffToRemoteResponse, GitError> {
+    changes::diff_to_remote(cwd, DEADLINE)
+}
+
+/// Takes the user part out of a web address: it is where tokens are put.
+fn without_credentials(url: &str) -> String {
+    let scheme = ["https://", "http://"].iter().find(|scheme| url.starts_with(**scheme));
+    match scheme.and_then(|scheme| url.strip_prefix(scheme).map(|rest| (scheme, rest))) {
+        Some((scheme, rest)) => {
+            let host = rest.find('/').unwrap_or(rest.len());
+            let begin = rest.get(..host).and_then(|host| host.rfind('@')).map_or(0, |at| at + 1);
+            format!("{scheme}{}", rest.get(begin..).unwrap_or_default())
+        }
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

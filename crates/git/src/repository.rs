@@ -1,0 +1,92 @@
+//! Finds the repository around a folder by its files alone.
+
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use crate::settings::Settings;
+
+/// How much of a file in the git folder is read.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// A checkout and its git folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Repository {
+    /// The folder of the checkout.
+    pub(crate) root: PathBuf,
+    /// What belongs to this checkout: `HEAD` and the index.
+    pub(crate) own: PathBuf,
+    /// What all checkouts share: objects, refs and configuration.
+    pub(crate) common: PathBuf,
+}
+
+impl Repository {
+    /// The repository of the nearest folder that has one.
+    ///
+    /// A folder that merely looks like a bare repository is none, and a `.git` file counts only if the folder that it
+    /// names points back, so that a checkout cannot show the content of somebody else's repository.
+    pub(crate) fn find(cwd: &Path) -> Option<Self> {
+        let cwd = cwd.canonicalize().ok()?;
+        cwd.ancestors().find_map(|root| Self::at(root, &root.join(".git")))
+    }
+
+    fn at(root: &Path, dot_git: &Path) -> Option<Self> {
+        let kind = fs::symlink_metadata(dot_git).ok()?;
+        let root = root.to_owned();
+        if kind.is_dir() {
+            let own = dot_git.to_owned();
+            return is_git_folder(&own, &own).then(|| Self { root, common: own.clone(), own });
+        }
+        if !kind.is_file() {
+            return None;
+        }
+        let text = read(dot_git)?;
+        let own = root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+        let common = match read(&own.join("commondir")) {
+            Some(text) => own.join(text.trim()).canonicalize().ok()?,
+            None => own.clone(),
+        };
+        let found = Self { root, own, common };
+        (is_git_folder(&found.own, &found.common) && found.points_back(dot_git)).then_some(found)
+    }
+
+    /// Whether a git folder elsewhere says that this checkout is its own: as a linked worktree or as a submodule.
+    fn points_back(&self, dot_git: &Path) -> bool {
+        let worktree = read(&self.own.join("gitdir")).map(|text| self.own.join(text.trim()));
+        if let Some(worktree) = worktree {
+            return self.own.starts_with(self.common.join("worktrees")) && is_same(&worktree, dot_git);
+        }
+        let settings = self.settings();
+        settings.get("core", "", "worktree").is_some_and(|checkout| is_same(&self.own.join(checkout), &self.root))
+    }
+
+    /// The configuration of the repository, from its one file.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings::parse(&read(&self.common.join("config")).unwrap_or_default())
+    }
+}
+
+/// Reads a text of a reasonable size.
+pub(crate) fn read(path: &Path) -> Option<String> {
+    read_up_to(path, MAX_FILE)
+}
+
+/// Reads a text of at most so many bytes. Nothing but a file is opened: a pipe would make us wait.
+pub(crate) fn read_up_to(path: &Path, most: u64) -> Option<String> {
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    let length = File::open(path).ok()?.take(most + 1).read_to_string(&mut text).ok()?;
+    (u64::try_from(length).ok()? <= most).then_some(text)
+}
+
+fn is_git_folder(own: &Path, common: &Path) -> bool {
+    own.join("HEAD").is_file() && common.join("objects").is_dir() && common.join("refs").is_dir()
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}

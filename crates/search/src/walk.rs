@@ -1,0 +1,85 @@
+//! The files below some folders, one by one, without those that the project ignores.
+
+use std::{path::Path, sync::Arc, vec};
+
+use ignore::{DirEntry, WalkBuilder};
+
+use crate::Scope;
+
+/// A file or folder below one of the roots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Which root, by its place in the list.
+    pub(crate) root: usize,
+    /// The path below the root, with `/` between its parts.
+    pub(crate) path: Arc<str>,
+    /// Whether it is a folder.
+    pub(crate) folder: bool,
+}
+
+/// A walk through all roots, one after the other.
+pub(crate) struct Walk {
+    roots: vec::IntoIter<(usize, Arc<Path>)>,
+    current: Option<(usize, Arc<Path>, ignore::Walk)>,
+    folders: bool,
+}
+
+impl Walk {
+    pub(crate) fn new(scope: &Scope) -> Self {
+        let roots: Vec<_> = scope.roots.iter().map(|root| Arc::from(root.as_path())).enumerate().collect();
+        Self { roots: roots.into_iter(), current: None, folders: scope.folders }
+    }
+
+    fn entry(&self, number: usize, root: &Path, found: &DirEntry) -> Option<Entry> {
+        let folder = found.file_type().is_some_and(|kind| kind.is_dir());
+        if folder && !self.folders {
+            return None;
+        }
+        let below = found.path().strip_prefix(root).ok()?;
+        let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+        (!parts.is_empty()).then(|| Entry { root: number, path: parts.join("/").into(), folder })
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        loop {
+            if self.current.is_none() {
+                let (number, root) = self.roots.next()?;
+                let walk = walk(&root);
+                self.current = Some((number, root, walk));
+            }
+            let Some((number, root, walk)) = &mut self.current else { continue };
+            match walk.next() {
+                // What cannot be looked into is left out; the rest is still worth finding.
+                Some(Err(_)) => {}
+                Some(Ok(found)) => {
+                    let (number, root) = (*number, root.clone());
+                    if let Some(entry) = self.entry(number, &root, &found) {
+                        return Some(entry);
+                    }
+                }
+                None => self.current = None,
+            }
+        }
+    }
+}
+
+/// Walks one root as `ripgrep --hidden` would. Rules of folders above the root count only within a repository, so that
+/// a stray file in the user's own folder does not hide everything.
+fn walk(root: &Path) -> ignore::Walk {
+    WalkBuilder::new(root)
+        .hidden(false)
+        .follow_links(false)
+        .require_git(false)
+        .parents(in_repository(root))
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build()
+}
+
+fn in_repository(root: &Path) -> bool {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    root.ancestors().any(|folder| folder.join(".git").exists())
+}
