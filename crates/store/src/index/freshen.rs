@@ -96,6 +96,14 @@ pub(crate) fn folders(database: &mut Database) -> Result<(), IndexError> {
     changes.write(database)
 }
 
+/// Reads the names again if they have changed.
+pub(crate) fn names(database: &mut Database) -> Result<(), IndexError> {
+    let known = known_folders(database).map_err(database.error())?;
+    let mut changes = Changes::default();
+    look_at_names(&database.home, known.get(NAMES_FILE).copied(), &mut changes)?;
+    changes.write(database)
+}
+
 fn known_folders(database: &Database) -> rusqlite::Result<HashMap<String, FileState>> {
     let mut statement = database.connection.prepare_cached("SELECT path, mtime, size FROM folders")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, FileState { mtime: row.get(1)?, size: row.get(2)? })))?;

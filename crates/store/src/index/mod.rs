@@ -100,6 +100,7 @@ impl ThreadIndex {
     /// A thread by its name, from those in use if it is also among those put away.
     pub fn find(&self, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
         self.with(|database| {
+            freshen::names(database)?;
             if let Some(found) = listing::find(database, thread)? {
                 return Ok(Some(found));
             }
