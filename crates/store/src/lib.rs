@@ -8,6 +8,7 @@
 //! index.
 
 mod custom_prompts;
+mod export;
 mod front_matter;
 mod holder;
 mod index;
@@ -19,6 +20,7 @@ mod skills;
 mod threads;
 
 pub use custom_prompts::custom_prompts;
+pub use export::{ExportError, ImportError, Imported, export_bundle, export_markdown, markdown};
 pub use holder::Holder;
 pub use index::{IndexError, ListQuery, Page, SearchHit, SearchResults, ShelfError, SortKey, SourceKind, ThreadIndex};
 pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};

@@ -290,8 +290,10 @@ fn what_was_said_and_run_is_found_and_nothing_else() {
     }
     assert_eq!(home.found("answer").len(), 2);
     home.append(thread, &said("later words"));
+    home.index.note(&home.find(thread).path).unwrap();
     assert_eq!(home.found("later"), ["Führe die Tests aus"]);
     home.append(thread, "{\"timestamp\":\"2026");
+    home.index.refresh().unwrap();
     assert_eq!(home.found("later"), ["Führe die Tests aus"]);
     let hit = home.index.search("nextest", 1).unwrap().hits.remove(0);
     assert!(hit.snippet.contains("cargo nextest run"), "{}", hit.snippet);

@@ -50,6 +50,10 @@ fn texts(history: &History) -> Vec<String> {
     history.items.iter().map(|item| text(&serde_json::from_str(item.get()).unwrap())).collect()
 }
 
+fn raw_items(history: &History) -> Vec<&str> {
+    history.items.iter().map(|item| item.get()).collect()
+}
+
 #[track_caller]
 fn check(text: &str, expected: Expect) {
     let (_folder, path) = written(text);
@@ -404,6 +408,25 @@ proptest! {
     #[test]
     fn cut_anywhere_a_rollout_reads_as_a_prefix(release in prop::sample::select(vec!["0.42", "0.77", "0.166"]), place: usize) {
         cut_anywhere(release, place);
+    }
+
+    #[test]
+    fn damage_anywhere_is_survived_and_reopening_changes_nothing_else(
+        release in prop::sample::select(vec!["0.42", "0.77", "0.166"]),
+        damage in prop::collection::vec((any::<usize>(), any::<u8>()), 1..8),
+    ) {
+        let mut bytes = std::fs::read(sample(release)).unwrap();
+        for (place, byte) in damage {
+            let place = place % bytes.len();
+            bytes[place] = byte;
+        }
+        let (_folder, path) = written(&bytes);
+        count_turns(&path).unwrap();
+        if let Ok(before) = History::read(&path) {
+            drop(RolloutFile::reopen(path.clone()).unwrap());
+            let after = History::read(&path).unwrap();
+            prop_assert_eq!(raw_items(&before), raw_items(&after));
+        }
     }
 
     #[test]

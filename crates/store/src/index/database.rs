@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
@@ -43,7 +43,7 @@ CREATE TABLE threads (
 CREATE INDEX threads_by_time ON threads (archived, file_time, id);
 CREATE INDEX threads_by_change ON threads (archived, mtime, id);
 CREATE INDEX threads_by_id ON threads (id);
-CREATE INDEX threads_by_folder ON threads (folder);
+CREATE INDEX threads_by_folder ON threads (folder, path, size, mtime);
 CREATE INDEX threads_silent ON threads (key) WHERE preview = '';
 CREATE INDEX threads_unread ON threads (mtime) WHERE scanned_size <> size;
 CREATE TABLE names (id TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
@@ -60,6 +60,8 @@ pub(crate) struct Database {
     pub(crate) connection: Connection,
     /// The file, and which one it is; none when the index is in memory.
     file: Option<(PathBuf, u64)>,
+    /// When all files were looked at last.
+    pub(crate) files_looked_at: Option<Instant>,
 }
 
 impl Database {
@@ -76,7 +78,7 @@ impl Database {
         let in_memory = || {
             let mut connection = Connection::open_in_memory()?;
             prepare(&mut connection)?;
-            Ok(Self { home: home.to_owned(), connection, file: None })
+            Ok(Self { home: home.to_owned(), connection, file: None, files_looked_at: None })
         };
         in_memory().map_err(|source| IndexError::Database { home: home.to_owned(), source })
     }
@@ -91,7 +93,7 @@ impl Database {
         connection.pragma_update(None, "journal_mode", log)?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         prepare(&mut connection)?;
-        Ok(Self { home: home.to_owned(), connection, file: Some((path.to_owned(), inode)) })
+        Ok(Self { home: home.to_owned(), connection, file: Some((path.to_owned(), inode)), files_looked_at: None })
     }
 
     /// Whether the file is still the one that was opened.

@@ -4,8 +4,9 @@
 //! stands at its beginning and never changes, so a file is read once, and again only while nothing was said in it.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
@@ -16,6 +17,9 @@ use crate::threads::{ARCHIVED, FileState, NAMES_FILE, RolloutName, SESSIONS, rea
 
 /// A folder that changed so shortly ago may change again without its time telling, so it is read again next time.
 const SETTLED: Duration = Duration::from_secs(2);
+
+/// How long searches trust what they know of the sizes of files that other releases write. Ours tell.
+const FILES_PAUSE: Duration = Duration::from_secs(5);
 
 /// How far the folders of days lie below that of all sessions.
 const DAY_DEPTH: usize = 3;
@@ -39,6 +43,16 @@ impl Changes {
             && self.folders.is_empty()
             && self.gone_folders.is_empty()
             && self.names.is_none()
+    }
+
+    /// Notes what has become of a file. One that cannot be looked at for now stays as it was.
+    fn compare(&mut self, key: i64, known: FileState, state: io::Result<FileState>) {
+        match state {
+            Ok(state) if state == known => {}
+            Ok(state) => self.states.push((key, state)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.gone.push(key),
+            Err(_) => {}
+        }
     }
 
     /// Writes all at once. While another process writes, the index stays as it is: whoever asks next finds out again.
@@ -96,6 +110,14 @@ pub(crate) fn folders(database: &mut Database) -> Result<(), IndexError> {
     changes.write(database)
 }
 
+/// Reads the names again if they have changed.
+pub(crate) fn names(database: &mut Database) -> Result<(), IndexError> {
+    let known = known_folders(database).map_err(database.error())?;
+    let mut changes = Changes::default();
+    look_at_names(&database.home, known.get(NAMES_FILE).copied(), &mut changes)?;
+    changes.write(database)
+}
+
 fn known_folders(database: &Database) -> rusqlite::Result<HashMap<String, FileState>> {
     let mut statement = database.connection.prepare_cached("SELECT path, mtime, size FROM folders")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, FileState { mtime: row.get(1)?, size: row.get(2)? })))?;
@@ -110,22 +132,33 @@ fn look_at_folder(
     changes: &mut Changes,
 ) -> Result<Vec<String>, IndexError> {
     let path = database.home.join(folder);
-    let Ok(about) = path.metadata() else {
-        let files = files_in(database, folder).map_err(database.error())?;
-        changes.gone.extend(files.into_values());
-        changes.gone_folders.extend(known.map(|_| folder.to_owned()));
-        return Ok(Vec::new());
+    let about = match path.metadata() {
+        Ok(about) => about,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let files = files_in(database, folder).map_err(database.error())?;
+            changes.gone.extend(files.into_values());
+            changes.gone_folders.extend(known.map(|_| folder.to_owned()));
+            return Ok(Vec::new());
+        }
+        Err(error) => return unreadable(folder, path, error),
     };
     let state = FileState::of(&about);
     if known == Some(state) {
         return Ok(Vec::new());
     }
     let is_day = folder == ARCHIVED || folder.split('/').count() == DAY_DEPTH + 1;
-    let failed = |source| IndexError::Read { path: path.clone(), source };
+    let entries = match std::fs::read_dir(&path) {
+        Ok(entries) => entries,
+        Err(error) => return unreadable(folder, path, error),
+    };
     let mut found = Vec::new();
     let mut gone = if is_day { files_in(database, folder).map_err(database.error())? } else { HashMap::new() };
-    for entry in std::fs::read_dir(&path).map_err(failed)? {
-        let Ok(name) = entry.map_err(failed)?.file_name().into_string() else { continue };
+    for entry in entries {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => return unreadable(folder, path, error),
+        };
+        let Ok(name) = entry.file_name().into_string() else { continue };
         if !is_day && name.bytes().all(|byte| byte.is_ascii_digit()) {
             found.push(format!("{folder}/{name}"));
         } else if is_day && RolloutName::parse(&name).is_some() {
@@ -141,6 +174,11 @@ fn look_at_folder(
         changes.folders.push((folder.to_owned(), settled));
     }
     Ok(found)
+}
+
+/// A day that cannot be read hides its threads, for now; that nothing can be read is an error.
+fn unreadable(folder: &str, path: PathBuf, source: io::Error) -> Result<Vec<String>, IndexError> {
+    if folder.contains('/') { Ok(Vec::new()) } else { Err(IndexError::Read { path, source }) }
 }
 
 /// Whether a change was long enough ago for the next one to have another time.
@@ -191,36 +229,39 @@ fn silent_files(database: &Database, changes: &mut Changes) -> rusqlite::Result<
 
 /// Notes which files were written to since they were looked at.
 pub(crate) fn files(database: &mut Database) -> Result<(), IndexError> {
-    let mut changes = Changes::default();
-    let known = |database: &Database| -> rusqlite::Result<Vec<(i64, String, FileState)>> {
-        let mut statement = database.connection.prepare_cached("SELECT key, path, size, mtime FROM threads")?;
-        let rows = statement
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, FileState { size: row.get(2)?, mtime: row.get(3)? })))?;
-        rows.collect()
-    };
-    for (key, path, known) in known(database).map_err(database.error())? {
-        compare(&database.home.join(path), key, known, &mut changes);
-    }
+    let changes = changed_files(database).map_err(database.error())?;
+    database.files_looked_at = Some(Instant::now());
     changes.write(database)
+}
+
+/// Does the same, unless it was done a moment ago. Ten thousand files take longer to look at than to search.
+pub(crate) fn files_now_and_then(database: &mut Database) -> Result<(), IndexError> {
+    let lately = database.files_looked_at.is_some_and(|at| at.elapsed() < FILES_PAUSE);
+    if lately { Ok(()) } else { files(database) }
+}
+
+fn changed_files(database: &Database) -> rusqlite::Result<Changes> {
+    let mut changes = Changes::default();
+    let mut statement =
+        database.connection.prepare_cached("SELECT key, path, size, mtime FROM threads ORDER BY folder, path")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let path = database.home.join(row.get_ref(1)?.as_str()?);
+        let known = FileState { size: row.get(2)?, mtime: row.get(3)? };
+        changes.compare(row.get(0)?, known, path.metadata().map(|about| FileState::of(&about)));
+    }
+    Ok(changes)
 }
 
 /// Notes what has become of the files that a list is about to show, and tells whether anything has.
 pub(crate) fn shown(database: &mut Database, files: &[(i64, &Path, FileState)]) -> Result<bool, IndexError> {
     let mut changes = Changes::default();
     for (key, path, known) in files {
-        compare(path, *key, *known, &mut changes);
+        changes.compare(*key, *known, path.metadata().map(|about| FileState::of(&about)));
     }
     let is_stale = !changes.are_none();
     changes.write(database)?;
     Ok(is_stale)
-}
-
-fn compare(path: &Path, key: i64, known: FileState, changes: &mut Changes) {
-    match path.metadata() {
-        Ok(about) if FileState::of(&about) == known => {}
-        Ok(about) => changes.states.push((key, FileState::of(&about))),
-        Err(_) => changes.gone.push(key),
-    }
 }
 
 /// Takes note of one file, which may be new, changed, or gone.

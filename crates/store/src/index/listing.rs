@@ -140,13 +140,13 @@ pub(crate) fn list(database: &mut Database, query: &ListQuery) -> Result<Page, I
 
 /// Finds a thread.
 pub(crate) fn find(database: &mut Database, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
-    loop {
-        let mut found = select(database, "threads.id = ?1 ORDER BY archived LIMIT 1", [thread.to_string()])?;
-        let Some(listed) = found.pop() else { return Ok(None) };
-        if !freshen::shown(database, &[(listed.key, &listed.summary.path, listed.state)])? {
-            return Ok(Some(listed.summary));
-        }
+    let condition = "threads.id = ?1 ORDER BY archived LIMIT 1";
+    let Some(listed) = select(database, condition, [thread.to_string()])?.pop() else { return Ok(None) };
+    if !freshen::shown(database, &[(listed.key, &listed.summary.path, listed.state)])? {
+        return Ok(Some(listed.summary));
     }
+    // Once is enough: a thread that is being written has changed again by now.
+    Ok(select(database, condition, [thread.to_string()])?.pop().map(|listed| listed.summary))
 }
 
 /// The threads that a query asks for, and one more.

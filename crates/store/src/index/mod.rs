@@ -87,11 +87,12 @@ impl ThreadIndex {
         self.with(|database| listing::list(database, query))
     }
 
-    /// Threads in which the words were said or run, the best first.
+    /// Threads in which the words were said or run, the best first. What another release adds to a thread that is known
+    /// already may be found some seconds later; what was noted is found at once.
     pub fn search(&self, words: &str, limit: usize) -> Result<SearchResults, IndexError> {
         self.with(|database| {
             freshen::folders(database)?;
-            freshen::files(database)?;
+            freshen::files_now_and_then(database)?;
             let complete = search::catch_up(database, SEARCH_CATCH_UP)?;
             search::search(database, words, limit, complete)
         })
@@ -100,6 +101,7 @@ impl ThreadIndex {
     /// A thread by its name, from those in use if it is also among those put away.
     pub fn find(&self, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
         self.with(|database| {
+            freshen::names(database)?;
             if let Some(found) = listing::find(database, thread)? {
                 return Ok(Some(found));
             }

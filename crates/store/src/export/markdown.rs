@@ -1,0 +1,133 @@
+//! A thread as a text to read.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use codex_wire::rollout::SessionMeta;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::ExportError;
+use crate::rollout::{Entry, ItemHead, Line, RolloutLines};
+use crate::threads::{beginning, call_text, is_said_by_the_harness, message_text};
+
+/// How much of what a command wrote is shown.
+const OUTPUT_BYTES: usize = 8 << 10;
+
+/// Writes a whole rollout as Markdown.
+pub fn export_markdown(lines: &mut RolloutLines, out: &mut impl Write) -> Result<(), ExportError> {
+    while let Some(entry) = lines.next_entry()? {
+        let Entry::Line(line) = entry else { continue };
+        if let Some(text) = markdown(&line) {
+            out.write_all(text.as_bytes())?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// What a line is in Markdown; none if it is not for people, or is there twice.
+#[must_use]
+pub fn markdown(line: &Line<'_>) -> Option<String> {
+    match &*line.kind {
+        "session_meta" => line.payload_as().map(|meta| title(&meta)),
+        "response_item" => item(line),
+        "compacted" => Some("---\n\n*What was said before this was summed up for the model.*\n\n".to_owned()),
+        "event_msg" if line.event()?.kind == "turn_aborted" => Some("*The turn was interrupted.*\n\n".to_owned()),
+        _ => None,
+    }
+}
+
+fn title(meta: &SessionMeta) -> String {
+    let mut text = format!("# Thread {}\n\n- began: {}\n", meta.id, meta.timestamp);
+    let branch = meta.git.as_ref().and_then(|git| git.branch.as_deref());
+    let facts = [
+        ("folder", Some(&*meta.cwd.to_string_lossy())),
+        ("branch", branch),
+        ("provider", meta.model_provider.as_deref()),
+        ("release", Some(&*meta.cli_version)),
+    ]
+    .map(|(name, value)| value.map(|value| format!("- {name}: {}\n", code(value))).unwrap_or_default());
+    text.extend(facts);
+    text.push('\n');
+    text
+}
+
+fn item(line: &Line<'_>) -> Option<String> {
+    let payload = line.payload.get();
+    let head = ItemHead::of(line.payload)?;
+    match &*head.kind {
+        "message" => {
+            let text = message_text(payload).filter(|text| !text.trim().is_empty())?;
+            let who = match &*head.role?.0 {
+                "assistant" => "Assistant",
+                "user" if !is_said_by_the_harness(&text) => "User",
+                _ => return None,
+            };
+            Some(format!("## {who}\n\n{}\n\n", text.trim()))
+        }
+        "reasoning" => reasoning(payload),
+        "function_call" | "custom_tool_call" | "local_shell_call" => {
+            let name = head.name.map_or_else(|| "shell".to_owned(), |name| name.0.into_owned());
+            Some(format!("**Call of {}**\n\n{}", code(&name), fenced(&call_text(payload)?)))
+        }
+        kind if kind.ends_with("_output") => output(payload),
+        _ => None,
+    }
+}
+
+fn reasoning(payload: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Reasoning {
+        #[serde(default)]
+        summary: Vec<Value>,
+    }
+    let reasoning: Reasoning = serde_json::from_str(payload).ok()?;
+    let parts: Vec<&str> = reasoning.summary.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+    let mut text = String::new();
+    for line in parts.join("\n\n").trim().lines() {
+        writeln!(text, "> {line}").ok()?;
+    }
+    (!text.is_empty()).then(|| text + "\n")
+}
+
+/// What a call returned. Older releases wrap the text of a command in JSON of its own.
+fn output(payload: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Output {
+        output: Value,
+    }
+    #[derive(Deserialize)]
+    struct Wrapped {
+        output: String,
+    }
+    let text = match serde_json::from_str::<Output>(payload).ok()?.output {
+        Value::String(text) => serde_json::from_str(&text).map(|wrapped: Wrapped| wrapped.output).unwrap_or(text),
+        Value::Array(parts) => {
+            let texts: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            texts.join("\n")
+        }
+        other => other.get("content").and_then(Value::as_str).map_or_else(|| other.to_string(), str::to_owned),
+    };
+    let shown = beginning(&text, OUTPUT_BYTES);
+    let rest = text.len() - shown.len();
+    let note = if rest > 0 { format!("*{rest} more bytes*\n\n") } else { String::new() };
+    (!text.trim().is_empty()).then(|| fenced(shown) + &note)
+}
+
+/// Text between fences that nothing in it can close.
+fn fenced(text: &str) -> String {
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
+    format!("{fence}\n{}\n{fence}\n\n", text.trim_end())
+}
+
+/// Text within a line, as code.
+fn code(text: &str) -> String {
+    let mark = "`".repeat(longest_run(text) + 1);
+    let text = text.replace('\n', " ");
+    if text.contains('`') { format!("{mark} {text} {mark}") } else { format!("{mark}{text}{mark}") }
+}
+
+/// The longest run of backticks in a text.
+fn longest_run(text: &str) -> usize {
+    text.split(|char| char != '`').map(str::len).max().unwrap_or(0)
+}

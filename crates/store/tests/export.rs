@@ -1,0 +1,131 @@
+//! Threads for people and for other homes.
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use codex_store::{History, ImportError, Imported, RolloutLines, ThreadIndex, export_bundle, export_markdown};
+use expect_test::{Expect, expect, expect_file};
+use serde_json::{Value, json};
+
+fn sample(release: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../wire/tests/samples/rollout-{release}.jsonl"))
+}
+
+fn as_markdown(path: &Path) -> String {
+    let mut text = Vec::new();
+    export_markdown(&mut RolloutLines::open(path).unwrap(), &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// A home with a recorded thread in it.
+fn home(release: &str) -> (tempfile::TempDir, ThreadIndex, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let id = History::read(&sample(release)).unwrap().meta.id;
+    let day = home.path().join("sessions/2026/11/15");
+    fs::create_dir_all(&day).unwrap();
+    let path = day.join(format!("rollout-2026-11-15T08-00-00-{id}.jsonl"));
+    fs::copy(sample(release), &path).unwrap();
+    let index = ThreadIndex::open(home.path());
+    (home, index, path)
+}
+
+fn bundle(path: &Path, name: Option<&str>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    export_bundle(path, name, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn a_recorded_thread_can_be_read_by_people() {
+    expect_file!["./markdown/rollout-0.77.md"].assert_eq(&as_markdown(&sample("0.77")));
+    let newer = as_markdown(&sample("0.166"));
+    for text in ["## User\n\nhi #reason", "**Call of `exec_command`**\n\n```\nls -la\n```", "> **Thinking** hard"] {
+        assert!(newer.contains(text), "{text}\n\n{newer}");
+    }
+    assert!(!newer.contains("environment_context"), "{newer}");
+}
+
+#[test]
+fn nothing_in_an_output_ends_its_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.jsonl");
+    let output = json!({"type": "function_call_output", "call_id": "c", "output": "```\n# not a title\n````\n"});
+    fs::write(&path, json!({"timestamp": "t", "type": "response_item", "payload": output}).to_string()).unwrap();
+    let check = |expected: Expect| expected.assert_eq(&as_markdown(&path));
+    check(expect![[r"
+        `````
+        ```
+        # not a title
+        ````
+        `````
+
+    "]]);
+}
+
+#[test]
+fn a_bundle_brings_a_thread_to_another_home() {
+    let (_home, _index, path) = home("0.77");
+    let bytes = bundle(&path, Some("its name"));
+    let there = tempfile::tempdir().unwrap();
+    let index = ThreadIndex::open(there.path());
+    let imported = index.import(&mut &*bytes).unwrap();
+    assert_eq!(imported.renamed_from, None);
+    assert_eq!(imported.path, there.path().join("sessions/2026/11/15").join(path.file_name().unwrap()));
+    assert_eq!(fs::read(&imported.path).unwrap(), fs::read(&path).unwrap());
+    let found = index.find(imported.id).unwrap().unwrap();
+    assert_eq!((found.preview.as_str(), found.name.as_deref()), ("hi #reason", Some("its name")));
+}
+
+#[test]
+fn a_bundle_of_a_thread_that_is_here_gets_a_new_name() {
+    let (_home, index, path) = home("0.166");
+    let Imported { id, path: copy, renamed_from } = index.import(&mut &*bundle(&path, None)).unwrap();
+    let old = History::read(&path).unwrap();
+    let new = History::read(&copy).unwrap();
+    assert_eq!(renamed_from, Some(old.meta.id));
+    assert_eq!((new.meta.id, new.meta.lineage.forked_from_id), (id, Some(old.meta.id)));
+    assert_eq!(new.meta.lineage.session_id, Some(id));
+    assert_eq!(new.items.len(), old.items.len());
+    assert!(copy.to_str().unwrap().ends_with(&format!("rollout-2026-11-15T08-00-00-{id}.jsonl")));
+}
+
+#[test]
+fn what_is_no_whole_bundle_leaves_nothing_behind() {
+    let (_home, _index, path) = home("0.77");
+    let good = bundle(&path, None);
+    let end = good.iter().position(|byte| *byte == b'\n').unwrap();
+    let (manifest, lines) = good.split_at(end + 1);
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut value: Value = serde_json::from_slice(manifest).unwrap();
+        change(&mut value);
+        [value.to_string().as_bytes(), b"\n", lines].concat()
+    };
+    let with_bad_line =
+        String::from_utf8(good.clone()).unwrap().replacen("\"type\":\"turn_context\"", "\"type\":turn", 1);
+    let cases: [(&str, Vec<u8>); 8] = [
+        ("nothing", Vec::new()),
+        ("a rollout", lines.to_vec()),
+        ("a later form", changed(&|value| value["version"] = json!(2))),
+        ("a way out", changed(&|value| value["file_time"] = json!("../../../../etc/x"))),
+        ("another thread", changed(&|value| value["thread"] = json!("01a1de25-2746-77a2-898a-88026f72a56b"))),
+        ("fewer bytes", changed(&|value| value["bytes"] = json!(5))),
+        ("cut short", good[..good.len() - 10].to_vec()),
+        ("a bad line", with_bad_line.into_bytes()),
+    ];
+    let there = tempfile::tempdir().unwrap();
+    let index = ThreadIndex::open(there.path());
+    for (what, bytes) in cases {
+        let error = index.import(&mut &*bytes).unwrap_err();
+        let is_expected = match what {
+            "nothing" | "a rollout" | "a way out" => matches!(error, ImportError::NotABundle),
+            "a later form" => matches!(error, ImportError::Version { version: 2 }),
+            "another thread" => matches!(error, ImportError::OtherThread),
+            "fewer bytes" | "cut short" => matches!(error, ImportError::Incomplete { .. }),
+            _ => matches!(error, ImportError::BadLine { .. }),
+        };
+        assert!(is_expected, "{what}: {error}");
+    }
+    let day = there.path().join("sessions/2026/11/15");
+    assert_eq!(fs::read_dir(day).unwrap().count(), 0);
+}
