@@ -292,7 +292,9 @@ impl Session {
                 let message = "the input joined the running turn, so its settings were not applied".to_owned();
                 self.emit(Body::Warning { message });
             }
-            let said = user_message(content, self.turn_settings().cwd.clone(), Arc::clone(&self.skills), self.setup.recall).await;
+            let said =
+                user_message(content, self.turn_settings().cwd.clone(), Arc::clone(&self.skills), self.setup.recall)
+                    .await;
             self.step(Input::UserSaid(said)).await;
             return TurnStart::Joined(joined);
         }

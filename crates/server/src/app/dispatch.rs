@@ -14,46 +14,33 @@ use super::desk::{Desk, Task, WAITING_TASKS};
 use super::opening;
 use super::v2::project::Wishes;
 
-/// How many requests of one client may be served beside each other.
+/// Has a request served.
 pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
     match &request {
-        // Answered where the connection is opened.
-        ClientRequest::Initialize(_) => {}
         ClientRequest::ThreadLoadedList(page) => {
             let list = loaded_list(connection, page);
-            connection.outbox.answer::<call::ThreadLoadedList>(&unanswered.id, list).await;
+            connection.outbox.answer::<call::ThreadLoadedList>(&unanswered.id, Ok(list)).await;
         }
-        ClientRequest::ThreadStart(_)
-        | ClientRequest::ThreadResume(_)
-        | ClientRequest::ThreadFork(_)
-        | ClientRequest::ThreadList(_)
-        | ClientRequest::ThreadRead(_)
-        | ClientRequest::ThreadArchive(_)
-        | ClientRequest::ThreadUnarchive(_)
-        | ClientRequest::ThreadDelete(_)
-        | ClientRequest::ThreadNameSet(_) => {
-            tokio::spawn(opening::serve(Arc::clone(connection), unanswered, request));
-        }
-        ClientRequest::ThreadCompactStart(params) | ClientRequest::ThreadUnsubscribe(params) => {
-            let name = params.thread_id.clone();
-            at_desk(connection, &name, unanswered, request).await;
-        }
-        ClientRequest::ThreadRollback(params) => {
-            at_desk(connection, &params.thread_id.clone(), unanswered, request).await
-        }
-        ClientRequest::ThreadSettingsUpdate(params) => {
-            at_desk(connection, &params.thread_id.clone(), unanswered, request).await
-        }
-        ClientRequest::ThreadShellCommand(params) => {
-            at_desk(connection, &params.thread_id.clone(), unanswered, request).await
-        }
-        ClientRequest::TurnStart(params) => at_desk(connection, &params.thread_id.clone(), unanswered, request).await,
-        ClientRequest::TurnSteer(params) => at_desk(connection, &params.thread_id.clone(), unanswered, request).await,
-        ClientRequest::TurnInterrupt(params) => {
-            at_desk(connection, &params.thread_id.clone(), unanswered, request).await
-        }
-        ClientRequest::ReviewStart(params) => at_desk(connection, &params.thread_id.clone(), unanswered, request).await,
+        request_about => match thread_of(request_about).map(str::to_owned) {
+            Some(name) => at_desk(connection, &name, unanswered, request).await,
+            None => drop(tokio::spawn(opening::serve(Arc::clone(connection), unanswered, request))),
+        },
     }
+}
+
+/// The thread whose desk serves a request; none if it is served beside all others.
+fn thread_of(request: &ClientRequest) -> Option<&str> {
+    Some(match request {
+        ClientRequest::ThreadCompactStart(params) | ClientRequest::ThreadUnsubscribe(params) => &params.thread_id,
+        ClientRequest::ThreadRollback(params) => &params.thread_id,
+        ClientRequest::ThreadSettingsUpdate(params) => &params.thread_id,
+        ClientRequest::ThreadShellCommand(params) => &params.thread_id,
+        ClientRequest::TurnStart(params) => &params.thread_id,
+        ClientRequest::TurnSteer(params) => &params.thread_id,
+        ClientRequest::TurnInterrupt(params) => &params.thread_id,
+        ClientRequest::ReviewStart(params) => &params.thread_id,
+        _ => return None,
+    })
 }
 
 /// Gives a request to the desk of its thread.
@@ -108,7 +95,7 @@ pub(crate) fn open_desk(desk: Desk) -> mpsc::Sender<Task> {
     sender
 }
 
-fn loaded_list(connection: &Connection, page: &PageParams) -> Result<LoadedListResponse, ErrorObject> {
+fn loaded_list(connection: &Connection, page: &PageParams) -> LoadedListResponse {
     let names: Vec<String> = connection.host.loaded.names().iter().map(ThreadId::to_string).collect();
     let start = match &page.cursor {
         Some(cursor) => names.partition_point(|name| name <= cursor),
@@ -117,5 +104,5 @@ fn loaded_list(connection: &Connection, page: &PageParams) -> Result<LoadedListR
     let limit = page.limit.map_or(usize::MAX, |limit| (limit as usize).max(1));
     let data: Vec<String> = names.iter().skip(start).take(limit).cloned().collect();
     let next_cursor = data.last().filter(|_| start + data.len() < names.len()).cloned();
-    Ok(LoadedListResponse { data, next_cursor })
+    LoadedListResponse { data, next_cursor }
 }

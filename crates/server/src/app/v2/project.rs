@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use codex_engine::log::{
-    Body, CommandStatus, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, PatchStatus, ReviewEntered,
+    Body, CommandStatus, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, PatchStatus, ReviewEntered, TurnId,
 };
 use codex_engine::review;
 use codex_wire::v2::item::{ThreadItem, TimedItem};
@@ -70,7 +70,7 @@ impl Projector {
 
     /// Appends the notifications that an event gives.
     pub(crate) fn project(&mut self, event: &Event, out: Out<'_>) {
-        let turn = event.turn.as_ref().map(|turn| turn.as_str()).unwrap_or_default();
+        let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
             Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) | Body::WentBack { .. } => {}
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
