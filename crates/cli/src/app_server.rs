@@ -11,15 +11,15 @@ use crate::{apply_patch, signals, stdout};
 /// Runs until the client is done.
 pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<()> {
     let output = stdout::take()?;
-    let server = AppServer::new(start(shared, args)?);
+    let app = AppServer::new(start(shared, args)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
         let output = tokio::fs::File::from_std(output);
         let mut stop = signals::stop()?;
         tokio::select! {
-            served = server.serve_alone(tokio::io::stdin(), output) => served.context("the connection failed"),
+            served = app.serve_alone(tokio::io::stdin(), output) => served.context("the connection failed"),
             () = stop.wait() => {
-                server.close().await;
+                app.close().await;
                 Ok(())
             }
         }

@@ -80,6 +80,8 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         recall: Recall::Full,
         base_instructions: None,
         beginning: Beginning::New,
+        without_skills: None,
+        git: None,
     })
 }
 

@@ -56,10 +56,10 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
     let model = connect(&config, &home, env, &originator)?;
     let programs = apply_patch::install(&home);
+    let cwd = working_directory(shared)?;
     Ok(Setup {
         config: Arc::new(config),
         home,
-        cwd: working_directory(shared)?,
         model,
         originator,
         source: SessionSource::Cli,
@@ -68,6 +68,9 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         recall: Recall::Brief,
         base_instructions: None,
         beginning: Beginning::New,
+        without_skills: None,
+        git: codex_git::git_info(&cwd),
+        cwd,
     })
 }
 

@@ -175,7 +175,7 @@ impl Context {
         self.said.retain(|(place, _)| *place < point.items);
         (self.last, self.window_used) = (None, point.window_used);
         self.mark();
-        self.items.get(self.preface..).unwrap_or_default().to_vec()
+        self.items.clone()
     }
 
     /// How many tokens were in the window after the last answer.

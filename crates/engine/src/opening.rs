@@ -182,7 +182,7 @@ impl Told {
         }
         .read();
         let skills = skills::list(config, home, cwd);
-        let known = skills::describe(&skills.skills, setup.recall);
+        let known = skills::describe(&skills.skills).or_else(|| setup.without_skills.map(str::to_owned));
         let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).chain(known).collect();
         let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);
         Self {
@@ -235,7 +235,7 @@ fn meta(setup: &Setup) -> SessionMeta {
         source: Some(setup.source.clone()),
         model_provider: Some(setup.config.provider.id.clone()),
         lineage: SessionLineage::default(),
-        git: None,
+        git: setup.git.clone(),
     }
 }
 

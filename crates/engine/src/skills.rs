@@ -10,7 +10,6 @@ use codex_store::{Skills, find_skills};
 use codex_wire::skill::{SkillMetadata, SkillScope, SkillsListEntry};
 
 use crate::project_doc::repository_root;
-use crate::thread::Recall;
 
 /// How many bytes of a skill the model is given when the user names it.
 const MOST_BYTES: usize = 64 * 1024;
@@ -28,11 +27,10 @@ pub fn list(config: &Config, home: &Home, cwd: &Path) -> SkillsListEntry {
     SkillsListEntry { cwd: cwd.to_owned(), skills: found.skills, errors: found.errors }
 }
 
-/// What the model is told of the skills. That there are none is told too, or models go looking for some; clients of
-/// the submission queue expect no such word.
-pub(crate) fn describe(skills: &[SkillMetadata], recall: Recall) -> Option<String> {
+/// What the model is told of the skills; none when there are none.
+pub(crate) fn describe(skills: &[SkillMetadata]) -> Option<String> {
     if skills.is_empty() {
-        return (recall == Recall::Full).then(|| "## Skills\nThere are no skills here.".to_owned());
+        return None;
     }
     let mut text =
         "## Skills\nA skill is a file of instructions for one kind of task. When a task fits a description, or \

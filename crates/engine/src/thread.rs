@@ -10,7 +10,7 @@ use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewRequest;
-use codex_wire::rollout::SessionSource;
+use codex_wire::rollout::{GitInfo, SessionSource};
 use codex_wire::skill::SkillsListEntry;
 use tokio::sync::{mpsc, oneshot};
 
@@ -49,6 +49,10 @@ pub struct Setup {
     pub base_instructions: Option<Arc<str>>,
     /// What it begins with.
     pub beginning: Beginning,
+    /// What the model is told where there are no skills, so that it does not go looking for some.
+    pub without_skills: Option<&'static str>,
+    /// The state of the repository it works in.
+    pub git: Option<GitInfo>,
 }
 
 /// What the model remembers of what was cut off or cut out. Clients were written for either.

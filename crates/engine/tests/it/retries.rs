@@ -25,7 +25,7 @@ async fn a_cut_answer_is_asked_for_again_with_the_same_request() {
         expect![[r#"
             - thread started
             - recorded user: (environment)
-            1 turn started, window Some(272000)
+            1 turn started, window Some(258400)
             1 recorded user: "hi"
             1 started user 1 piece(s)
             1 completed user 1 piece(s)
@@ -70,20 +70,20 @@ async fn when_the_retries_are_used_up_the_turn_fails_and_the_next_one_works() {
     check(
         &client.turn("1", "hi").await,
         expect![[r#"
-        - thread started
-        - recorded user: (environment)
-        1 turn started, window Some(272000)
-        1 recorded user: "hi"
-        1 started user 1 piece(s)
-        1 completed user 1 piece(s)
-        1 asked gpt-5.1-codex
-        1 counted None
-        1 retry 1/2: stream closed before response.completed
-        1 counted None
-        1 retry 2/2: stream closed before response.completed
-        1 counted None
-        1 ended Failed(Failure { message: "stream closed before response.completed: connection reset", hint: None, info: ResponseStreamDisconnected { http_status_code: None } })
-    "#]],
+            - thread started
+            - recorded user: (environment)
+            1 turn started, window Some(258400)
+            1 recorded user: "hi"
+            1 started user 1 piece(s)
+            1 completed user 1 piece(s)
+            1 asked gpt-5.1-codex
+            1 counted None
+            1 retry 1/2: stream closed before response.completed
+            1 counted None
+            1 retry 2/2: stream closed before response.completed
+            1 counted None
+            1 ended Failed(Failure { message: "stream closed before response.completed: connection reset", hint: None, info: ResponseStreamDisconnected { http_status_code: None } })
+        "#]],
     );
     assert_eq!(sent(&client).len(), 3);
     let ended = outcome(&client.turn("2", "more").await);
@@ -122,15 +122,15 @@ async fn a_refusal_is_not_asked_again() {
     check(
         &client.turn("1", "hi").await,
         expect![[r#"
-        - thread started
-        - recorded user: (environment)
-        1 turn started, window Some(272000)
-        1 recorded user: "hi"
-        1 started user 1 piece(s)
-        1 completed user 1 piece(s)
-        1 asked gpt-5.1-codex
-        1 ended Failed(Failure { message: "no such thing", hint: None, info: Other })
-    "#]],
+            - thread started
+            - recorded user: (environment)
+            1 turn started, window Some(258400)
+            1 recorded user: "hi"
+            1 started user 1 piece(s)
+            1 completed user 1 piece(s)
+            1 asked gpt-5.1-codex
+            1 ended Failed(Failure { message: "no such thing", hint: None, info: Other })
+        "#]],
     );
     assert_eq!(sent(&client).len(), 1);
 }

@@ -104,24 +104,26 @@ async fn the_file_keeps_what_a_resumed_client_is_shown() {
     check_lines(
         &client.line_kinds(),
         expect![[r#"
-        session_meta
-        response_item
-        response_item
-        event_msg user_message
-        turn_context
-        event_msg token_count
-        event_msg agent_reasoning
-        event_msg agent_reasoning_raw_content
-        response_item
-        response_item
-        event_msg token_count
-        response_item
-        turn_context
-        event_msg token_count
-        event_msg agent_message
-        response_item
-        event_msg token_count
-    "#]],
+            session_meta
+            response_item
+            event_msg task_started
+            response_item
+            event_msg user_message
+            turn_context
+            event_msg token_count
+            event_msg agent_reasoning
+            event_msg agent_reasoning_raw_content
+            response_item
+            response_item
+            event_msg token_count
+            response_item
+            turn_context
+            event_msg token_count
+            event_msg agent_message
+            response_item
+            event_msg token_count
+            event_msg task_complete
+        "#]],
     );
     for line in client.lines() {
         let members: Vec<_> = line.as_object().unwrap().keys().cloned().collect();
@@ -154,10 +156,10 @@ async fn a_thread_that_cannot_be_saved_says_so_once_and_works() {
     check_lines(
         &shown,
         expect![[r#"
-        - thread started
-        - warning: this thread is not being saved: could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)
-        1 turn started, window Some(272000)
-    "#]],
+            - thread started
+            - warning: this thread is not being saved: could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)
+            1 turn started, window Some(258400)
+        "#]],
     );
     assert!(client.close().await.is_empty());
     assert!(!client.rollout().exists());

@@ -23,7 +23,7 @@ async fn on_request_the_summary_and_what_was_said_take_the_place_of_the_rest() {
     let kinds = client.line_kinds();
     assert!(kinds.iter().any(|kind| kind == "compacted"), "{kinds:?}");
     let line = client.lines().into_iter().find(|line| line["type"] == "compacted").expect("the line is there");
-    assert_eq!(line["payload"]["replacement_history"].as_array().map(Vec::len), Some(2));
+    assert_eq!(line["payload"]["replacement_history"].as_array().map(Vec::len), Some(3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,7 +22,7 @@ async fn one_text_turn_in_order() {
         expect![[r#"
             - thread started
             - recorded user: (environment)
-            1 turn started, window Some(272000)
+            1 turn started, window Some(258400)
             1 recorded user: "hi"
             1 started user 1 piece(s)
             1 completed user 1 piece(s)
@@ -149,7 +149,7 @@ async fn tokens_add_up_over_answers() {
     });
     let info = counted.unwrap();
     assert_eq!((info.total_token_usage.total_tokens, info.last_token_usage.total_tokens), (330, 220));
-    assert_eq!((info.total_token_usage.cached_input_tokens, info.model_context_window), (150, Some(272_000)));
+    assert_eq!((info.total_token_usage.cached_input_tokens, info.model_context_window), (150, Some(258_400)));
 }
 
 #[tokio::test(start_paused = true)]

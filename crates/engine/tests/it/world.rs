@@ -72,6 +72,8 @@ impl World {
             recall: Recall::Full,
             base_instructions: None,
             beginning: Beginning::New,
+            without_skills: None,
+            git: None,
         };
         (setup, prompts)
     }

@@ -16,6 +16,9 @@ use serde_json::{Map, Value};
 use super::loaded::Loaded;
 use super::vintage::Vintage;
 
+/// What the model is told where there are no skills.
+const NO_SKILLS: &str = "## Skills\nThere are no skills here.";
+
 /// How the server was started.
 #[derive(Debug, Clone)]
 pub struct Start {
@@ -116,12 +119,12 @@ impl Host {
         if !cwd.is_dir() {
             return Err(ErrorObject::invalid(format!("the working directory {} does not exist", cwd.display())));
         }
+        let cwd = cwd.canonicalize().unwrap_or(cwd);
         home.ensure().map_err(|error| ErrorObject::internal(error.to_string()))?;
         Ok(Setup {
             model: self.model(&config)?,
             config,
             home: home.clone(),
-            cwd: cwd.canonicalize().unwrap_or(cwd),
             originator: client.unwrap_or(originator).to_owned(),
             source: SessionSource::VsCode,
             shell: env.text("SHELL"),
@@ -129,6 +132,9 @@ impl Host {
             recall: Recall::Full,
             base_instructions: options.base_instructions.as_deref().map(Arc::from),
             beginning: Beginning::New,
+            without_skills: Some(NO_SKILLS),
+            git: codex_git::git_info(&cwd),
+            cwd,
         })
     }
 

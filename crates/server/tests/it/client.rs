@@ -95,6 +95,8 @@ impl Client {
             recall: Recall::Brief,
             base_instructions: None,
             beginning: Beginning::New,
+            without_skills: None,
+            git: None,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);
