@@ -81,6 +81,7 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         base_instructions: None,
         beginning: Beginning::New,
         without_skills: None,
+        counts_anew: false,
         git: None,
     })
 }

@@ -69,6 +69,7 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         base_instructions: None,
         beginning: Beginning::New,
         without_skills: None,
+        counts_anew: false,
         git: codex_git::git_info(&cwd),
         cwd,
     })

@@ -41,6 +41,8 @@ pub struct ModelConfig {
     pub name: String,
     /// `review_model`: the model for reviews, if it is another.
     pub review: Option<String>,
+    /// `model_catalog_json`: a file that describes models.
+    pub catalogue: Option<PathBuf>,
     /// `model_context_window`: tokens the model can take in.
     pub context_window: Option<u64>,
     /// `model_auto_compact_token_limit`: tokens at which history is compacted.
@@ -58,6 +60,7 @@ impl ModelConfig {
         Ok(Self {
             name: root.str("model")?.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
             review: root.str("review_model")?,
+            catalogue: root.path("model_catalog_json")?,
             context_window: root.integer("model_context_window", 1..)?,
             auto_compact_token_limit: root.integer("model_auto_compact_token_limit", 1..)?,
             reasoning_effort: root.word("model_reasoning_effort")?,

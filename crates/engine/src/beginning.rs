@@ -16,7 +16,7 @@ use crate::compaction::is_summary;
 use crate::settings::Settings;
 
 /// What the model is told of a call whose end nobody saw.
-const LOST: &str = "aborted: the program ended before this call did";
+const LOST: &str = "aborted";
 
 /// What a thread begins with.
 #[derive(Debug, Clone, Default)]

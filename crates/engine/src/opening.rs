@@ -14,6 +14,7 @@ use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 use crate::beginning::{Beginning, Insisted, Past};
 use crate::journal::Journal;
 use crate::log::{Record, ThreadStarted};
+use crate::models::Catalogue;
 use crate::project_doc::{self, ProjectDocs};
 use crate::settings::Settings;
 use crate::skills;
@@ -35,6 +36,8 @@ pub(crate) struct Opening {
     pub(crate) warnings: Vec<String>,
     /// Its log, open.
     pub(crate) journal: Journal,
+    /// The models that the user has described.
+    pub(crate) catalogue: Catalogue,
     /// What it goes on with.
     pub(crate) past: Option<Box<Continued>>,
 }
@@ -100,12 +103,14 @@ impl Opening {
             history_entries: prompts.entries,
         };
         let preface = told.preface(setup, &cwd);
+        let (catalogue, unread) = catalogue(setup);
         let past = history.map(|history| Box::new(continued(history, before, &preface)));
         Ok(Self {
             started,
             instructions,
             preface,
-            warnings: warnings.into_iter().chain(told.warnings).collect(),
+            warnings: warnings.into_iter().chain(told.warnings).chain(unread).collect(),
+            catalogue,
             skills: told.skills,
             journal,
             past,
@@ -236,6 +241,15 @@ fn meta(setup: &Setup) -> SessionMeta {
         model_provider: Some(setup.config.provider.id.clone()),
         lineage: SessionLineage::default(),
         git: setup.git.clone(),
+    }
+}
+
+/// The models that the user has described, and why they cannot be read.
+fn catalogue(setup: &Setup) -> (Catalogue, Option<String>) {
+    match setup.config.model.catalogue.as_deref().map(Catalogue::read) {
+        None => (Catalogue::default(), None),
+        Some(Ok(catalogue)) => (catalogue, None),
+        Some(Err(why)) => (Catalogue::default(), Some(why)),
     }
 }
 

@@ -67,7 +67,9 @@ pub fn connect(config: &Config, home: &Home, env: &Env, originator: &str) -> Res
 }
 
 fn responses(config: &ProviderConfig, home: &Home, env: &Env, originator: &str) -> Arc<dyn Model> {
-    let bearer = match Auth::load(home).and_then(|auth| auth.bearer(config, env)) {
+    // A provider with keys of its own does not care what the login file holds.
+    let login = if config.requires_openai_auth { Auth::load(home) } else { Ok(Auth::default()) };
+    let bearer = match login.and_then(|auth| auth.bearer(config, env)) {
         Ok(bearer) => bearer.map(|bearer| Secret::new(bearer.token.reveal())),
         Err(error) => {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();

@@ -20,7 +20,6 @@ use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::{ContentItem, Message, ResponseItem};
 use codex_wire::skill::SkillMetadata;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use self::bookmarks::Bookmark;
@@ -36,10 +35,12 @@ use crate::feed::Feed;
 use crate::images;
 use crate::journal::Journal;
 use crate::log::{Abort, Approval, Body, Item, ItemId, Outcome, Record, ThreadStarted, TurnId};
+use crate::models::Catalogue;
 use crate::notify::{Notice, notify};
 use crate::opening::{Continued, Opening};
 use crate::settings::{Settings, SettingsChange};
 use crate::thread::{Command, Recall, Setup, StartError, Subscription, TurnStart, WayBack};
+use crate::tools::Tools;
 use crate::turn::{Effect, Input, Turn, UserMessage};
 use crate::work::{Arrived, Work};
 
@@ -52,9 +53,8 @@ pub(crate) struct Session {
     environment: Environment,
     instructions: Arc<str>,
     skills: Arc<[SkillMetadata]>,
-    tools: Arc<RawValue>,
-    /// An empty list of tools, for requests that are to be answered in words alone.
-    no_tools: Arc<RawValue>,
+    tools: Tools,
+    catalogue: Catalogue,
     context: Context,
     allowed: Allowed,
     terminals: OpenTerminals,
@@ -98,7 +98,7 @@ enum Wake {
 impl Session {
     /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
     pub(crate) async fn start(mut setup: Setup, inbox: mpsc::Receiver<Command>) -> Result<(Self, Feed), StartError> {
-        let Opening { started, instructions, preface, skills, mut warnings, mut journal, past } =
+        let Opening { started, instructions, preface, skills, mut warnings, mut journal, catalogue, past } =
             Opening::prepare(&setup).await?;
         let given = match std::mem::take(&mut setup.beginning) {
             Beginning::Given(items) => items,
@@ -109,11 +109,12 @@ impl Session {
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
         let allowed = Allowed::load(&setup.home.rules(), &mut warnings);
-        let has_terminals = setup.config.features.get("unified_exec").copied().unwrap_or(false);
+        let has_terminals = setup.config.features.get("unified_exec").copied();
+        let has_terminals = has_terminals.unwrap_or_else(|| catalogue.info(&settings.model).has_terminals);
         let mut session = Self {
             id: started.meta.id,
-            tools: crate::tools::offered(has_terminals, setup.config.web_search)?,
-            no_tools: crate::tools::none()?,
+            tools: Tools::offered(has_terminals, setup.config.web_search)?,
+            catalogue,
             setup,
             started: Arc::new(started),
             settings,
@@ -162,6 +163,7 @@ impl Session {
 
     fn go_on(&mut self, continued: Continued) {
         let Continued { past, tokens, before } = continued;
+        let tokens = tokens.filter(|_| !self.setup.counts_anew);
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
             self.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));

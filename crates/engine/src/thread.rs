@@ -51,6 +51,8 @@ pub struct Setup {
     pub beginning: Beginning,
     /// What the model is told where there are no skills, so that it does not go looking for some.
     pub without_skills: Option<&'static str>,
+    /// Whether what a resumed thread has cost so far is forgotten, as some clients expect.
+    pub counts_anew: bool,
     /// The state of the repository it works in.
     pub git: Option<GitInfo>,
 }

@@ -29,13 +29,23 @@ impl CallResult {
     }
 }
 
-/// No tools at all.
-pub(crate) fn none() -> Result<Arc<RawValue>, serde_json::Error> {
-    serde_json::value::to_raw_value::<[Value; 0]>(&[]).map(Arc::from)
+/// The tools as the model is told of them, encoded once for all requests of a thread.
+pub(crate) struct Tools {
+    /// All that it has.
+    pub(crate) all: Arc<RawValue>,
+    /// An empty list, for requests that are to be answered in words alone.
+    pub(crate) none: Arc<RawValue>,
 }
 
-/// The tools as the model is told of them, encoded once for all requests of a thread.
-pub(crate) fn offered(has_terminals: bool, searches_web: bool) -> Result<Arc<RawValue>, serde_json::Error> {
+impl Tools {
+    /// The tools of a thread.
+    pub(crate) fn offered(has_terminals: bool, searches_web: bool) -> Result<Self, serde_json::Error> {
+        let none = serde_json::value::to_raw_value::<[Value; 0]>(&[])?;
+        Ok(Self { all: offered(has_terminals, searches_web)?, none: none.into() })
+    }
+}
+
+fn offered(has_terminals: bool, searches_web: bool) -> Result<Arc<RawValue>, serde_json::Error> {
     let mut tools = if has_terminals { vec![exec_command(), write_stdin()] } else { vec![shell()] };
     tools.push(apply_patch_tool());
     if searches_web {
@@ -182,7 +192,7 @@ fn write_stdin() -> Value {
 /// knows is answered at once.
 pub(crate) fn company(call: &Call) -> Company {
     // Neither the folder nor the shell matters for whether a command is a patch.
-    let anywhere = Place { cwd: Path::new("/"), shell: "sh", next_process: 0 };
+    let anywhere = Place { cwd: Path::new("/"), shell: "sh", next_process: 0, is_verbatim: false };
     match (call.tool.as_str(), &call.payload) {
         ("apply_patch" | "update_plan", _) => Company::Nobody,
         ("write_stdin", CallPayload::Function(arguments)) => {

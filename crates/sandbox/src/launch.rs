@@ -46,6 +46,8 @@ pub enum Stdio {
         rows: u16,
         /// Its width in characters.
         cols: u16,
+        /// Whether output passes as it is, without a carriage return before each line end.
+        is_verbatim: bool,
     },
     /// Those of this process.
     Inherit,

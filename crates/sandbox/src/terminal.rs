@@ -101,16 +101,28 @@ struct State {
     exit: Option<Exit>,
 }
 
+/// What a terminal is like.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen {
+    /// Its height in characters.
+    pub rows: u16,
+    /// Its width in characters.
+    pub cols: u16,
+    /// Whether output passes as it is, without a carriage return before each line end.
+    pub is_verbatim: bool,
+}
+
 impl Terminals {
     /// Starts a command in a terminal and returns its number. Needs a tokio runtime.
-    pub fn start(&self, launch: Launch, rows: u16, cols: u16) -> Result<u64, TerminalError> {
+    pub fn start(&self, launch: Launch, screen: Screen) -> Result<u64, TerminalError> {
         let mut registry = lock(&self.inner);
         if registry.all.len() >= MAX_TERMINALS {
             let ended = registry.all.iter().find(|(_, it)| lock(&it.state).exit.is_some()).map(|(id, _)| *id);
             registry.all.remove(&ended.ok_or(TerminalError::TooMany)?);
         }
         let command = launch.argv.clone();
-        let mut running = spawn(Launch { stdio: Stdio::Pty { rows, cols }, ..launch })?;
+        let Screen { rows, cols, is_verbatim } = screen;
+        let mut running = spawn(Launch { stdio: Stdio::Pty { rows, cols, is_verbatim }, ..launch })?;
         let Some(pty) = running.take_pty() else { return Err(TerminalError::TooMany) };
         let (typed, input) = mpsc::channel(TYPED_AHEAD);
         let unwanted = Arc::new(Notify::new());

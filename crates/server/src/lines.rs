@@ -8,6 +8,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
 const READ_BYTES: usize = 64 * 1024;
+/// How much of a line that is too long is kept, to tell whose it was.
+const HEAD_BYTES: usize = 1024;
 
 /// What came in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub enum Line {
     TooLong {
         /// How many bytes it had.
         bytes: u64,
+        /// What it began with.
+        head: Vec<u8>,
     },
 }
 
@@ -31,8 +35,8 @@ pub struct LineReader<R> {
     start: usize,
     /// How far that part was searched for a line's end.
     searched: usize,
-    /// How many bytes of an overlong line were dropped, while one is being skipped.
-    skipped: Option<u64>,
+    /// How many bytes of an overlong line were dropped and what it began with, while one is being skipped.
+    skipped: Option<(u64, Vec<u8>)>,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
@@ -62,7 +66,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     fn take_line(&mut self) -> Option<Line> {
-        let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+        let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
         let Some(offset) = found else {
             self.searched = self.buffer.len();
             return None;
@@ -87,11 +91,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// The bytes up to `end` as a line.
     fn cut(&mut self, end: usize) -> Line {
         let line = &self.buffer[self.start..end];
-        if let Some(skipped) = self.skipped.take() {
-            return Line::TooLong { bytes: skipped + line.len() as u64 };
+        if let Some((skipped, head)) = self.skipped.take() {
+            return Line::TooLong { bytes: skipped + line.len() as u64, head };
         }
         if line.len() > self.limit {
-            return Line::TooLong { bytes: line.len() as u64 };
+            return Line::TooLong { bytes: line.len() as u64, head: head_of(line) };
         }
         Line::Whole(line.strip_suffix(b"\r").unwrap_or(line).to_vec())
     }
@@ -100,14 +104,23 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     fn make_room(&mut self) {
         let left = self.buffer.len() - self.start;
         if self.skipped.is_some() || left > self.limit {
-            *self.skipped.get_or_insert_default() += left as u64;
+            let rest = &self.buffer[self.start..];
+            self.skipped.get_or_insert_with(|| (0, head_of(rest))).0 += left as u64;
             self.start = self.buffer.len();
         }
         self.buffer.drain(..self.start);
+        if self.buffer.is_empty() {
+            // A long line must not cost its memory for ever.
+            self.buffer.shrink_to(READ_BYTES);
+        }
         self.searched = self.buffer.len();
         self.start = 0;
         self.buffer.reserve(READ_BYTES);
     }
+}
+
+fn head_of(line: &[u8]) -> Vec<u8> {
+    line[..line.len().min(HEAD_BYTES)].to_vec()
 }
 
 #[cfg(test)]
@@ -166,9 +179,14 @@ mod tests {
     #[test]
     fn a_long_line_is_skipped_and_the_next_one_read() {
         let bytes = [vec![b'x'; 1000], b"\nok\n".to_vec()].concat();
-        let long = Line::TooLong { bytes: 1000 };
-        assert_eq!(read_all(&bytes, vec![7; 200], 10), [long.clone(), whole("ok")]);
-        assert_eq!(read_all(&bytes[..1000], vec![7; 200], 10), [long]);
+        let long = |line: Line| match line {
+            Line::TooLong { bytes, head } => (bytes, head.iter().all(|byte| *byte == b'x') && !head.is_empty()),
+            Line::Whole(_) => (0, false),
+        };
+        let mut lines = read_all(&bytes, vec![7; 200], 10);
+        assert_eq!(lines.pop(), Some(whole("ok")));
+        assert_eq!(lines.pop().map(long), Some((1000, true)));
+        assert_eq!(read_all(&bytes[..1000], vec![7; 200], 10).pop().map(long), Some((1000, true)));
     }
 
     proptest! {
@@ -182,10 +200,17 @@ mod tests {
                 .iter()
                 .map(|line| match line.len() {
                     0..=20 => whole(line.strip_suffix('\r').unwrap_or(line)),
-                    bytes => Line::TooLong { bytes: bytes as u64 },
+                    bytes => Line::TooLong { bytes: bytes as u64, head: Vec::new() },
                 })
                 .collect();
-            prop_assert_eq!(read_all(text.as_bytes(), sizes, 20), expected);
+            let mut read = read_all(text.as_bytes(), sizes, 20);
+            for (line, source) in read.iter_mut().zip(&lines) {
+                if let Line::TooLong { head, .. } = line {
+                    prop_assert!(source.as_bytes().starts_with(head));
+                    head.clear();
+                }
+            }
+            prop_assert_eq!(read, expected);
         }
     }
 }

@@ -72,6 +72,8 @@ struct TerminalArguments {
     yield_time_ms: Option<u64>,
     #[serde(default)]
     max_output_tokens: Option<usize>,
+    #[serde(default)]
+    tty: Option<bool>,
     #[serde(flatten)]
     shared: SharedArguments,
 }
@@ -100,6 +102,8 @@ pub(crate) struct Place<'a> {
     pub(crate) shell: &'a str,
     /// The number of the next terminal.
     pub(crate) next_process: u64,
+    /// Whether terminals print as into a file unless the model wants otherwise.
+    pub(crate) is_verbatim: bool,
 }
 
 /// A command before the call around it is looked at.
@@ -154,10 +158,13 @@ fn read_script(arguments: &str, place: Place<'_>) -> Result<Parts, RequestError>
 }
 
 fn read_terminal(arguments: &str, place: Place<'_>) -> Result<Parts, RequestError> {
-    let TerminalArguments { cmd, shell, login, yield_time_ms, max_output_tokens, shared } =
+    let TerminalArguments { cmd, shell, login, yield_time_ms, max_output_tokens, tty, shared } =
         serde_json::from_str(arguments)?;
     let shell = shell.as_deref().unwrap_or(place.shell);
-    let look = Look::at_start(place.next_process, yield_time_ms, max_output_tokens);
+    let look = Look {
+        is_verbatim: place.is_verbatim && !tty.unwrap_or(false),
+        ..Look::at_start(place.next_process, yield_time_ms, max_output_tokens)
+    };
     Ok(Parts { argv: script(shell, login.unwrap_or(true), cmd)?, shared, terminal: Some(look) })
 }
 

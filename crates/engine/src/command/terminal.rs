@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_sandbox::Launch;
-use codex_sandbox::terminal::{Glance, TerminalError, Terminals};
+use codex_sandbox::terminal::{Glance, Screen, TerminalError, Terminals};
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -37,13 +37,15 @@ pub(crate) struct Look {
     pub(crate) patience: Duration,
     /// How many bytes of output to take.
     pub(crate) limit: usize,
+    /// Whether the command prints as into a file.
+    pub(crate) is_verbatim: bool,
 }
 
 impl Look {
     fn new(process: u64, patience: Option<u64>, default: Duration, tokens: Option<usize>) -> Self {
         let patience = patience.map_or(default, Duration::from_millis).clamp(LEAST_PATIENCE, MOST_PATIENCE);
         let limit = tokens.unwrap_or(OUTPUT_TOKENS).min(OUTPUT_TOKENS) * BYTES_PER_TOKEN;
-        Self { process, patience, limit }
+        Self { process, patience, limit, is_verbatim: false }
     }
 
     /// A look at a terminal that a call starts.
@@ -143,7 +145,8 @@ pub(crate) struct Starting {
 
 impl Starting {
     pub(super) fn new(terminals: Arc<Terminals>, launch: Launch, first: Look) -> Self {
-        let terminal = terminals.start(launch, ROWS, COLUMNS).map_err(Some);
+        let screen = Screen { rows: ROWS, cols: COLUMNS, is_verbatim: first.is_verbatim };
+        let terminal = terminals.start(launch, screen).map_err(Some);
         let looking = terminal.as_ref().ok().map(|id| look(Arc::clone(&terminals), *id, first));
         Self { terminals, terminal, looking }
     }

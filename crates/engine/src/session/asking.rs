@@ -11,7 +11,6 @@ use super::Session;
 use crate::compaction::{self, Summary};
 use crate::context::BYTES_PER_TOKEN;
 use crate::log::{Body, Compacted, Record};
-use crate::models::ModelInfo;
 use crate::settings::Settings;
 use crate::thread::Recall;
 use crate::turn::{Manners, Window};
@@ -50,7 +49,7 @@ impl Session {
         let is_wanted = self.setup.config.features.get("parallel").copied().unwrap_or(true);
         // With the least of thought the models that can make several calls at once cannot.
         let thinks = settings.effort != Some(ReasoningEffort::Minimal);
-        is_wanted && thinks && ModelInfo::of(&settings.model).calls_in_parallel
+        is_wanted && thinks && self.catalogue.info(&settings.model).calls_in_parallel
     }
 
     /// Asks the model, or asks again what it was asked last.
@@ -84,20 +83,20 @@ impl Session {
 
     pub(super) fn context_window(&self) -> Option<i64> {
         let configured = self.setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
-        let window = configured.or(ModelInfo::of(&self.turn_settings().model).context_window);
+        let window = configured.or(self.catalogue.info(&self.turn_settings().model).context_window);
         // A model does not do well at the very end of its window; clients of the queue were told all of it.
         window.map(|window| if self.setup.recall == Recall::Full { window * USABLE_PERCENT / 100 } else { window })
     }
 
     pub(super) fn prompt(&self) -> Prompt {
         let Settings { model, effort, summary, verbosity, .. } = &**self.turn_settings();
-        let reasons = ModelInfo::of(model).reasons || effort.is_some();
+        let reasons = self.catalogue.info(model).reasons || effort.is_some();
         Prompt {
             thread: self.id,
             model: model.clone(),
             instructions: Arc::clone(&self.instructions),
             input: self.context.input(),
-            tools: Arc::clone(&self.tools),
+            tools: Arc::clone(&self.tools.all),
             parallel_tool_calls: self.calls_in_parallel(self.turn_settings()),
             reasoning: reasons.then(|| ReasoningRequest {
                 effort: effort.clone(),
@@ -112,7 +111,7 @@ impl Session {
     pub(super) fn summary_prompt(&self, halvings: u32) -> Prompt {
         let mut input = self.context.input_without(halvings);
         input.extend(Record::new(ResponseItem::Message(Message::user(compaction::PROMPT))).map(|record| record.json));
-        let tools = Arc::clone(&self.no_tools);
+        let tools = Arc::clone(&self.tools.none);
         Prompt { input, tools, parallel_tool_calls: false, output_schema: None, ..self.prompt() }
     }
 

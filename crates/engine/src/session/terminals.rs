@@ -150,7 +150,7 @@ impl Session {
         let ended: Vec<u64> = ended.collect();
         let found = self.terminals.open.iter().filter(|(_, open)| ended.contains(&open.id));
         for (process, id) in found.map(|(process, open)| (*process, open.id)).collect::<Vec<_>>() {
-            let at = Look { process, patience: Duration::ZERO, limit: KEPT_BYTES };
+            let at = Look { process, patience: Duration::ZERO, limit: KEPT_BYTES, is_verbatim: false };
             if let Ok(shown) = look(Arc::clone(&self.terminals.all), id, at).await {
                 self.take_shown(process, &shown);
             }

@@ -73,6 +73,7 @@ impl World {
             base_instructions: None,
             beginning: Beginning::New,
             without_skills: None,
+            counts_anew: false,
             git: None,
         };
         (setup, prompts)

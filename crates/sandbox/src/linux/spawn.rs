@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use super::child::{Failure, Plan, supervise};
 use super::plan::{Confined, Words};
@@ -95,11 +95,16 @@ impl Channels {
                 let null = rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
                 Streams::Pipes { null: above_stdio(null)?, out: pipe()?, err: pipe()? }
             }
-            Stdio::Pty { rows, cols } => {
+            Stdio::Pty { rows, cols, is_verbatim } => {
                 let control = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
                 unlockpt(&control)?;
                 let user = ioctl_tiocgptpeer(&control, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
                 tcsetwinsize(&user, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })?;
+                if is_verbatim {
+                    let mut modes = tcgetattr(&user)?;
+                    modes.output_modes.remove(OutputModes::OPOST);
+                    tcsetattr(&user, OptionalActions::Now, &modes)?;
+                }
                 Streams::Terminal { control: above_stdio(control)?, user: above_stdio(user)? }
             }
         };

@@ -427,7 +427,7 @@ fn descriptors_of_the_server_do_not_reach_commands() {
 fn nothing_is_typed_into_the_terminal() {
     let world = World::new();
     let mut launch = world.launch(&workspace_write(), &[]);
-    (launch.argv, launch.stdio) = (role_argv(), Stdio::Pty { rows: 24, cols: 80 });
+    (launch.argv, launch.stdio) = (role_argv(), Stdio::Pty { rows: 24, cols: 80, is_verbatim: false });
     launch.env.push((ROLE.into(), role(&["tiocsti".to_owned()])));
     let finished = run(launch).expect("it starts");
     assert!(finished.stdout.text().contains("refused: tiocsti"), "{}", finished.stdout.text());

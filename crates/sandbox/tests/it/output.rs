@@ -101,7 +101,7 @@ fn a_terminal_is_a_terminal() {
     for policy in [SandboxPolicy::DangerFullAccess, workspace_write()] {
         let mut launch =
             world.launch(&policy, &["/bin/sh", "-c", "test -t 0 && test -t 2 && stty size && echo x > /dev/tty"]);
-        launch.stdio = Stdio::Pty { rows: 33, cols: 77 };
+        launch.stdio = Stdio::Pty { rows: 33, cols: 77, is_verbatim: false };
         let finished = run(launch).expect("it starts");
         assert_eq!((finished.stdout.text().as_str(), finished.exit), ("33 77\r\nx\r\n", Exit::Code(0)), "{policy:?}");
     }

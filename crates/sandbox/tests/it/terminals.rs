@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use codex_sandbox::Exit;
-use codex_sandbox::terminal::{MAX_TERMINALS, TerminalError, Terminals};
+use codex_sandbox::terminal::{MAX_TERMINALS, Screen, TerminalError, Terminals};
 
 use crate::support::{World, runtime, workspace_write};
 
@@ -23,6 +23,8 @@ async fn until_shown(terminals: &Terminals, id: u64, wanted: &str) -> String {
     text
 }
 
+const SCREEN: Screen = Screen { rows: 24, cols: 80, is_verbatim: false };
+
 #[test]
 fn a_conversation_with_a_shell() {
     let world = World::new();
@@ -30,7 +32,7 @@ fn a_conversation_with_a_shell() {
         let terminals = Terminals::default();
         let launch = world
             .launch(&workspace_write(), &["/bin/sh", "-c", "while read x; do echo \"<$x>\"; done; echo bye; exit 7"]);
-        let id = terminals.start(launch, 24, 80).expect("it starts");
+        let id = terminals.start(launch, SCREEN).expect("it starts");
         terminals.write(id, b"hello\n").expect("typed");
         until_shown(&terminals, id, "<hello>").await;
         terminals.resize(id, 50, 100).expect("resized");
@@ -49,7 +51,7 @@ fn output_is_cut_to_the_limit_and_killed_ones_say_so() {
     runtime().block_on(async {
         let terminals = Terminals::default();
         let launch = world.launch(&workspace_write(), &["/bin/sh", "-c", "seq 100000; echo end; sleep 60"]);
-        let id = terminals.start(launch, 24, 80).expect("it starts");
+        let id = terminals.start(launch, SCREEN).expect("it starts");
         until_shown(&terminals, id, "end").await;
         terminals.kill(id).expect("known");
         let glance = terminals.poll(id, PATIENCE, 100).await.expect("known");
@@ -63,14 +65,14 @@ fn ended_terminals_make_room_and_running_ones_do_not() {
     let world = World::new();
     runtime().block_on(async {
         let terminals = Terminals::default();
-        let ended = terminals.start(world.launch(&workspace_write(), &["/bin/true"]), 24, 80).expect("it starts");
+        let ended = terminals.start(world.launch(&workspace_write(), &["/bin/true"]), SCREEN).expect("it starts");
         assert_eq!(terminals.poll(ended, PATIENCE, 10).await.expect("known").exit, Some(Exit::Code(0)));
         let policy = codex_wire::policy::SandboxPolicy::DangerFullAccess;
         for _ in 0..MAX_TERMINALS {
-            terminals.start(world.launch(&policy, &["/bin/sleep", "60"]), 24, 80).expect("there is room");
+            terminals.start(world.launch(&policy, &["/bin/sleep", "60"]), SCREEN).expect("there is room");
         }
         assert!(matches!(terminals.poll(ended, Duration::ZERO, 1).await, Err(TerminalError::Unknown { .. })));
-        let refused = terminals.start(world.launch(&policy, &["/bin/true"]), 24, 80);
+        let refused = terminals.start(world.launch(&policy, &["/bin/true"]), SCREEN);
         assert!(matches!(refused, Err(TerminalError::TooMany)));
     });
 }

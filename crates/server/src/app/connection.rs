@@ -109,10 +109,13 @@ impl Connection {
         loop {
             match lines.next().await? {
                 Some(Line::Whole(line)) => self.take(&line).await,
-                Some(Line::TooLong { bytes }) => {
+                Some(Line::TooLong { bytes, head }) => {
                     let text = format!("a line of {bytes} bytes was skipped; at most {MAX_LINE_BYTES} are allowed");
-                    // Its id is somewhere in what was skipped.
-                    self.complain(ErrorObject::invalid(text)).await;
+                    let error = ErrorObject::invalid(text);
+                    match leading_id(&head) {
+                        Some(id) => self.outbox.refuse(&id, error).await,
+                        None => self.complain(error).await,
+                    }
                 }
                 None => break,
             }
@@ -261,6 +264,17 @@ fn tracing_line(error: &serde_json::Error) {
     eprintln!("codex: a line that is no message was passed over: {error}");
 }
 
+/// The id of a message of which only the beginning is there, if it comes before everything that nests.
+fn leading_id(head: &[u8]) -> Option<RequestId> {
+    let rest = head.trim_ascii_start().strip_prefix(b"{")?;
+    let flat = rest.split(|byte| matches!(byte, b'{' | b'[')).next()?;
+    flat.split(|byte| *byte == b',').find_map(|field| {
+        let (name, value) = field.split_at_checked(field.iter().position(|byte| *byte == b':')?)?;
+        let value = value[1..].trim_ascii();
+        (name.trim_ascii() == b"\"id\"").then(|| serde_json::from_slice(value).ok()).flatten()
+    })
+}
+
 /// Whether the brackets of a message lie too deep within each other. What stands in quotes does not count.
 fn is_too_deep(line: &[u8]) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
@@ -280,4 +294,26 @@ fn is_too_deep(line: &[u8]) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_line_that_was_skipped_is_found_where_it_comes_first() {
+        let id = |head: &str| leading_id(head.as_bytes());
+        assert_eq!(id(r#"{"id":630,"method":"x","params":{"a":"AAAA"#), Some(RequestId::Integer(630)));
+        assert_eq!(id(r#"{ "method" : "x", "id" : "z" , "params":{"#), Some(RequestId::String("z".to_owned())));
+        assert_eq!(id(r#"{"method":"x","params":{"text":"AAAA"#), None);
+        assert_eq!(id(r#"{"params":{"id":5,"text":"AAAA"#), None);
+        assert_eq!(id("AAAA"), None);
+    }
+
+    #[test]
+    fn only_brackets_outside_of_texts_are_deep() {
+        assert!(is_too_deep("[".repeat(101).as_bytes()));
+        assert!(!is_too_deep(format!("\"{}\"", "[".repeat(101)).as_bytes()));
+        assert!(!is_too_deep("[]".repeat(500).as_bytes()));
+    }
 }

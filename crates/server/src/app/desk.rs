@@ -24,6 +24,7 @@ use super::connection::{Asked, Connection, Unanswered};
 use super::outbox::add_line;
 use super::v2::item::command_line;
 use super::v2::project::{Projector, Wishes};
+use super::vintage::Vintage;
 
 /// How many requests about a thread may wait; more are refused.
 pub(crate) const WAITING_TASKS: usize = 64;
@@ -238,15 +239,15 @@ impl Desk {
                     available_decisions: available_decisions(amendment.as_deref()),
                 },
             ),
-            Subject::Patch { .. } => outbox.request(
+            Subject::Patch { grant_root, .. } => outbox.request(
                 "item/fileChange/requestApproval",
                 FileChangeApprovalParams {
                     thread_id,
                     turn_id,
                     item_id,
                     started_at_ms: at_ms,
-                    reason,
-                    grant_root: None,
+                    reason: reason.filter(|_| self.connection.vintage() != Vintage::V0166),
+                    grant_root: grant_root.clone(),
                 },
             ),
         };

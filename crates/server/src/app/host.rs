@@ -13,6 +13,7 @@ use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::thread::ThreadOptions;
 use serde_json::{Map, Value};
 
+use super::connection::Client;
 use super::loaded::Loaded;
 use super::vintage::Vintage;
 
@@ -101,13 +102,14 @@ impl Host {
     pub(crate) fn vintage(&self) -> Vintage {
         self.start.vintage.unwrap_or_else(|| {
             let config = self.config().ok();
-            let names_catalogue = config.is_some_and(|config| config.tree.get(&["model_catalog_json"]).is_some());
+            let names_catalogue = config.is_some_and(|config| config.model.catalogue.is_some());
             if names_catalogue { Vintage::V0166 } else { Vintage::V077 }
         })
     }
 
     /// What a thread is made of. It reads files; run it off the async threads.
-    pub(crate) fn setup(&self, options: &ThreadOptions, client: Option<&str>) -> Result<Setup, ErrorObject> {
+    pub(crate) fn setup(&self, options: &ThreadOptions, client: Option<&Client>) -> Result<Setup, ErrorObject> {
+        let vintage = client.map(|client| client.vintage).unwrap_or_default();
         let wishes = wishes(options);
         let config = if wishes.is_empty() {
             self.config()?
@@ -125,7 +127,10 @@ impl Host {
             model: self.model(&config)?,
             config,
             home: home.clone(),
-            originator: client.unwrap_or(originator).to_owned(),
+            originator: match client {
+                Some(client) if vintage == Vintage::V0166 => client.name.clone(),
+                _ => originator.clone(),
+            },
             source: SessionSource::VsCode,
             shell: env.text("SHELL"),
             programs: programs.clone(),
@@ -133,6 +138,7 @@ impl Host {
             base_instructions: options.base_instructions.as_deref().map(Arc::from),
             beginning: Beginning::New,
             without_skills: Some(NO_SKILLS),
+            counts_anew: vintage == Vintage::V077,
             git: codex_git::git_info(&cwd),
             cwd,
         })

@@ -72,11 +72,7 @@ where
 /// What a thread is made of, found out on a thread that may block.
 async fn setup(connection: &Arc<Connection>, options: ThreadOptions) -> Result<Setup, ErrorObject> {
     let connection = Arc::clone(connection);
-    blocking(move || {
-        let client = connection.client().filter(|client| client.vintage == Vintage::V0166);
-        connection.host.setup(&options, client.map(|client| client.name.as_str()))
-    })
-    .await
+    blocking(move || connection.host.setup(&options, connection.client())).await
 }
 
 async fn begin(connection: &Arc<Connection>, setup: Setup, raw_items: bool) -> Result<(Desk, Thread), ErrorObject> {
@@ -93,7 +89,11 @@ async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Resul
     let setup = setup(connection, params.options).await?;
     let (desk, thread) = begin(connection, setup, params.experimental_raw_events).await?;
     let started = thread.started();
-    let described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
+    let mut described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
+    if connection.vintage() == Vintage::V0166 {
+        // Clients of that release learn it from the list.
+        described.git_info = None;
+    }
     let answer = thread::opened(described, &started.settings);
     Ok(Opened { desk, answer, is_news: true })
 }

@@ -106,13 +106,15 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
         let provider = host.config()?.provider.id.clone();
         let query = query(params, &provider);
         let page = host.index.list(&query).map_err(ErrorObject::internal_from)?;
-        let status = |id| if host.loaded.get(id).is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
+        let backwards_cursor = page.threads.first().map(|first| first.created_at.to_rfc3339());
         let shown = |summary: codex_store::ThreadSummary| {
-            let status = status(summary.id);
-            thread::stored(summary, &provider, status)
+            let loaded = host.loaded.get(summary.id);
+            let status = if loaded.is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
+            let model = loaded.map(|loaded| loaded.started().settings.model.clone());
+            ShownThread { model, ..thread::stored(summary, &provider, status) }
         };
         let data: Vec<ShownThread> = page.threads.into_iter().map(shown).collect();
-        Ok(ThreadListResponse { data, next_cursor: page.next_cursor, backwards_cursor: None })
+        Ok(ThreadListResponse { data, next_cursor: page.next_cursor, backwards_cursor })
     })
     .await
 }

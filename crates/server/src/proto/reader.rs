@@ -57,7 +57,7 @@ impl Reader {
             self.line += 1;
             let next = match line {
                 Some(Line::Whole(line)) => self.take(&line).await,
-                Some(Line::TooLong { bytes }) => {
+                Some(Line::TooLong { bytes, .. }) => {
                     let problem = format!("it has {bytes} bytes, and {MAX_LINE_BYTES} are allowed");
                     self.refuse(String::new(), &problem).await;
                     Next::GoOn

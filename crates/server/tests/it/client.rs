@@ -96,6 +96,7 @@ impl Client {
             base_instructions: None,
             beginning: Beginning::New,
             without_skills: None,
+            counts_anew: false,
             git: None,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");

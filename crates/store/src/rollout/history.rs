@@ -14,6 +14,7 @@ use super::base::{self, Base, Compacted};
 use super::items;
 use super::line::{BadLine, Head, ItemHead, Line};
 use super::lines::{Entry, ReadError, RolloutLines};
+use super::lost_meta::LostMeta;
 
 /// How far from its beginning a file must say which thread it records.
 const META_LINES: u64 = 10;
@@ -121,17 +122,23 @@ pub fn count_turns(path: &Path) -> Result<usize, ReadError> {
 /// Which thread a file records.
 pub(crate) fn read_meta(path: &Path) -> Result<SessionMeta, ReadError> {
     let mut lines = RolloutLines::open(path)?;
+    let mut lost = LostMeta::default();
     while let Some(entry) = lines.next_entry()? {
         match entry {
             Entry::Line(line) if line.kind == "session_meta" => {
                 return line.payload_as().ok_or_else(|| ReadError::NoMeta { path: path.to_owned() });
             }
-            Entry::Line(line) if line.number >= META_LINES => break,
+            Entry::Line(line) => {
+                lost.see(&line);
+                if line.number >= META_LINES {
+                    break;
+                }
+            }
             Entry::Bad(bad) if bad.number >= META_LINES => break,
-            Entry::Line(_) | Entry::Bad(_) => {}
+            Entry::Bad(_) => {}
         }
     }
-    Err(ReadError::NoMeta { path: path.to_owned() })
+    lost.guess(path).ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })
 }
 
 /// A conversation while it is put together again.

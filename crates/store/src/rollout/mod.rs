@@ -7,6 +7,7 @@ mod history;
 mod items;
 mod line;
 mod lines;
+mod lost_meta;
 mod marks;
 
 pub use fork::{ForkError, ForkPoint, fork};
@@ -17,3 +18,4 @@ pub use lines::{Entry, ReadError, RolloutLines};
 pub(crate) use backward::last_line;
 pub(crate) use line::ItemHead;
 pub(crate) use lines::{LONGEST_LINE, is_line};
+pub(crate) use lost_meta::LostMeta;

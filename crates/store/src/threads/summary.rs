@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::places::RolloutName;
 use super::said::{beginning, is_said_by_the_harness, message_text};
-use crate::rollout::{Entry, ItemHead, Line, ReadError, RolloutLines};
+use crate::rollout::{Entry, ItemHead, Line, LostMeta, ReadError, RolloutLines};
 
 /// How far into a file the first words of the user are looked for.
 const HEAD_LINES: u64 = 100;
@@ -82,8 +82,10 @@ pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummar
     let mut lines = RolloutLines::open_head(path)?;
     let mut meta: Option<SessionMeta> = None;
     let (mut preview, mut fallback) = (None, None);
+    let mut lost = LostMeta::default();
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
+        lost.see(&line);
         match &*line.kind {
             "session_meta" if meta.is_none() => meta = line.payload_as(),
             "event_msg" if preview.is_none() => preview = said_in_event(&line),
@@ -94,7 +96,7 @@ pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummar
             break;
         }
     }
-    let meta = meta.ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })?;
+    let meta = meta.or_else(|| lost.guess(path)).ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })?;
     let began = DateTime::parse_from_rfc3339(&meta.timestamp).map(|time| time.to_utc()).ok();
     let named = || path.file_name()?.to_str().and_then(RolloutName::parse)?.began();
     Ok(ThreadSummary {

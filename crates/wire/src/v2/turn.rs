@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::item::{ThreadItem, TimedItem};
+use super::item::{Nothing, ThreadItem, TimedItem};
 use crate::error_info::CodexErrorInfo;
 use crate::input::UserInput;
 use crate::policy::{AskForApproval, SandboxPolicy};
@@ -106,6 +106,9 @@ pub struct TurnError {
     /// More, for people.
     #[serde(default)]
     pub additional_details: Option<String>,
+    /// Never known here.
+    #[serde(default)]
+    pub misalignment: Nothing,
 }
 
 /// The kind of a failure in camel case.

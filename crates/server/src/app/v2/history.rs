@@ -110,7 +110,7 @@ impl TurnReader {
             "turn_aborted" => self.end(TurnStatus::Interrupted, None, at_ms),
             "error" => {
                 let codex_error_info = payload.codex_error_info.as_ref().map(Into::into);
-                let failed = TurnError { message: text, codex_error_info, additional_details: None };
+                let failed = TurnError { message: text, codex_error_info, additional_details: None, misalignment: () };
                 self.end(TurnStatus::Failed, Some(failed), at_ms);
             }
             "task_complete" | "turn_complete" => {

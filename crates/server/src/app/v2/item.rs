@@ -33,14 +33,16 @@ pub(crate) fn thread_item(item: &Item) -> ThreadItem {
 fn command_execution(command: &CommandItem) -> CommandExecution {
     // A command that never ran has nothing to say of its end.
     let end = command.end.as_ref().filter(|_| command.status != CommandStatus::Declined);
+    // Before it may run it has no terminal yet.
+    let terminal = command.terminal.filter(|_| command.status != CommandStatus::AwaitingApproval);
     CommandExecution {
         id: command.id.as_str().to_owned(),
         plugin_id: (),
         script_path: (),
         command: command_line(&command.argv),
         cwd: command.cwd.clone(),
-        process_id: command.terminal.map(|terminal| terminal.to_string()),
-        source: if command.terminal.is_some() { CommandSource::UnifiedExecStartup } else { CommandSource::Agent },
+        process_id: terminal.map(|terminal| terminal.to_string()),
+        source: if terminal.is_some() { CommandSource::UnifiedExecStartup } else { CommandSource::Agent },
         status: match command.status {
             CommandStatus::AwaitingApproval | CommandStatus::Running => CallStatus::InProgress,
             CommandStatus::Completed => CallStatus::Completed,

@@ -82,17 +82,19 @@ impl Projector {
                 }
             }
             Body::ItemStarted(item) => {
-                if is_asked_about(item) {
-                    self.waiting += 1;
-                    self.status(out);
-                }
+                self.waiting += usize::from(is_asked_about(item));
+                // Clients know these orders: a command waits before it is there, a patch is there before it waits.
+                let status = is_asked_about(item).then(|| self.status());
+                let (before, after) = if matches!(item, Item::Patch(_)) { (None, status) } else { (status, None) };
+                out.extend(before);
                 self.item_started(event, turn, thread_item(item), item.id(), out);
+                out.extend(after);
             }
             Body::ItemDelta { item, delta } => self.item_delta(turn, item, delta, out),
             Body::ItemCompleted(item) => self.item_completed(event, turn, item, out),
             Body::ApprovalAnswered { .. } => {
                 self.waiting = self.waiting.saturating_sub(1);
-                self.status(out);
+                out.push(self.status());
             }
             Body::TerminalWritten { item, terminal, stdin } => {
                 let (thread_id, turn_id) = self.names(turn);
@@ -147,27 +149,27 @@ impl Projector {
         }
     }
 
-    /// What the thread does now, as far as it can be told from its log.
     fn names(&self, turn: &str) -> (String, String) {
         (self.thread.clone(), turn.to_owned())
     }
 
-    fn status(&self, out: Out<'_>) {
+    /// What the thread does now, as far as it can be told from its log.
+    fn status(&self) -> ServerNotification {
         let waits = self.waiting > 0;
         let active_flags = if waits { vec![ActiveFlag::WaitingOnApproval] } else { Vec::new() };
-        self.status_is(ThreadStatus::Active { active_flags }, out);
+        self.status_is(ThreadStatus::Active { active_flags })
     }
 
-    fn status_is(&self, status: ThreadStatus, out: Out<'_>) {
+    fn status_is(&self, status: ThreadStatus) -> ServerNotification {
         let thread_id = self.thread.clone();
-        out.push(ServerNotification::ThreadStatusChanged(ThreadStatusChanged { thread_id, status }));
+        ServerNotification::ThreadStatusChanged(ThreadStatusChanged { thread_id, status })
     }
 
     fn turn_started(&mut self, event: &Event, turn: &str, out: Out<'_>) {
         self.turn_began_ms = event.at_ms;
         self.last_message = None;
         self.waiting = 0;
-        self.status(out);
+        out.push(self.status());
         let turn = Turn { started_at: Some(event.at_ms / 1000), ..Turn::begun(turn.to_owned()) };
         out.push(ServerNotification::TurnStarted(TurnStarted { thread_id: self.thread.clone(), turn }));
     }
@@ -299,13 +301,13 @@ impl Projector {
         let (status, error) = match outcome {
             Outcome::Completed { .. } => (TurnStatus::Completed, None),
             Outcome::Aborted(_) => (TurnStatus::Interrupted, None),
-            Outcome::Failed(failure) => {
-                self.error(turn, failure, false, out);
-                (TurnStatus::Failed, Some(turn_error(failure)))
-            }
+            Outcome::Failed(failure) => (TurnStatus::Failed, Some(failure)),
         };
-        let is_failed = status == TurnStatus::Failed;
-        self.status_is(if is_failed { ThreadStatus::SystemError } else { ThreadStatus::Idle }, out);
+        out.push(self.status_is(if error.is_some() { ThreadStatus::SystemError } else { ThreadStatus::Idle }));
+        if let Some(failure) = error {
+            self.error(turn, failure, false, out);
+        }
+        let error = error.map(turn_error);
         let last = self.last_message.take().filter(|_| self.vintage == Vintage::V0166);
         let ended = Turn {
             items_view: if last.is_some() { ItemsView::Summary } else { ItemsView::NotLoaded },
@@ -329,6 +331,7 @@ fn turn_error(failure: &Failure) -> TurnError {
         message: format!("{}{hint}", failure.message),
         codex_error_info: Some((&failure.info).into()),
         additional_details: None,
+        misalignment: (),
     }
 }
 
