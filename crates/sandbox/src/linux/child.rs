@@ -301,6 +301,9 @@ fn end_descendants() {
 /// The command starts first and leaves the network, which takes as long as all mounts together, while these are made.
 fn first_process(plan: &mut Plan<'_>) -> ! {
     let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
+    // A signal to the command's process group ends here: nobody inside can signal process 1, and the supervisor is in
+    // another group.
+    let _ = setsid();
     let command_pid = match start_command(plan) {
         Ok(pid) => pid,
         Err(failure) => {
@@ -390,7 +393,11 @@ fn command(plan: &mut Plan<'_>) -> ! {
 }
 
 fn prepare_command(plan: &Plan<'_>) -> Result<(), Failure> {
-    let _ = setsid();
+    if plan.is_terminal {
+        // Only who leads a session can have a terminal. Nobody else leads one: a program that wants a session of its
+        // own would have to leave its first process behind, and the command would be over before it began.
+        let _ = setsid();
+    }
     let confined = plan.confined.as_ref();
     match confined.map(|confined| &confined.world) {
         Some(Some(world)) => enter_world(plan, world)?,
