@@ -23,7 +23,7 @@ pub(crate) struct AppClient {
     folder: TempDir,
     input: Option<DuplexStream>,
     output: Lines<BufReader<DuplexStream>>,
-    served: Option<JoinHandle<std::io::Result<()>>>,
+    serving: Option<JoinHandle<std::io::Result<()>>>,
     next_id: i64,
     /// Messages that came while something else was waited for.
     waiting: VecDeque<Value>,
@@ -62,12 +62,12 @@ impl AppClient {
         });
         let (input, read) = duplex(PIPE_BYTES);
         let (write, output) = duplex(PIPE_BYTES);
-        let served = tokio::spawn(async move { server.serve_alone(read, write).await });
+        let serving = tokio::spawn(async move { server.serve_alone(read, write).await });
         let mut client = Self {
             folder,
             input: Some(input),
             output: BufReader::new(output).lines(),
-            served: Some(served),
+            serving: Some(serving),
             next_id: 0,
             waiting: VecDeque::new(),
             is_over: false,
@@ -177,8 +177,8 @@ impl AppClient {
         while let Some(message) = self.read().await {
             left.push(message);
         }
-        let served = self.served.take().expect("it is ended once");
-        served.await.expect("the server does not panic").expect("the server ends well");
+        let serving = self.serving.take().expect("it is ended once");
+        serving.await.expect("the server does not panic").expect("the server ends well");
         left
     }
 }

@@ -8,6 +8,7 @@
 mod app_account;
 mod app_catalogue;
 mod app_client;
+mod app_commands;
 mod app_config;
 mod approvals;
 mod bad_lines;

@@ -6,9 +6,11 @@
 
 mod account;
 mod catalogue;
+mod commands;
 mod config;
 mod feedback;
 mod repository;
+mod running_command;
 mod search;
 mod skills;
 
@@ -72,6 +74,7 @@ use group;
 /// What a client has going on beside threads.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
+    commands: commands::Commands,
     searches: search::Searches,
 }
 
@@ -79,11 +82,13 @@ impl Beside {
     /// The client can say nothing more, so what only ends when it says so ends now.
     pub(crate) fn hang_up(&self) {
         self.searches.end_sessions();
+        self.commands.enter(commands::Phase::HungUp);
     }
 
     /// The client is gone, and everything it has started goes with it.
     pub(crate) fn leave(&self) {
         self.searches.end();
+        self.commands.enter(commands::Phase::Gone);
     }
 }
 
@@ -93,6 +98,7 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
     let (unanswered, request) = catalogue::serve(connection, unanswered, request).await?;
     let (unanswered, request) = account::serve(connection, unanswered, request).await?;
     let (unanswered, request) = skills::serve(connection, unanswered, request).await?;
+    let (unanswered, request) = commands::serve(connection, unanswered, request).await?;
     let (unanswered, request) = search::serve(connection, unanswered, request).await?;
     let (unanswered, request) = repository::serve(connection, unanswered, request)?;
     feedback::serve(connection, unanswered, request)
