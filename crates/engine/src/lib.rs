@@ -15,6 +15,7 @@ mod journal;
 pub mod log;
 mod models;
 mod notify;
+pub mod one_off;
 mod opening;
 mod patching;
 mod project_doc;

@@ -27,6 +27,17 @@ pub fn list(config: &Config, home: &Home, cwd: &Path) -> SkillsListEntry {
     SkillsListEntry { cwd: cwd.to_owned(), skills: found.skills, errors: found.errors }
 }
 
+/// Finds the skills of a project that the user does not trust. No model hears of them, but a person may want to know
+/// what trusting the project would bring. It reads files; run it off the async threads.
+#[must_use]
+pub fn untrusted(config: &Config, cwd: &Path) -> Skills {
+    let root = repository_root(cwd).unwrap_or_else(|| cwd.to_owned());
+    match config.projects.get(&root) {
+        Some(TrustLevel::Trusted) => Skills::default(),
+        Some(_) | None => find_skills(&root.join(".codex/skills"), &SkillScope::Repo),
+    }
+}
+
 /// What the model is told of the skills; none when there are none.
 pub(crate) fn describe(skills: &[SkillMetadata]) -> Option<String> {
     if skills.is_empty() {

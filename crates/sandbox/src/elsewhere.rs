@@ -42,6 +42,10 @@ pub fn spawn(_: Launch) -> Result<Running, SpawnError> {
 #[derive(Debug)]
 pub struct Running(Infallible);
 
+/// The input of a command; there is none.
+#[derive(Debug)]
+pub struct Input(Infallible);
+
 /// The output of a command; there is none.
 #[derive(Debug)]
 pub struct Output(Infallible);
@@ -54,6 +58,11 @@ impl Running {
     /// The process that stands for the command.
     #[must_use]
     pub fn pid(&self) -> u32 {
+        match self.0 {}
+    }
+
+    /// The input, if it was not taken yet.
+    pub fn take_stdin(&mut self) -> Option<Input> {
         match self.0 {}
     }
 
@@ -109,6 +118,20 @@ impl AsyncRead for Pty {
 }
 
 impl AsyncWrite for Pty {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        match self.0 {}
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.0 {}
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.0 {}
+    }
+}
+
+impl AsyncWrite for Input {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
         match self.0 {}
     }

@@ -40,6 +40,8 @@ impl From<Option<Profile>> for Confinement {
 pub enum Stdio {
     /// Nothing to read, and a pipe each for output and errors.
     Pipes,
+    /// A pipe for each of the three.
+    PipesWithInput,
     /// A new terminal for all three.
     Pty {
         /// Its height in characters.

@@ -78,7 +78,7 @@ pub struct Finished {
 
 /// Runs a command to its end. Dropping the future ends all of its processes.
 ///
-/// A terminal counts as output. With [`crate::Stdio::Inherit`] there is nothing to keep.
+/// A terminal counts as output. With [`crate::Stdio::Inherit`] there is nothing to keep, and an input is empty.
 pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) -> Result<Finished, SpawnError> {
     let started = Instant::now();
     let mut running = spawn(launch)?;
@@ -97,6 +97,7 @@ pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) ->
 
 /// Reads both streams until the command has ended and the streams too.
 async fn drive(running: &mut Running, deadline: Option<Instant>, output: &mut Collected) -> (bool, Exit) {
+    drop(running.take_stdin());
     let out: Option<Box<dyn AsyncRead + Send + Unpin>> = match running.take_pty() {
         Some(pty) => Some(Box::new(pty)),
         None => running.take_stdout().map(|pipe| Box::new(pipe) as _),

@@ -7,7 +7,42 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::rpc::ErrorObject;
+use crate::v1::auth::{GetAuthStatusParams, GetAuthStatusResponse, LoginApiKeyParams};
+use crate::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
+use crate::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
+use crate::v1::user::{GetUserAgentResponse, UserInfoResponse};
+use crate::v2::account::{
+    CancelLoginAccountParams, CancelLoginAccountResponse, GetAccountParams, GetAccountRateLimitsResponse,
+    GetAccountResponse, LoginAccountParams, LoginAccountResponse,
+};
+use crate::v2::command_exec::{
+    CommandExecParams, CommandExecResizeParams, CommandExecResponse, CommandExecTerminateParams, CommandExecWriteParams,
+};
+use crate::v2::config::{
+    ConfigBatchWriteParams, ConfigReadParams, ConfigReadResponse, ConfigRequirementsReadResponse,
+    ConfigValueWriteParams, ConfigWriteResponse,
+};
+use crate::v2::empty::Empty as Nothing;
+use crate::v2::features::{
+    CollaborationModeListResponse, ExperimentalFeatureEnablement, ExperimentalFeatureListParams,
+    ExperimentalFeatureListResponse,
+};
+use crate::v2::feedback::{FeedbackSaveParams, FeedbackSaveResponse, FeedbackUploadParams, FeedbackUploadResponse};
+use crate::v2::fs::{
+    FsCopyParams, FsCreateDirectoryParams, FsGetMetadataParams, FsGetMetadataResponse, FsReadDirectoryParams,
+    FsReadDirectoryResponse, FsReadFileParams, FsReadFileResponse, FsRemoveParams, FsUnwatchParams, FsWatchParams,
+    FsWatchResponse, FsWriteFileParams,
+};
+use crate::v2::hooks::{HooksListParams, HooksListResponse};
 use crate::v2::initialize::{InitializeParams, InitializeResponse};
+use crate::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
+use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
+use crate::v2::permissions::{PermissionProfileListParams, PermissionProfileListResponse};
+use crate::v2::search::{
+    FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionStartParams,
+    FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
+};
+use crate::v2::skills::{SkillsListParams, SkillsListResponse};
 use crate::v2::thread::{
     Empty, LoadedListResponse, PageParams, ThreadForkParams, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
     ThreadOpened, ThreadParams, ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRollbackParams,
@@ -81,6 +116,14 @@ macro_rules! methods {
         ];
 
         impl ClientRequest {
+            /// In which order it is served.
+            #[must_use]
+            pub fn scope(&self) -> Scope {
+                match self {
+                    $(Self::$name(_) => Scope::$scope,)*
+                }
+            }
+
             /// Reads the parameters of a method. Missing ones count as `{}`.
             ///
             /// # Errors
@@ -136,6 +179,101 @@ methods! {
     TurnInterrupt = "turn/interrupt" (TurnInterruptParams) -> Empty, Thread, "0.56";
     /// Has changes reviewed.
     ReviewStart = "review/start" (ReviewStartParams) -> ReviewStartResponse, Thread, "0.59";
+
+    // What lies beside threads.
+
+    /// Reads the configuration.
+    ConfigRead = "config/read" (ConfigReadParams) -> ConfigReadResponse, Connection, "0.65";
+    /// Writes one value of the configuration.
+    ConfigValueWrite = "config/value/write" (ConfigValueWriteParams) -> ConfigWriteResponse, Connection, "0.65";
+    /// Writes several values of the configuration.
+    ConfigBatchWrite = "config/batchWrite" (ConfigBatchWriteParams) -> ConfigWriteResponse, Connection, "0.65";
+    /// Reads what an administrator demands.
+    ConfigRequirementsRead = "configRequirements/read" (Nothing) -> ConfigRequirementsReadResponse, Connection, "0.105";
+    /// Takes up changes of the configured MCP servers.
+    ConfigMcpServerReload = "config/mcpServer/reload" (Nothing) -> Empty, Connection, "0.105";
+    /// Reads what the user's file says.
+    GetUserSavedConfig = "getUserSavedConfig" (Nothing) -> GetUserSavedConfigResponse, Connection, "0.42";
+    /// Sets the model that is used when none is chosen.
+    SetDefaultModel = "setDefaultModel" (SetDefaultModelParams) -> Empty, Connection, "0.42";
+    /// Lists models.
+    ModelList = "model/list" (ModelListParams) -> ModelListResponse, Connection, "0.56";
+    /// Tells what the provider can do besides answering.
+    ModelProviderCapabilitiesRead = "modelProvider/capabilities/read" (Nothing) -> ProviderCapabilities, Connection, "0.166";
+    /// Lists what can be switched on.
+    ExperimentalFeatureList = "experimentalFeature/list" (ExperimentalFeatureListParams) -> ExperimentalFeatureListResponse, Connection, "0.105";
+    /// Switches something on or off until the server ends.
+    ExperimentalFeatureEnablementSet = "experimentalFeature/enablement/set" (ExperimentalFeatureEnablement) -> ExperimentalFeatureEnablement, Connection, "0.166";
+    /// Lists ways to work together.
+    CollaborationModeList = "collaborationMode/list" (Nothing) -> CollaborationModeListResponse, Connection, "0.105";
+    /// Lists sets of permissions.
+    PermissionProfileList = "permissionProfile/list" (PermissionProfileListParams) -> PermissionProfileListResponse, Connection, "0.166";
+    /// Lists MCP servers.
+    McpServerStatusList = "mcpServerStatus/list" | "mcpServers/list" (ListMcpServerStatusParams) -> ListMcpServerStatusResponse, Connection, "0.65";
+    /// Lists skills.
+    SkillsList = "skills/list" (SkillsListParams) -> SkillsListResponse, Process, "0.75";
+    /// Lists programs that are run on events.
+    HooksList = "hooks/list" (HooksListParams) -> HooksListResponse, Connection, "0.166";
+    /// Tells who is logged in.
+    AccountRead = "account/read" (GetAccountParams) -> GetAccountResponse, Connection, "0.56";
+    /// Logs in.
+    AccountLoginStart = "account/login/start" (LoginAccountParams) -> LoginAccountResponse, Connection, "0.56";
+    /// Gives a login up that is not complete.
+    AccountLoginCancel = "account/login/cancel" (CancelLoginAccountParams) -> CancelLoginAccountResponse, Connection, "0.56";
+    /// Logs out.
+    AccountLogout = "account/logout" (Nothing) -> Empty, Connection, "0.56";
+    /// Tells what the account still allows.
+    AccountRateLimitsRead = "account/rateLimits/read" (Nothing) -> GetAccountRateLimitsResponse, Connection, "0.56";
+    /// Tells how the user is logged in.
+    GetAuthStatus = "getAuthStatus" (GetAuthStatusParams) -> GetAuthStatusResponse, Connection, "0.42";
+    /// Logs in with a key.
+    LoginApiKey = "loginApiKey" (LoginApiKeyParams) -> Empty, Connection, "0.42";
+    /// Logs out.
+    LogoutChatGpt = "logoutChatGpt" (Nothing) -> Empty, Connection, "0.42";
+    /// Tells how this program names itself to providers.
+    GetUserAgent = "getUserAgent" (Nothing) -> GetUserAgentResponse, Connection, "0.42";
+    /// Tells who the user may be.
+    UserInfo = "userInfo" (Nothing) -> UserInfoResponse, Connection, "0.42";
+    /// Keeps what the user thinks of a thread.
+    FeedbackUpload = "feedback/upload" (FeedbackUploadParams) -> FeedbackUploadResponse, Process, "0.58";
+    /// Keeps what the user thinks of a thread in a place of the client's choice.
+    FeedbackSave = "feedback/save" (FeedbackSaveParams) -> FeedbackSaveResponse, Process, "0.166";
+    /// Finds files.
+    FuzzyFileSearch = "fuzzyFileSearch" (FuzzyFileSearchParams) -> FuzzyFileSearchResponse, Process, "0.46";
+    /// Begins to find files while the user types.
+    FuzzyFileSearchSessionStart = "fuzzyFileSearch/sessionStart" (FuzzyFileSearchSessionStartParams) -> Empty, Connection, "0.105";
+    /// Finds other files from now on.
+    FuzzyFileSearchSessionUpdate = "fuzzyFileSearch/sessionUpdate" (FuzzyFileSearchSessionUpdateParams) -> Empty, Connection, "0.105";
+    /// Finds no more files.
+    FuzzyFileSearchSessionStop = "fuzzyFileSearch/sessionStop" (FuzzyFileSearchSessionStopParams) -> Empty, Connection, "0.105";
+    /// Shows what no remote has.
+    GitDiffToRemote = "gitDiffToRemote" (GitDiffToRemoteParams) -> GitDiffToRemoteResponse, Process, "0.42";
+    /// Runs a command outside of all threads.
+    CommandExec = "command/exec" | "execOneOffCommand" (CommandExecParams) -> CommandExecResponse, Process, "0.42";
+    /// Writes to a command's input.
+    CommandExecWrite = "command/exec/write" (CommandExecWriteParams) -> Empty, Connection, "0.166";
+    /// Changes the size of a command's terminal.
+    CommandExecResize = "command/exec/resize" (CommandExecResizeParams) -> Empty, Connection, "0.166";
+    /// Ends a command.
+    CommandExecTerminate = "command/exec/terminate" (CommandExecTerminateParams) -> Empty, Connection, "0.166";
+    /// Reads a file.
+    FsReadFile = "fs/readFile" (FsReadFileParams) -> FsReadFileResponse, Process, "0.166";
+    /// Writes a file.
+    FsWriteFile = "fs/writeFile" (FsWriteFileParams) -> Empty, Process, "0.166";
+    /// Makes a folder.
+    FsCreateDirectory = "fs/createDirectory" (FsCreateDirectoryParams) -> Empty, Process, "0.166";
+    /// Tells what something on disk is.
+    FsGetMetadata = "fs/getMetadata" (FsGetMetadataParams) -> FsGetMetadataResponse, Process, "0.166";
+    /// Lists a folder.
+    FsReadDirectory = "fs/readDirectory" (FsReadDirectoryParams) -> FsReadDirectoryResponse, Process, "0.166";
+    /// Removes a file or folder.
+    FsRemove = "fs/remove" (FsRemoveParams) -> Empty, Process, "0.166";
+    /// Copies a file or folder.
+    FsCopy = "fs/copy" (FsCopyParams) -> Empty, Process, "0.166";
+    /// Tells from now on when something on disk changes.
+    FsWatch = "fs/watch" (FsWatchParams) -> FsWatchResponse, Connection, "0.166";
+    /// Tells no more about something on disk.
+    FsUnwatch = "fs/unwatch" (FsUnwatchParams) -> Empty, Connection, "0.166";
 }
 
 /// Beginnings of methods that other releases have and that need a cloud of their maker's.
@@ -150,10 +288,43 @@ const CLOUD: &[(&str, &str)] = &[
     ("account/workspaceMessages/", "workspace messages come from a hosted service that this program does not talk to"),
     ("windowsSandbox/", "this is not Windows"),
     ("userVerification/", "keys of the operating system are not used by this program"),
+    ("account/gatewayOAuth/", "the gateway is a hosted service that this program does not talk to"),
+    ("account/usage/", "usage is counted by a hosted service that this program does not talk to"),
+    ("account/bedrock/", "keys of a cloud are not kept by this program; name a provider in config.toml"),
+    ("account/gcp/", "keys of a cloud are not kept by this program; name a provider in config.toml"),
+    ("accountSession/", "this program keeps one login"),
+    ("loginChatGpt", "a login with ChatGPT is not supported by this release; log in with an API key"),
+    ("cancelLoginChatGpt", "a login with ChatGPT is not supported by this release, so there is none to cancel"),
+];
+
+/// Beginnings of methods that other releases have and this one has not.
+const ABSENT: &[(&str, &str)] = &[
+    ("mcpServer/", "this release lists MCP servers but does not connect to them"),
+    ("skills/config/write", "this release cannot switch single skills off; move the skill's folder away"),
+    ("skills/extraRoots/set", "this release finds skills in the home folder and in trusted projects only"),
+    ("externalAgentConfig/", "this release takes over no settings of other agents"),
+    ("threadSection/", "this release does not sort threads into sections"),
+    ("thread/section/", "this release does not sort threads into sections"),
+    ("thread/goal/", "this release keeps no goals of threads"),
+    ("thread/attachment", "this release keeps no attachments of threads"),
+    ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
+    ("thread/metadata/update", "this release keeps what a thread's log says of its repository"),
+    ("thread/revert", "this release goes back with `thread/rollback` or `thread/fork`"),
+    ("thread/turns/list", "this release gives a thread's turns with `thread/read`"),
+    ("thread/items/list", "this release gives a thread's items with `thread/read`"),
+    ("thread/inject_items", "this release takes a conversation over with the history of `thread/resume`"),
+    ("thread/memory", "this release keeps no memories across threads"),
+    ("memory/", "this release keeps no memories across threads"),
+    ("thread/queue/", "this release takes input during a turn with `turn/steer` and queues none"),
+    ("project/", "this release has no projects besides folders"),
+    ("environment/", "this release runs commands on this machine only"),
+    ("process/", "this release runs commands with `command/exec`"),
+    ("rollout/compress", "this release compresses no rollouts"),
+    ("server/diagnostics", "this release measures nothing while it runs"),
 ];
 
 fn unknown(method: &str) -> ErrorObject {
-    if let Some((_, why)) = CLOUD.iter().find(|(prefix, _)| method.starts_with(prefix)) {
+    if let Some((_, why)) = CLOUD.iter().chain(ABSENT).find(|(prefix, _)| method.starts_with(prefix)) {
         return ErrorObject::invalid(format!("unsupported method `{method}`: {why}"));
     }
     let hint = nearest(method).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();

@@ -5,7 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the lint takes only the tests themselves for tests, not what they call")]
 
-use codex_wire::v1::{auth, git, saved_config};
+use codex_wire::v1::{auth, git, saved_config, user};
 use codex_wire::v2::{
     account, command_exec, config, empty::Empty, features, feedback, fs, hidden::Hidden, mcp_status, model, search,
     skills,
@@ -75,7 +75,7 @@ fn respell_v1(method: &str, kind: &str, message: &Value) -> Option<Value> {
         ("setDefaultModel", "params") => again::<saved_config::SetDefaultModelParams>(message),
         ("gitDiffToRemote", "params") => again::<git::GitDiffToRemoteParams>(message),
         ("gitDiffToRemote", "result") => again::<git::GitDiffToRemoteResponse>(message),
-        ("userInfo", "result") => again::<git::UserInfoResponse>(message),
+        ("userInfo", "result") => again::<user::UserInfoResponse>(message),
         _ => return None,
     })
 }

@@ -1,9 +1,11 @@
 //! The one place where an approved command becomes a process.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use codex_config::Config;
 use codex_sandbox::terminal::Terminals;
 use codex_sandbox::{
     Captured, Chunk, Confinement, Finished, Launch, Limits, Profile, SpawnError, Stdio, Stream, Surroundings,
@@ -24,6 +26,21 @@ const STREAMED_BYTES: usize = 512 * 1024;
 /// How many pieces of output may wait to be taken up.
 const WAITING_CHUNKS: usize = 64;
 
+/// Where programs are found when nothing else says so.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The variables of a command, with our own programs first on its path.
+pub(crate) fn variables(config: &Config, programs: Option<&Path>) -> Vec<(OsString, OsString)> {
+    let mut variables = config.shell_environment.apply(std::env::vars_os());
+    let Some(programs) = programs else { return variables };
+    let place = variables.iter().position(|(name, _)| name == "PATH");
+    let path = place.map_or_else(|| OsString::from(DEFAULT_PATH), |place| variables.swap_remove(place).1);
+    let folders = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
+    // A folder that cannot stand in a path is left out.
+    variables.push(("PATH".into(), std::env::join_paths(folders).unwrap_or(path)));
+    variables
+}
+
 /// What a command runs under, from the session and never from the model.
 #[derive(Debug, Clone)]
 pub(crate) struct Surrounding {
@@ -34,7 +51,7 @@ pub(crate) struct Surrounding {
     /// The home folder of the program, never writable.
     pub(crate) codex_home: PathBuf,
     /// The variables of the command.
-    pub(crate) env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    pub(crate) env: Vec<(OsString, OsString)>,
     /// The terminals of the thread.
     pub(crate) terminals: Arc<Terminals>,
 }

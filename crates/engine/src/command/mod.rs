@@ -19,7 +19,7 @@ use codex_wire::event::ExecOutputStream as OutputStream;
 use codex_wire::policy::AskForApproval;
 use codex_wire::response::FunctionCallOutputPayload;
 
-pub(crate) use self::launch::{Process, Surrounding};
+pub(crate) use self::launch::{Process, Surrounding, variables};
 pub(crate) use self::output::{Ran, aborted_text};
 pub(crate) use self::request::{CommandRequest, Place};
 pub(crate) use self::terminal::{Look, Looking, Shown, WriteRequest, look};

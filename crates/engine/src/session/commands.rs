@@ -1,7 +1,6 @@
 //! The commands of a turn: judged by the policy in force, and started only with a permit.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,9 +24,6 @@ const OUTPUT_BYTES: usize = 10_000;
 /// What the model is told when it asks to leave the sandbox though nobody may be asked.
 const NO_ESCALATION: &str = "approval policy is Never; reject command — you should not ask for escalated permissions if \
                              the approval policy is Never";
-
-/// Where programs are looked for when nobody says.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What may run without asking: by rules of the user, and by what was approved in this thread.
 pub(super) struct Allowed {
@@ -188,21 +184,9 @@ impl Session {
             policy: settings.sandbox_policy.clone(),
             workspace: settings.cwd.clone(),
             codex_home: self.setup.home.path().to_owned(),
-            env: self.command_variables(),
+            env: command::variables(&self.setup.config, self.setup.programs.as_deref()),
             terminals: Arc::clone(&self.terminals.all),
         }
-    }
-
-    /// The variables of a command, with our own programs first on its path.
-    fn command_variables(&self) -> Vec<(OsString, OsString)> {
-        let mut variables = self.setup.config.shell_environment.apply(std::env::vars_os());
-        let Some(programs) = &self.setup.programs else { return variables };
-        let place = variables.iter().position(|(name, _)| name == "PATH");
-        let path = place.map_or_else(|| OsString::from(DEFAULT_PATH), |place| variables.swap_remove(place).1);
-        let folders = std::iter::once(programs.clone()).chain(std::env::split_paths(&path));
-        // A folder that cannot stand in a path is left out.
-        variables.push(("PATH".into(), std::env::join_paths(folders).unwrap_or(path)));
-        variables
     }
 
     fn output_limit(&self) -> usize {

@@ -19,5 +19,5 @@ mod world;
 
 pub use pty::Pty;
 pub use rungs::{force_rung, landlock_rung, rung};
-pub use running::{Output, Running};
+pub use running::{Input, Output, Running};
 pub use spawn::spawn;

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
-use tokio::net::unix::pipe::Receiver;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::child::End;
 use super::pty::Pty;
@@ -20,6 +20,7 @@ pub(super) struct Parts {
     pub(super) supervisor: OwnedFd,
     pub(super) life: OwnedFd,
     pub(super) end: OwnedFd,
+    pub(super) input: Option<OwnedFd>,
     pub(super) out: Option<OwnedFd>,
     pub(super) err: Option<OwnedFd>,
     pub(super) control: Option<OwnedFd>,
@@ -34,9 +35,28 @@ pub struct Running {
     end: Receiver,
     is_told: bool,
     told: Vec<u8>,
+    input: Option<Input>,
     out: Option<Output>,
     err: Option<Output>,
     pty: Option<Pty>,
+}
+
+/// The input of a command. Dropping it tells the command that nothing more comes.
+#[derive(Debug)]
+pub struct Input(Sender);
+
+impl AsyncWrite for Input {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
 }
 
 /// The output or the errors of a command.
@@ -61,6 +81,7 @@ impl Running {
             end: Receiver::from_owned_fd(parts.end)?,
             is_told: false,
             told: Vec::with_capacity(End::SIZE),
+            input: parts.input.map(|fd| Sender::from_owned_fd(fd).map(Input)).transpose()?,
             out: output(parts.out)?,
             err: output(parts.err)?,
             pty: parts.control.map(Pty::new).transpose()?,
@@ -71,6 +92,11 @@ impl Running {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The input, if it is a pipe and was not taken yet.
+    pub fn take_stdin(&mut self) -> Option<Input> {
+        self.input.take()
     }
 
     /// The output, if it is a pipe and was not taken yet.

@@ -83,8 +83,16 @@ struct Channels {
 /// The standard streams: the ends for the command, and those for the server.
 enum Streams {
     Inherited,
-    Pipes { null: OwnedFd, out: (OwnedFd, OwnedFd), err: (OwnedFd, OwnedFd) },
-    Terminal { control: OwnedFd, user: OwnedFd },
+    /// The command reads `input`; the other end of it is there if the server writes to it.
+    Pipes {
+        input: (OwnedFd, Option<OwnedFd>),
+        out: (OwnedFd, OwnedFd),
+        err: (OwnedFd, OwnedFd),
+    },
+    Terminal {
+        control: OwnedFd,
+        user: OwnedFd,
+    },
 }
 
 impl Channels {
@@ -93,7 +101,11 @@ impl Channels {
             Stdio::Inherit => Streams::Inherited,
             Stdio::Pipes => {
                 let null = rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-                Streams::Pipes { null: above_stdio(null)?, out: pipe()?, err: pipe()? }
+                Streams::Pipes { input: (above_stdio(null)?, None), out: pipe()?, err: pipe()? }
+            }
+            Stdio::PipesWithInput => {
+                let (read, write) = pipe()?;
+                Streams::Pipes { input: (read, Some(write)), out: pipe()?, err: pipe()? }
             }
             Stdio::Pty { rows, cols, is_verbatim } => {
                 let control = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
@@ -123,7 +135,7 @@ impl Channels {
     fn for_command(&self) -> Option<[RawFd; 3]> {
         match &self.streams {
             Streams::Inherited => None,
-            Streams::Pipes { null, out, err } => Some([null.as_raw_fd(), out.1.as_raw_fd(), err.1.as_raw_fd()]),
+            Streams::Pipes { input, out, err } => Some([input.0.as_raw_fd(), out.1.as_raw_fd(), err.1.as_raw_fd()]),
             Streams::Terminal { user, .. } => Some([user.as_raw_fd(); 3]),
         }
     }
@@ -163,17 +175,17 @@ fn launch_supervisor(
     };
     let Channels { ready, end, life, places, built, listener_number, streams } = channels;
     drop((ready.1, end.1, life.0, places, built, listener_number));
-    let (out, err, control) = match streams {
-        Streams::Inherited => (None, None, None),
-        Streams::Pipes { out, err, .. } => (Some(out.0), Some(err.0), None),
-        Streams::Terminal { control, .. } => (None, None, Some(control)),
+    let (input, out, err, control) = match streams {
+        Streams::Inherited => (None, None, None, None),
+        Streams::Pipes { input, out, err } => (input.1, Some(out.0), Some(err.0), None),
+        Streams::Terminal { control, .. } => (None, None, None, Some(control)),
     };
     if let Some(failure) = read_failure(&ready.0) {
         drop(life.1);
         reap::wait(&supervisor);
         return Err(explain_failure(launch, &plan, failure));
     }
-    Ok(Parts { pid: pid.unsigned_abs(), supervisor, life: life.1, end: end.0, out, err, control })
+    Ok(Parts { pid: pid.unsigned_abs(), supervisor, life: life.1, end: end.0, input, out, err, control })
 }
 
 fn unreachable_child() -> ! {

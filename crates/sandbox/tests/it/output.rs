@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use codex_sandbox::{Chunk, Exit, Limits, Stdio, Stream};
 use codex_wire::policy::SandboxPolicy;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
 use crate::support::{World, run, run_with, runtime, workspace_write};
@@ -104,6 +105,26 @@ fn a_terminal_is_a_terminal() {
         launch.stdio = Stdio::Pty { rows: 33, cols: 77, is_verbatim: false };
         let finished = run(launch).expect("it starts");
         assert_eq!((finished.stdout.text().as_str(), finished.exit), ("33 77\r\nx\r\n", Exit::Code(0)), "{policy:?}");
+    }
+}
+
+#[test]
+fn an_input_is_read_to_its_end() {
+    let world = World::new();
+    for policy in [SandboxPolicy::DangerFullAccess, workspace_write()] {
+        let mut launch = world.launch(&policy, &["/bin/cat"]);
+        launch.stdio = Stdio::PipesWithInput;
+        let (said, exit) = runtime().block_on(async {
+            let mut running = codex_sandbox::spawn(launch).expect("it starts");
+            let (mut input, mut output) =
+                (running.take_stdin().expect("a pipe"), running.take_stdout().expect("a pipe"));
+            input.write_all(b"to and fro").await.expect("the command reads");
+            drop(input);
+            let mut said = String::new();
+            output.read_to_string(&mut said).await.expect("the command writes text");
+            (said, running.wait().await)
+        });
+        assert_eq!((said.as_str(), exit), ("to and fro", Exit::Code(0)), "{policy:?}");
     }
 }
 

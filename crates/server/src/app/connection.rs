@@ -11,6 +11,7 @@ use codex_wire::v2::initialize::{InitializeParams, InitializeResponse};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
+use super::beside::Beside;
 use super::desk::Task;
 use super::host::Host;
 use super::outbox::Outbox;
@@ -25,6 +26,8 @@ const MAX_DEPTH: usize = 100;
 pub(crate) struct Connection {
     pub(crate) host: Arc<Host>,
     pub(crate) outbox: Outbox,
+    /// What goes on beside threads.
+    pub(crate) beside: Beside,
     client: OnceLock<Client>,
     /// Where the requests about each thread go.
     desks: Mutex<HashMap<ThreadId, mpsc::Sender<Task>>>,
@@ -39,6 +42,8 @@ pub(crate) struct Connection {
 pub(crate) struct Client {
     /// Its name.
     pub(crate) name: String,
+    /// How this program names itself to providers on its behalf.
+    pub(crate) user_agent: String,
     /// Which release's ways it knows.
     pub(crate) vintage: Vintage,
     /// Notifications it does not want.
@@ -85,6 +90,7 @@ impl Connection {
         let connection = Self {
             host,
             outbox,
+            beside: Beside::default(),
             client: OnceLock::new(),
             desks: Mutex::default(),
             asked: Mutex::default(),
@@ -120,6 +126,7 @@ impl Connection {
                 None => break,
             }
         }
+        self.beside.hang_up();
         // From here on only requests that are being served hold the connection open.
         drop(lock(&self.unanswered).take());
         Ok(())
@@ -199,6 +206,7 @@ impl Connection {
         let (groups, unwanted): (Vec<_>, Vec<_>) = unwanted.into_iter().partition(|name| name.ends_with('*'));
         let client = Client {
             name: client_info.name,
+            user_agent: response.user_agent.clone(),
             vintage,
             unwanted_groups: groups.into_iter().map(|name| name.trim_end_matches('*').to_owned()).collect(),
             unwanted: unwanted.into_iter().collect(),
@@ -245,6 +253,7 @@ impl Connection {
 
     /// Closes all desks once what they were given is done.
     pub(crate) fn leave(&self) {
+        self.beside.leave();
         lock(&self.desks).clear();
     }
 }

@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered, overloaded};
 use super::desk::{Desk, Task, WAITING_TASKS};
-use super::opening;
 use super::v2::project::Wishes;
+use super::{beside, opening};
 
 /// Has a request served.
 pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
@@ -23,7 +23,11 @@ pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswere
         }
         request_about => match thread_of(request_about).map(str::to_owned) {
             Some(name) => at_desk(connection, &name, unanswered, request).await,
-            None => drop(tokio::spawn(opening::serve(Arc::clone(connection), unanswered, request))),
+            None => {
+                if let Some((unanswered, request)) = beside::serve(connection, unanswered, request).await {
+                    drop(tokio::spawn(opening::serve(Arc::clone(connection), unanswered, request)));
+                }
+            }
         },
     }
 }

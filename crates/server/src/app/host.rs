@@ -1,5 +1,6 @@
 //! What all connections share: the home folder, the configuration, the models and the loaded threads.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -47,6 +48,8 @@ pub(crate) struct Host {
     /// The threads on disk.
     pub(crate) index: ThreadIndex,
     config: Mutex<Option<(Stamp, Arc<Config>)>>,
+    /// What a client has switched on or off until the server ends, by name.
+    switches: Mutex<BTreeMap<String, bool>>,
     models: Mutex<Vec<(ProviderConfig, Stamp, SharedModel)>>,
 }
 
@@ -60,21 +63,46 @@ impl std::fmt::Debug for SharedModel {
     }
 }
 
-/// What a file looked like when it was read.
+/// What a file looked like when it was read: its last change, its length, and which file it is. A file that is put in
+/// the place of another may have the age and the length of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp(Option<(SystemTime, u64)>);
+struct Stamp(Option<(SystemTime, u64, u64)>);
 
 impl Stamp {
     fn of(path: &std::path::Path) -> Self {
         let metadata = std::fs::metadata(path).ok();
-        Self(metadata.and_then(|metadata| Some((metadata.modified().ok()?, metadata.len()))))
+        Self(metadata.and_then(|metadata| Some((metadata.modified().ok()?, metadata.len(), number(&metadata)))))
     }
+}
+
+#[cfg(unix)]
+fn number(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn number(_: &std::fs::Metadata) -> u64 {
+    0
 }
 
 impl Host {
     pub(crate) fn new(start: Start) -> Self {
         let index = ThreadIndex::open(start.home.path());
-        Self { start, loaded: Loaded::default(), index, config: Mutex::new(None), models: Mutex::new(Vec::new()) }
+        let (config, models, switches) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { start, loaded: Loaded::default(), index, config, switches, models }
+    }
+
+    /// Forgets what was read of the configuration and of the login, because this program has written one of them: two
+    /// writes may follow each other faster than a file's time tells.
+    pub(crate) fn forget(&self) {
+        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.models.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Switches something on or off for threads that start from now on.
+    pub(crate) fn switch(&self, switches: BTreeMap<String, bool>) {
+        self.switches.lock().unwrap_or_else(PoisonError::into_inner).extend(switches);
+        self.forget();
     }
 
     /// The configuration without any wishes of a client. Read again only when its file has changed.
@@ -92,7 +120,13 @@ impl Host {
     }
 
     fn load(&self, overrides: &Overrides) -> Result<Config, ErrorObject> {
-        Config::load(&self.start.home, &self.start.env, overrides).map_err(|error| {
+        let switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut overrides = overrides.clone();
+        for (name, is_on) in switches {
+            // What a request says of the same switch goes before.
+            overrides.request.entry(format!("features.{name}")).or_insert(Value::Bool(is_on));
+        }
+        Config::load(&self.start.home, &self.start.env, &overrides).map_err(|error| {
             let hint = error.hint().map(|hint| format!("\n{hint}")).unwrap_or_default();
             ErrorObject::invalid(format!("failed to load configuration: {error}{hint}"))
         })

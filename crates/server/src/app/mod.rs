@@ -7,6 +7,7 @@
 //!                                                    └▶ outbox → line out
 //! ```
 
+mod beside;
 mod connection;
 mod desk;
 mod dispatch;

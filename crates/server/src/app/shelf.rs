@@ -89,7 +89,7 @@ pub(crate) fn parse_name(name: &str) -> Result<ThreadId, ErrorObject> {
 }
 
 /// Tells the client something that is not part of a thread's log.
-async fn tell(connection: &Connection, notification: ServerNotification) {
+pub(crate) async fn tell(connection: &Connection, notification: ServerNotification) {
     let (method, params) = (notification.method(), &notification);
     if connection.client().is_some_and(|client| client.is_unwanted(method)) {
         return;

@@ -1,9 +1,15 @@
-//! Transcripts of `codex proto`: lines in, lines out, in process and on a paused clock.
+//! Transcripts of `codex proto`: lines in, lines out, in process and on a paused clock; and the app-server as a client
+//! sees it.
 //!
-//! Every test compares all that came out, so a message too many fails as well as one too few.
+//! Every test looks at all that came out, so a message too many fails as well as one too few.
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
+mod app_account;
+mod app_catalogue;
+mod app_client;
+mod app_commands;
+mod app_config;
 mod approvals;
 mod bad_lines;
 mod bookmarks;

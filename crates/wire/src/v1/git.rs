@@ -1,4 +1,4 @@
-//! `gitDiffToRemote` and `userInfo`.
+//! `gitDiffToRemote`.
 
 use std::path::PathBuf;
 
@@ -18,13 +18,4 @@ pub struct GitDiffToRemoteResponse {
     pub sha: String,
     /// What has changed since, untracked files included.
     pub diff: String,
-}
-
-/// The answer of `userInfo`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct UserInfoResponse {
-    /// The user's address, as the login says without proof.
-    #[serde(default)]
-    pub alleged_user_email: Option<String>,
 }

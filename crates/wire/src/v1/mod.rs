@@ -4,3 +4,4 @@
 pub mod auth;
 pub mod git;
 pub mod saved_config;
+pub mod user;

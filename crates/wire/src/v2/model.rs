@@ -1,4 +1,4 @@
-//! `model/list`: what a picker shows.
+//! `model/list`: what a picker shows; `modelProvider/capabilities/read`: what a provider can do.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -110,4 +110,14 @@ pub struct ModelServiceTier {
     pub name: String,
     /// What it gives.
     pub description: String,
+}
+
+/// The answer of `modelProvider/capabilities/read`: what the provider can do besides answering.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderCapabilities {
+    /// Whether it makes images.
+    pub image_generation: bool,
+    /// Whether it searches the web.
+    pub web_search: bool,
 }

@@ -4,13 +4,18 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::account::{AccountLoginCompletedNotification, AccountUpdatedNotification};
+use super::command_exec::CommandExecOutputDeltaNotification;
+use super::fs::FsChangedNotification;
 use super::item::{FileUpdateChange, TimedItem};
+use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
 use super::thread::{Thread, ThreadStatus};
 use super::turn::{Turn, TurnError, TurnStatus};
 use super::usage::{RateLimits, ThreadTokenUsage};
 use crate::ids::RequestId;
 use crate::plan::StepStatus;
 use crate::response::ResponseItem;
+use crate::v1::auth::AuthStatusChangeNotification;
 
 /// The table of notifications: method, and what it carries.
 macro_rules! notifications {
@@ -98,6 +103,23 @@ notifications! {
     "configWarning" => ConfigWarning(ConfigWarning),
     /// Something the client should stop using.
     "deprecationNotice" => DeprecationNotice(DeprecationNotice),
+
+    // What lies beside threads.
+
+    /// A login is complete or has failed.
+    "account/login/completed" => AccountLoginCompleted(AccountLoginCompletedNotification),
+    /// The user is logged in in another way.
+    "account/updated" => AccountUpdated(AccountUpdatedNotification),
+    /// The same for older clients.
+    "authStatusChange" => AuthStatusChange(AuthStatusChangeNotification),
+    /// More of what a command outside of all threads prints.
+    "command/exec/outputDelta" => CommandExecOutputDelta(CommandExecOutputDeltaNotification),
+    /// What a search has found so far.
+    "fuzzyFileSearch/sessionUpdated" => FuzzyFileSearchSessionUpdated(FuzzyFileSearchSessionUpdatedNotification),
+    /// A search has looked at everything.
+    "fuzzyFileSearch/sessionCompleted" => FuzzyFileSearchSessionCompleted(FuzzyFileSearchSessionCompletedNotification),
+    /// Something on disk has changed.
+    "fs/changed" => FsChanged(FsChangedNotification),
 }
 
 /// See [`ServerNotification::Error`].

@@ -1,0 +1,202 @@
+//! Commands that a person runs outside of all threads.
+//!
+//! Nobody is asked about them: who sends one has decided. They run in the same sandbox and with the same variables as
+//! the commands of a model.
+//!
+//! Invariant: a command ends, with all of its processes, when what stands for it is dropped.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codex_config::{Config, Home};
+use codex_sandbox::{Confinement, Launch, Profile, Running, Stdio, Surroundings, spawn};
+pub use codex_sandbox::{Pty, SpawnError, Stream};
+use codex_wire::policy::SandboxPolicy;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::time::Instant;
+
+use crate::command::variables;
+
+/// How much is read at once.
+const READ_BYTES: usize = 32 * 1024;
+/// How long output is awaited after the end, should a process of another user hold the pipe.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A command to run.
+#[derive(Debug, Clone)]
+pub struct OneOff {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Where it starts. Under a policy that lets it write, this is the workspace.
+    pub cwd: PathBuf,
+    /// Variables to set, or to take away where there is no value.
+    pub env: BTreeMap<String, Option<String>>,
+    /// What it may do; what the configuration says if unset.
+    pub policy: Option<SandboxPolicy>,
+    /// What it reads from and writes to.
+    pub streams: Streams,
+}
+
+/// What a command reads from and writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// It has nothing to read.
+    Output,
+    /// It reads what is given to it.
+    InputAndOutput,
+    /// A terminal for all.
+    Terminal {
+        /// Its height in characters.
+        rows: u16,
+        /// Its width in characters.
+        cols: u16,
+    },
+}
+
+/// What a command reads.
+pub type Input = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// What a command writes.
+type Output = Box<dyn AsyncRead + Send + Unpin>;
+
+/// A command that was started.
+pub struct Started {
+    /// The command.
+    pub process: Process,
+    /// What it reads, if it reads anything. Dropping it ends the input, but not that of a terminal.
+    pub input: Option<Input>,
+    /// Its terminal, if it has one.
+    pub terminal: Option<Pty>,
+}
+
+/// A command that runs. Dropping it ends all of its processes.
+pub struct Process {
+    running: Running,
+    out: Source,
+    err: Source,
+    exit: Option<i32>,
+    /// Until when output is awaited.
+    until: Option<Instant>,
+}
+
+/// What a command does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// It prints something.
+    Printed(Stream, Vec<u8>),
+    /// It ends, with the code that a shell would show.
+    Ended(i32),
+}
+
+/// A stream with a buffer of its own.
+struct Source {
+    reader: Option<Output>,
+    buffer: Vec<u8>,
+}
+
+impl OneOff {
+    /// Starts the command. Blocks for about as long as a fork and an exec take, and needs a tokio runtime.
+    pub fn start(self, config: &Config, home: &Home, programs: Option<&Path>) -> Result<Started, SpawnError> {
+        let policy = self.policy.unwrap_or_else(|| config.sandbox_policy());
+        let env = with_changes(variables(config, programs), self.env);
+        let profile = Profile::new(&policy, &self.cwd, &Surroundings::of(home.path(), &env));
+        let running = spawn(Launch {
+            argv: self.argv.iter().map(Into::into).collect(),
+            cwd: self.cwd,
+            env,
+            confinement: Confinement::from(profile),
+            stdio: match self.streams {
+                Streams::Output => Stdio::Pipes,
+                Streams::InputAndOutput => Stdio::PipesWithInput,
+                Streams::Terminal { rows, cols } => Stdio::Pty { rows, cols },
+            },
+        })?;
+        Ok(Started::new(running))
+    }
+}
+
+fn with_changes(
+    mut variables: Vec<(OsString, OsString)>,
+    changes: BTreeMap<String, Option<String>>,
+) -> Vec<(OsString, OsString)> {
+    for (name, value) in changes {
+        variables.retain(|(other, _)| *other != *name);
+        variables.extend(value.map(|value| (name.into(), value.into())));
+    }
+    variables
+}
+
+impl Started {
+    fn new(mut running: Running) -> Self {
+        let terminal = running.take_pty();
+        let (input, out): (Option<Input>, Option<Output>) = match &terminal {
+            Some(pty) => (Some(Box::new(pty.clone())), Some(Box::new(pty.clone()))),
+            None => (
+                running.take_stdin().map(|pipe| Box::new(pipe) as _),
+                running.take_stdout().map(|pipe| Box::new(pipe) as _),
+            ),
+        };
+        let err = running.take_stderr().map(|pipe| Box::new(pipe) as _);
+        let process = Process { running, out: Source::new(out), err: Source::new(err), exit: None, until: None };
+        Self { process, input, terminal }
+    }
+}
+
+impl Process {
+    /// Waits for output, and after the last of it for the end. Cancelling it loses nothing.
+    pub async fn next(&mut self) -> Step {
+        while self.exit.is_none() || self.out.is_open() || self.err.is_open() {
+            let until = self.until;
+            tokio::select! {
+                bytes = self.out.read(), if self.out.is_open() => if let Some(bytes) = bytes {
+                    return Step::Printed(Stream::Stdout, bytes);
+                },
+                bytes = self.err.read(), if self.err.is_open() => if let Some(bytes) = bytes {
+                    return Step::Printed(Stream::Stderr, bytes);
+                },
+                exit = self.running.wait(), if self.exit.is_none() => {
+                    self.exit = Some(exit.shell_code());
+                    self.until = Some(Instant::now() + GRACE);
+                }
+                () = sleep_until(until), if until.is_some() => break,
+            }
+        }
+        Step::Ended(self.exit.unwrap_or_default())
+    }
+
+    /// Ends all processes of the command. What it has printed until then still comes.
+    pub fn kill(&mut self) {
+        self.running.kill();
+    }
+}
+
+async fn sleep_until(until: Option<Instant>) {
+    if let Some(until) = until {
+        tokio::time::sleep_until(until).await;
+    }
+}
+
+impl Source {
+    fn new(reader: Option<Output>) -> Self {
+        Self { reader, buffer: Vec::new() }
+    }
+
+    fn is_open(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// The next piece; none at the end.
+    async fn read(&mut self) -> Option<Vec<u8>> {
+        let reader = self.reader.as_mut()?;
+        self.buffer.reserve(READ_BYTES);
+        // A read that is cancelled has put nothing into the buffer.
+        let length = reader.read_buf(&mut self.buffer).await.unwrap_or(0);
+        if length == 0 {
+            self.reader = None;
+            return None;
+        }
+        Some(std::mem::take(&mut self.buffer))
+    }
+}

@@ -1,0 +1,188 @@
+//! `account/*` and its older kin: who is logged in, logging in with a key, logging out.
+
+use std::sync::Arc;
+
+use codex_config::{Auth, AuthError, Node, Value};
+use codex_wire::methods::{ClientRequest, call};
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v1::auth::{AuthStatusChangeNotification, GetAuthStatusParams, GetAuthStatusResponse};
+use codex_wire::v1::user::{GetUserAgentResponse, UserInfoResponse};
+use codex_wire::v2::account::{
+    Account, AccountLoginCompletedNotification, AccountUpdatedNotification, AuthMode, CancelLoginAccountParams,
+    CancelLoginAccountResponse, CancelLoginAccountStatus, GetAccountParams, GetAccountRateLimitsResponse,
+    GetAccountResponse, LoginAccountParams, LoginAccountResponse,
+};
+use codex_wire::v2::empty::Empty as Nothing;
+use codex_wire::v2::notification::ServerNotification;
+use codex_wire::v2::thread::Empty;
+
+use super::{Passed, explain, group, with_host};
+use crate::app::connection::{Connection, Unanswered};
+use crate::app::host::Host;
+use crate::app::shelf::tell;
+
+/// Serves the requests of this group.
+pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    let (unanswered, request) = serve_changes(connection, unanswered, request).await?;
+    group! {
+        connection, unanswered, request;
+        sure {
+            AccountLoginCancel => cancel,
+            GetUserAgent => user_agent,
+        }
+        now {
+            AccountRead => read,
+            AccountRateLimitsRead => rate_limits,
+            GetAuthStatus => status,
+            UserInfo => user_info,
+        }
+        aside {}
+    }
+}
+
+/// Serves the requests that change who is logged in. The answer goes first, then the news.
+async fn serve_changes(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    let (outbox, id) = (&connection.outbox, &unanswered.id);
+    let news = match request {
+        ClientRequest::AccountLoginStart(params) => {
+            let done = log_in(connection, *params).await;
+            let mode = done.is_ok().then_some(AuthMode::ApiKey);
+            outbox.answer::<call::AccountLoginStart>(id, done).await;
+            mode.map(|mode| vec![completed(), updated(Some(mode))])
+        }
+        ClientRequest::AccountLogout(_) => {
+            let done = log_out(connection).await;
+            let news = done.is_ok().then(|| vec![updated(None)]);
+            outbox.answer::<call::AccountLogout>(id, done).await;
+            news
+        }
+        ClientRequest::LoginApiKey(params) => {
+            let done = store_key(connection, params.api_key.0).await;
+            let news = done.is_ok().then(|| vec![changed(Some(AuthMode::ApiKey))]);
+            outbox.answer::<call::LoginApiKey>(id, done).await;
+            news
+        }
+        ClientRequest::LogoutChatGpt(_) => {
+            let done = log_out(connection).await;
+            let news = done.is_ok().then(|| vec![changed(None)]);
+            outbox.answer::<call::LogoutChatGpt>(id, done).await;
+            news
+        }
+        other => return Some((unanswered, other)),
+    };
+    for notification in news.unwrap_or_default() {
+        tell(connection, notification).await;
+    }
+    None
+}
+
+fn completed() -> ServerNotification {
+    let login = AccountLoginCompletedNotification { login_id: None, success: true, error: None };
+    ServerNotification::AccountLoginCompleted(login)
+}
+
+fn updated(auth_mode: Option<AuthMode>) -> ServerNotification {
+    ServerNotification::AccountUpdated(AccountUpdatedNotification { auth_mode, plan_type: None })
+}
+
+fn changed(auth_method: Option<AuthMode>) -> ServerNotification {
+    ServerNotification::AuthStatusChange(AuthStatusChangeNotification { auth_method })
+}
+
+fn refused(error: AuthError) -> ErrorObject {
+    let text = explain(&error, error.hint());
+    match error {
+        AuthError::Read { .. } | AuthError::Write { .. } => ErrorObject::internal(text),
+        AuthError::Syntax { .. }
+        | AuthError::Member { .. }
+        | AuthError::BadKey
+        | AuthError::NoVariable { .. }
+        | AuthError::NoLogin { .. } => ErrorObject::invalid(text),
+    }
+}
+
+/// What the configuration and the login say together.
+async fn with_login<T: Send + 'static>(
+    connection: &Connection,
+    work: impl FnOnce(&Host, &codex_config::Config, Auth) -> T + Send + 'static,
+) -> Result<T, ErrorObject> {
+    with_host(connection, move |host| {
+        let config = host.config()?;
+        let auth = Auth::load(&host.start.home).map_err(refused)?;
+        Ok(work(host, &config, auth))
+    })
+    .await
+}
+
+async fn log_in(connection: &Arc<Connection>, params: LoginAccountParams) -> Result<LoginAccountResponse, ErrorObject> {
+    let way = match params {
+        LoginAccountParams::ApiKey(login) => {
+            return store_key(connection, login.api_key.0).await.map(|_| LoginAccountResponse::ApiKey);
+        }
+        LoginAccountParams::Chatgpt | LoginAccountParams::ChatgptDeviceCode => "with ChatGPT",
+        LoginAccountParams::ChatgptAuthTokens(_) => "with tokens of ChatGPT",
+        LoginAccountParams::AmazonBedrock(_) | LoginAccountParams::AmazonBedrockAccessKeys(_) => "with Amazon Bedrock",
+        LoginAccountParams::Other(_) => "of this kind",
+    };
+    Err(ErrorObject::invalid(format!("a login {way} is not supported by this release; log in with an API key")))
+}
+
+async fn store_key(connection: &Arc<Connection>, key: String) -> Result<Empty, ErrorObject> {
+    with_host(connection, move |host| {
+        let config = host.config()?;
+        let forced = config.tree.get(&["forced_login_method"]);
+        if matches!(forced, Some(Node { value: Value::String(way), .. }) if way == "chatgpt") {
+            return Err(ErrorObject::invalid("config.toml allows a login with ChatGPT only (`forced_login_method`)"));
+        }
+        let stored = Auth::store_api_key(&host.start.home, &key);
+        host.forget();
+        stored.map(|()| Empty {}).map_err(refused)
+    })
+    .await
+}
+
+async fn log_out(connection: &Arc<Connection>) -> Result<Empty, ErrorObject> {
+    with_host(connection, |host| {
+        let removed = Auth::remove(&host.start.home);
+        host.forget();
+        removed.map(|_| Empty {}).map_err(refused)
+    })
+    .await
+}
+
+/// Every login that this release can do is done at once, so there is never one to cancel.
+fn cancel(_: &Arc<Connection>, _: CancelLoginAccountParams) -> CancelLoginAccountResponse {
+    CancelLoginAccountResponse { status: CancelLoginAccountStatus::NotFound }
+}
+
+async fn read(connection: &Arc<Connection>, _: GetAccountParams) -> Result<GetAccountResponse, ErrorObject> {
+    with_login(connection, |host, config, auth| auth.account(&config.provider, &host.start.env)).await
+}
+
+/// Limits are known from what comes with answers of the model; nobody is asked for them.
+async fn rate_limits(connection: &Arc<Connection>, _: Nothing) -> Result<GetAccountRateLimitsResponse, ErrorObject> {
+    let account = read(connection, GetAccountParams::default()).await?.account;
+    Err(ErrorObject::invalid(match account {
+        Some(Account::Chatgpt(_)) => {
+            "this release does not ask for rate limits; they come with turns as `account/rateLimits/updated`"
+        }
+        Some(Account::ApiKey | Account::Other(_)) | None => "chatgpt authentication required to read rate limits",
+    }))
+}
+
+async fn status(
+    connection: &Arc<Connection>,
+    params: GetAuthStatusParams,
+) -> Result<GetAuthStatusResponse, ErrorObject> {
+    let with_token = params.include_token.unwrap_or(false);
+    with_login(connection, move |host, config, auth| auth.status(&config.provider, &host.start.env, with_token)).await
+}
+
+fn user_agent(connection: &Arc<Connection>, _: Nothing) -> GetUserAgentResponse {
+    let user_agent = connection.client().map(|client| client.user_agent.clone()).unwrap_or_default();
+    GetUserAgentResponse { user_agent }
+}
+
+async fn user_info(connection: &Arc<Connection>, _: Nothing) -> Result<UserInfoResponse, ErrorObject> {
+    with_login(connection, |_, _, auth| UserInfoResponse { alleged_user_email: auth.alleged_email() }).await
+}

@@ -1,0 +1,111 @@
+//! `config/*`, `configRequirements/read`, `getUserSavedConfig` and `setDefaultModel`.
+
+use std::sync::Arc;
+
+use codex_config::{ConfigError, ConfigWriteError, UserConfig};
+use codex_wire::methods::ClientRequest;
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
+use codex_wire::v2::config::{
+    ConfigBatchWriteParams, ConfigReadParams, ConfigReadResponse, ConfigRequirementsReadResponse,
+    ConfigValueWriteParams, ConfigWriteErrorData, ConfigWriteResponse,
+};
+use codex_wire::v2::empty::Empty as Nothing;
+use codex_wire::v2::thread::Empty;
+
+use super::{Passed, explain, group, with_host};
+use crate::app::connection::{Connection, Unanswered};
+use crate::app::host::Host;
+
+/// Serves the requests of this group.
+pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    group! {
+        connection, unanswered, request;
+        sure {
+            ConfigRequirementsRead => requirements,
+        }
+        now {
+            ConfigRead => read,
+            ConfigValueWrite => write_value,
+            ConfigBatchWrite => write_batch,
+            ConfigMcpServerReload => reload,
+            GetUserSavedConfig => saved,
+            SetDefaultModel => set_default_model,
+        }
+        aside {}
+    }
+}
+
+fn user_config(host: &Host) -> UserConfig<'_> {
+    let start = &host.start;
+    UserConfig::new(&start.home, &start.env, &start.overrides)
+}
+
+fn unreadable(error: ConfigError) -> ErrorObject {
+    ErrorObject::invalid(explain(&error, error.hint()))
+}
+
+fn unwritten(error: ConfigWriteError) -> ErrorObject {
+    let text = explain(&error, error.hint());
+    let Some(config_write_error_code) = error.code() else { return ErrorObject::internal(text) };
+    let data = serde_json::to_value(ConfigWriteErrorData { config_write_error_code });
+    ErrorObject::invalid(text).with(data.unwrap_or_default())
+}
+
+/// Writes, and has everything that starts later see it.
+async fn write<T: Send + 'static>(
+    connection: &Connection,
+    work: impl FnOnce(UserConfig<'_>) -> Result<T, ConfigWriteError> + Send + 'static,
+) -> Result<T, ErrorObject> {
+    with_host(connection, move |host| {
+        let written = work(user_config(host));
+        // A write that has failed half way may have changed the file as well.
+        host.forget();
+        written.map_err(unwritten)
+    })
+    .await
+}
+
+async fn read(connection: &Arc<Connection>, params: ConfigReadParams) -> Result<ConfigReadResponse, ErrorObject> {
+    with_host(connection, move |host| user_config(host).read(params.include_layers).map_err(unreadable)).await
+}
+
+async fn write_value(
+    connection: &Arc<Connection>,
+    params: ConfigValueWriteParams,
+) -> Result<ConfigWriteResponse, ErrorObject> {
+    write(connection, move |config| config.write_value(params)).await
+}
+
+async fn write_batch(
+    connection: &Arc<Connection>,
+    params: ConfigBatchWriteParams,
+) -> Result<ConfigWriteResponse, ErrorObject> {
+    write(connection, move |config| config.write_batch(&params)).await
+}
+
+/// No administrator demands anything of this program.
+fn requirements(_: &Arc<Connection>, _: Nothing) -> ConfigRequirementsReadResponse {
+    ConfigRequirementsReadResponse::default()
+}
+
+/// No connection to a server outlives what was read of the configuration, so reading it again is all there is to do.
+async fn reload(connection: &Arc<Connection>, _: Nothing) -> Result<Empty, ErrorObject> {
+    with_host(connection, |host| {
+        host.forget();
+        host.config().map(|_| Empty {})
+    })
+    .await
+}
+
+async fn saved(connection: &Arc<Connection>, _: Nothing) -> Result<GetUserSavedConfigResponse, ErrorObject> {
+    with_host(connection, |host| {
+        let config = user_config(host).saved().map_err(unreadable)?;
+        Ok(GetUserSavedConfigResponse { config })
+    })
+    .await
+}
+
+async fn set_default_model(connection: &Arc<Connection>, params: SetDefaultModelParams) -> Result<Empty, ErrorObject> {
+    write(connection, move |config| config.set_default_model(&params).map(|()| Empty {})).await
+}

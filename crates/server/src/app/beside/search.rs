@@ -1,0 +1,174 @@
+//! `fuzzyFileSearch` and its sessions.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use codex_search::{DEFAULT_LIMIT, Report, Scope, Session};
+use codex_wire::methods::ClientRequest;
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::notification::ServerNotification;
+use codex_wire::v2::search::{
+    FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchResult, FuzzyFileSearchSessionCompletedNotification,
+    FuzzyFileSearchSessionStartParams, FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
+    FuzzyFileSearchSessionUpdatedNotification,
+};
+use codex_wire::v2::thread::Empty;
+use tokio::sync::watch;
+
+use super::{Passed, group};
+use crate::app::connection::{Connection, Unanswered, lock};
+use crate::app::shelf::{blocking, tell};
+use crate::app::vintage::Vintage;
+
+/// How many sessions a client may have; each has a thread of its own.
+const MOST_SESSIONS: usize = 16;
+
+/// The searches of a client that go on.
+#[derive(Debug, Default)]
+pub(super) struct Searches {
+    next: AtomicU64,
+    /// Single searches by number.
+    running: Mutex<HashMap<u64, Running>>,
+    sessions: Mutex<HashMap<String, Session>>,
+}
+
+/// A single search: the token that the client gave it, and the flag that ends it.
+type Running = (Option<String>, Arc<AtomicBool>);
+
+impl Searches {
+    /// Ends the sessions, which nobody can ask any more.
+    pub(super) fn end_sessions(&self) {
+        lock(&self.sessions).clear();
+    }
+
+    /// Ends everything.
+    pub(super) fn end(&self) {
+        self.end_sessions();
+        for (_, flag) in lock(&self.running).values() {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Begins a single search and ends the one before it with the same token.
+    fn begin(&self, token: Option<String>) -> (u64, Arc<AtomicBool>) {
+        let (number, flag) = (self.next.fetch_add(1, Ordering::Relaxed), Arc::new(AtomicBool::new(false)));
+        let mut running = lock(&self.running);
+        if token.is_some() {
+            for (_, flag) in running.values().filter(|(other, _)| *other == token) {
+                flag.store(true, Ordering::Relaxed);
+            }
+        }
+        running.insert(number, (token, Arc::clone(&flag)));
+        (number, flag)
+    }
+}
+
+/// Serves the requests of this group.
+pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    group! {
+        connection, unanswered, request;
+        sure { FuzzyFileSearchSessionStop => stop, }
+        plain {
+            FuzzyFileSearchSessionStart => start,
+            FuzzyFileSearchSessionUpdate => update,
+        }
+        now {
+        }
+        aside { FuzzyFileSearch => search, }
+    }
+}
+
+/// Where to look. Older clients know files alone.
+fn scope(connection: &Connection, roots: Vec<PathBuf>) -> Scope {
+    let roots = roots.into_iter().map(|root| connection.host.start.cwd.join(root)).collect();
+    Scope { roots, limit: DEFAULT_LIMIT, folders: connection.vintage() == Vintage::V0166 }
+}
+
+async fn search(
+    connection: &Arc<Connection>,
+    params: FuzzyFileSearchParams,
+) -> Result<FuzzyFileSearchResponse, ErrorObject> {
+    let FuzzyFileSearchParams { query, roots, cancellation_token } = params;
+    let scope = scope(connection, roots);
+    let searches = &connection.beside.searches;
+    let (number, flag) = searches.begin(cancellation_token);
+    let found = blocking(move || Ok(codex_search::search(&query, &scope, &flag))).await;
+    lock(&searches.running).remove(&number);
+    Ok(FuzzyFileSearchResponse { files: found? })
+}
+
+/// What a session has found. Only the newest is kept, so a client that does not read costs nothing.
+#[derive(Debug, Default)]
+struct News {
+    updates: u64,
+    query: String,
+    files: Vec<FuzzyFileSearchResult>,
+    is_complete: bool,
+}
+
+fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams) -> Result<Empty, ErrorObject> {
+    let FuzzyFileSearchSessionStartParams { session_id, roots } = params;
+    if session_id.is_empty() {
+        return Err(ErrorObject::invalid("sessionId must not be empty"));
+    }
+    let sessions = &connection.beside.searches.sessions;
+    if lock(sessions).len() >= MOST_SESSIONS && !lock(sessions).contains_key(&session_id) {
+        return Err(ErrorObject::invalid(format!("at most {MOST_SESSIONS} search sessions may be open")));
+    }
+    let (sender, receiver) = watch::channel(News::default());
+    let report = move |report| {
+        sender.send_modify(|news| match report {
+            Report::Updated { query, files } => {
+                *news = News { updates: news.updates + 1, query, files, is_complete: false };
+            }
+            Report::Completed => news.is_complete = true,
+        });
+    };
+    let session = Session::start(scope(connection, roots), report).map_err(ErrorObject::internal_from)?;
+    // A session of the same name ends here.
+    lock(sessions).insert(session_id.clone(), session);
+    tokio::spawn(pass_on(Arc::clone(connection), session_id, receiver));
+    Ok(Empty {})
+}
+
+/// Tells the client what a session finds, until the session ends.
+async fn pass_on(connection: Arc<Connection>, session_id: String, mut receiver: watch::Receiver<News>) {
+    let mut told = 0;
+    while receiver.changed().await.is_ok() {
+        let (updated, is_complete) = {
+            let news = receiver.borrow_and_update();
+            let is_new = news.updates > told;
+            told = news.updates;
+            (is_new.then(|| (news.query.clone(), news.files.clone())), news.is_complete)
+        };
+        if let Some((query, files)) = updated {
+            let session_id = session_id.clone();
+            let updated = FuzzyFileSearchSessionUpdatedNotification { session_id, query, files };
+            tell(&connection, ServerNotification::FuzzyFileSearchSessionUpdated(updated)).await;
+        }
+        if is_complete {
+            let completed = FuzzyFileSearchSessionCompletedNotification { session_id: session_id.clone() };
+            tell(&connection, ServerNotification::FuzzyFileSearchSessionCompleted(completed)).await;
+        }
+    }
+}
+
+fn update(connection: &Arc<Connection>, params: FuzzyFileSearchSessionUpdateParams) -> Result<Empty, ErrorObject> {
+    let FuzzyFileSearchSessionUpdateParams { session_id, query } = params;
+    match lock(&connection.beside.searches.sessions).get(&session_id) {
+        Some(session) => {
+            session.update(query);
+            Ok(Empty {})
+        }
+        None => Err(ErrorObject::invalid(format!("fuzzy file search session not found: {session_id}"))),
+    }
+}
+
+fn stop(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStopParams) -> Empty {
+    // A session that has ended already is what the client wants.
+    let ended = lock(&connection.beside.searches.sessions).remove(&params.session_id);
+    drop(ended);
+    Empty {}
+}

@@ -1,0 +1,72 @@
+//! Who is logged in, and how that changes.
+
+use serde_json::json;
+
+use crate::app_client::AppClient;
+
+/// The configuration of somebody who uses the usual provider.
+const OPENAI: &str = "model_provider = 'openai'\n";
+
+#[tokio::test]
+async fn a_login_with_a_key_is_stored_told_and_forgotten_again() {
+    let mut client = AppClient::start(OPENAI).await;
+    let nobody = json!({"account": null, "requiresOpenaiAuth": true});
+    assert_eq!(client.ok("account/read", json!({})).await, nobody);
+    let login = json!({"type": "apiKey", "apiKey": "sk-test-123"});
+    assert_eq!(client.ok("account/login/start", login).await, json!({"type": "apiKey"}));
+    let completed = client.next_notification("account/login/completed").await;
+    assert_eq!(completed, json!({"loginId": null, "success": true, "error": null}));
+    assert_eq!(client.next_notification("account/updated").await["authMode"], "apikey");
+    assert_eq!(client.ok("account/read", json!({})).await["account"], json!({"type": "apiKey"}));
+    let (code, message) = client.refused("account/rateLimits/read", json!(null)).await;
+    assert_eq!((code, message.as_str()), (-32600, "chatgpt authentication required to read rate limits"));
+    client.ok("account/logout", json!(null)).await;
+    assert_eq!(client.next_notification("account/updated").await["authMode"], json!(null));
+    assert_eq!(client.ok("account/read", json!({})).await, nobody);
+    assert!(!client.home("auth.json").exists());
+    client.end().await;
+}
+
+#[tokio::test]
+async fn older_clients_hear_of_the_login_in_their_own_words() {
+    let mut client = AppClient::start(OPENAI).await;
+    client.ok("loginApiKey", json!({"apiKey": "sk-test-123"})).await;
+    assert_eq!(client.next_notification("authStatusChange").await, json!({"authMethod": "apikey"}));
+    let status = client.ok("getAuthStatus", json!({"includeToken": true})).await;
+    assert_eq!(status, json!({"authMethod": "apikey", "authToken": "sk-test-123", "requiresOpenaiAuth": true}));
+    assert_eq!(client.ok("getAuthStatus", json!({})).await["authToken"], json!(null));
+    client.ok("logoutChatGpt", json!(null)).await;
+    assert_eq!(client.next_notification("authStatusChange").await, json!({"authMethod": null}));
+    assert_eq!(client.ok("userInfo", json!(null)).await, json!({"allegedUserEmail": null}));
+    let agent = client.ok("getUserAgent", json!(null)).await;
+    assert!(agent["userAgent"].as_str().is_some_and(|agent| agent.ends_with("(test; 1)")), "{agent}");
+    client.end().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_said() {
+    let mut client = AppClient::start(OPENAI).await;
+    for kind in ["chatgpt", "chatgptDeviceCode"] {
+        let (code, message) = client.refused("account/login/start", json!({"type": kind})).await;
+        assert!(code == -32600 && message.contains("not supported by this release"), "{message}");
+    }
+    let (_, message) = client.refused("loginChatGpt", json!(null)).await;
+    assert!(message.contains("not supported by this release"), "{message}");
+    let cancelled = client.ok("account/login/cancel", json!({"loginId": "x"})).await;
+    assert_eq!(cancelled, json!({"status": "notFound"}));
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_bad_key_is_refused_and_shown_nowhere() {
+    let mut client = AppClient::start(OPENAI).await;
+    let login = json!({"type": "apiKey", "apiKey": "sk-secret\r\nX-Evil: 1"});
+    let (code, message) = client.refused("account/login/start", login).await;
+    assert!(code == -32600 && !message.contains("sk-secret"), "{message}");
+    assert!(!client.home("auth.json").exists());
+    client.end().await;
+    let mut client = AppClient::start(&format!("{OPENAI}forced_login_method = 'chatgpt'\n")).await;
+    let (_, message) = client.refused("loginApiKey", json!({"apiKey": "sk-secret"})).await;
+    assert!(message.contains("forced_login_method") && !message.contains("sk-secret"), "{message}");
+    client.end().await;
+}

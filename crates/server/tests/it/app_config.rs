@@ -1,0 +1,96 @@
+//! `config/*` and what follows from a write.
+
+use serde_json::json;
+
+use crate::app_client::AppClient;
+
+#[tokio::test]
+async fn a_write_changes_the_file_and_keeps_its_comments() {
+    let mut client = AppClient::start("# why\nmodel = 'one' # here\n").await;
+    let written = client.ok("config/value/write", json!({"keyPath": "model", "value": "two"})).await;
+    assert_eq!(written["status"], "ok");
+    assert_eq!(written["filePath"], json!(client.home("config.toml")));
+    let edits = json!([{"keyPath": "approval_policy", "value": "never"}, {"keyPath": "a.b", "value": 1}]);
+    let batch = json!({"edits": edits, "expectedVersion": written["version"]});
+    client.ok("config/batchWrite", batch).await;
+    let text = std::fs::read_to_string(client.home("config.toml")).expect("it is there");
+    assert!(text.starts_with("# why\nmodel = \"two\" # here\n"), "{text}");
+    let read = client.ok("config/read", json!({"includeLayers": true})).await;
+    assert_eq!((&read["config"]["model"], &read["config"]["approval_policy"]), (&json!("two"), &json!("never")));
+    assert_eq!(read["layers"][0]["config"]["a"], json!({"b": 1}));
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_write_that_cannot_be_made_says_why_in_a_code() {
+    let mut client = AppClient::start("model = 'one'\n").await;
+    let write = |change: serde_json::Value| {
+        let mut params = json!({"keyPath": "model", "value": "two"});
+        params.as_object_mut().expect("an object").extend(change.as_object().expect("an object").clone());
+        params
+    };
+    for (change, code) in [
+        (json!({"expectedVersion": "sha256:0"}), "configVersionConflict"),
+        (json!({"filePath": "/somewhere/else.toml"}), "configLayerReadonly"),
+        (json!({"keyPath": "approval_policy", "value": "whenever"}), "configValidationError"),
+        (json!({"keyPath": "model.name"}), "configPathNotFound"),
+    ] {
+        let error = client.call("config/value/write", write(change)).await.expect_err("it is refused");
+        assert_eq!((&error["code"], &error["data"]["config_write_error_code"]), (&json!(-32600), &json!(code)));
+    }
+    let read = client.ok("config/read", json!({})).await;
+    assert_eq!(read["config"]["model"], "one");
+    client.end().await;
+}
+
+/// The configuration is kept in memory by the looks of its file, and these writes follow each other faster than any
+/// clock of a file system ticks.
+#[tokio::test]
+async fn threads_see_every_write_that_was_made_before_they_start() {
+    let mut client = AppClient::start("model = 'model-0'\n").await;
+    for number in 1..10 {
+        let model = format!("model-{number}");
+        client.ok("config/value/write", json!({"keyPath": "model", "value": model})).await;
+        assert_eq!(client.ok("thread/start", json!({})).await["model"], json!(model));
+        client.next_notification("thread/started").await;
+    }
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn requests_that_do_not_wait_are_served_in_order() {
+    let mut client = AppClient::start("model = 'one'\n").await;
+    let mut reads = Vec::new();
+    for number in 0..20 {
+        client.ask("config/value/write", json!({"keyPath": "model", "value": format!("m{number}")})).await;
+        reads.push(client.ask("config/read", json!({})).await);
+    }
+    for (number, read) in reads.into_iter().enumerate() {
+        client.answer(read - 1).await.expect("it is written");
+        let read = client.answer(read).await.expect("it is read");
+        assert_eq!(read["config"]["model"], json!(format!("m{number}")));
+    }
+    client.end().await;
+}
+
+#[tokio::test]
+async fn older_clients_read_and_set_the_default_model() {
+    let mut client = AppClient::start("model = 'one'\n").await;
+    client.ok("setDefaultModel", json!({"model": "two", "reasoningEffort": "high"})).await;
+    let saved = client.ok("getUserSavedConfig", json!(null)).await;
+    assert_eq!((&saved["config"]["model"], &saved["config"]["modelReasoningEffort"]), (&json!("two"), &json!("high")));
+    client.end().await;
+}
+
+#[tokio::test]
+async fn nobody_demands_anything_and_a_reload_reads_the_file_again() {
+    let mut client = AppClient::start("").await;
+    assert_eq!(client.ok("configRequirements/read", json!(null)).await["requirements"], json!(null));
+    assert_eq!(client.ok("config/mcpServer/reload", json!(null)).await, json!({}));
+    std::fs::write(client.home("config.toml"), "model = [").expect("a file can be written");
+    let (code, message) = client.refused("config/mcpServer/reload", json!(null)).await;
+    assert!(code == -32600 && message.contains("config.toml:1"), "{message}");
+    let (_, message) = client.refused("config/read", json!({})).await;
+    assert!(message.contains("config.toml:1"), "{message}");
+    client.end().await;
+}

@@ -1,0 +1,20 @@
+//! `userInfo` and `getUserAgent`.
+
+use serde::{Deserialize, Serialize};
+
+/// The answer of `userInfo`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserInfoResponse {
+    /// The user's address, as the login says without proof.
+    #[serde(default)]
+    pub alleged_user_email: Option<String>,
+}
+
+/// The answer of `getUserAgent`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetUserAgentResponse {
+    /// How this program names itself to providers.
+    pub user_agent: String,
+}

@@ -1,0 +1,43 @@
+//! `hooks/list`: programs that are run on events.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::lenient::or_default;
+
+/// The parameters of `hooks/list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HooksListParams {
+    /// The folders; without any, the one that the server runs in.
+    #[serde(default, deserialize_with = "or_default")]
+    pub cwds: Vec<PathBuf>,
+    /// The thread whose hooks are meant.
+    #[serde(default)]
+    pub thread_id: Option<String>,
+}
+
+/// The answer of `hooks/list`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HooksListResponse {
+    /// The hooks of each folder, in the order asked for.
+    pub data: Vec<HooksListEntry>,
+}
+
+/// The hooks that apply to one folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HooksListEntry {
+    /// The folder.
+    pub cwd: PathBuf,
+    /// The hooks.
+    #[serde(default)]
+    pub hooks: Vec<Value>,
+    /// What the user should know.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// The files that could not be read as hooks.
+    #[serde(default)]
+    pub errors: Vec<Value>,
+}

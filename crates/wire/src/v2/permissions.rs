@@ -1,0 +1,43 @@
+//! `permissionProfile/list`: sets of permissions that can be chosen.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The parameters of `permissionProfile/list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionProfileListParams {
+    /// Where the page before ended.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    /// How many to list at most.
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// The folder whose configuration counts too.
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+}
+
+/// The answer of `permissionProfile/list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionProfileListResponse {
+    /// The sets.
+    pub data: Vec<PermissionProfileSummary>,
+    /// Where the next page begins, if there is one.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+}
+
+/// One set of permissions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionProfileSummary {
+    /// Its name for requests.
+    pub id: String,
+    /// What it permits.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Whether it may be chosen.
+    pub allowed: bool,
+}
