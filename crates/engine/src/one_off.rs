@@ -110,7 +110,7 @@ impl OneOff {
             stdio: match self.streams {
                 Streams::Output => Stdio::Pipes,
                 Streams::InputAndOutput => Stdio::PipesWithInput,
-                Streams::Terminal { rows, cols } => Stdio::Pty { rows, cols },
+                Streams::Terminal { rows, cols } => Stdio::Pty { rows, cols, is_verbatim: false },
             },
         })?;
         Ok(Started::new(running))
