@@ -1,6 +1,6 @@
 //! `codex app-server`: many threads over stdin and stdout.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use codex_config::{Env, Home};
 use codex_server::app::{AppServer, Start, Vintage};
 
@@ -10,6 +10,9 @@ use crate::{apply_patch, signals, stdout};
 
 /// Runs until the client is done.
 pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<()> {
+    if args.listen.trim_end_matches('/').trim_end_matches(':') != "stdio" {
+        bail!("--listen {}: only stdio:// is served by this release", args.listen);
+    }
     let output = stdout::take()?;
     let app = AppServer::new(start(shared, args)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

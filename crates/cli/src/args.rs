@@ -50,6 +50,9 @@ pub(crate) struct AppServerArgs {
     /// Follow the ways of this release where releases differ
     #[arg(long, value_enum, value_name = "RELEASE")]
     pub(crate) emulate: Option<Emulated>,
+    /// Where to serve; stdio:// is standard input and output
+    #[arg(long, value_name = "URL", default_value = "stdio://")]
+    pub(crate) listen: String,
 }
 
 /// A release whose ways can be followed.

@@ -78,6 +78,7 @@ impl<W: Write> Terminal<W> {
             | Body::ReviewEntered(_)
             | Body::ReviewExited(_)
             | Body::WentBack { .. }
+            | Body::RolledBack { .. }
             | Body::TokensCounted { .. }
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }

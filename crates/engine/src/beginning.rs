@@ -124,6 +124,8 @@ pub(crate) struct Past {
     pub(crate) preface: usize,
     /// What the user said, each with its place.
     pub(crate) said: Vec<(usize, Message)>,
+    /// Where the turns since the last summary begin.
+    pub(crate) turns: Vec<usize>,
     /// Outputs for calls that have none.
     pub(crate) lost: Vec<ResponseItem>,
 }
@@ -139,12 +141,13 @@ impl Past {
             .filter_map(|place| Some((place, read_user(items.get(place)?)?)))
             .collect();
         let lost = history.open_calls.iter().map(|call| lost_output(&call.kind, call.call_id.clone())).collect();
-        Self { items, preface, said, lost }
+        Self { items, preface, said, turns: history.said.clone(), lost }
     }
 
     /// Puts items before everything else.
     pub(crate) fn put_before(&mut self, told: Vec<Arc<RawValue>>) {
-        for (place, _) in &mut self.said {
+        let places = self.said.iter_mut().map(|(place, _)| place).chain(&mut self.turns);
+        for place in places {
             *place += told.len();
         }
         self.preface += told.len();

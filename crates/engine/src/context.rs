@@ -24,6 +24,8 @@ pub(crate) struct Context {
     sent: usize,
     /// Messages of the user, each with its place.
     said: Vec<(usize, Message)>,
+    /// Where the turns since the last summary begin.
+    turns: Vec<usize>,
     /// How many items the conversation began with, before anything was said.
     preface: usize,
     /// The newest item.
@@ -71,6 +73,7 @@ impl Context {
         Self {
             sent: past.items.len(),
             items: past.items,
+            turns: past.turns,
             said: past.said,
             preface: past.preface,
             last: None,
@@ -97,6 +100,25 @@ impl Context {
     /// Notes that the conversation begins here.
     pub(crate) fn end_preface(&mut self) {
         self.preface = self.items.len();
+    }
+
+    /// Notes that a turn begins now.
+    pub(crate) fn begin_turn(&mut self) {
+        self.turns.push(self.items.len());
+        self.mark();
+    }
+
+    /// Forgets the last turns, if so many are known since the last summary.
+    pub(crate) fn roll_back(&mut self, turns: usize) -> bool {
+        let Some(start) = self.turns.len().checked_sub(turns).and_then(|kept| self.turns.get(kept).copied()) else {
+            return false;
+        };
+        self.turns.truncate(self.turns.len() - turns);
+        self.items.truncate(start);
+        self.said.retain(|(place, _)| *place < start);
+        self.last = None;
+        self.mark();
+        true
     }
 
     /// Notes that the model is asked now.
@@ -142,6 +164,7 @@ impl Context {
             *place = self.preface;
         }
         self.window_used = 0;
+        self.turns.clear();
         self.mark();
         (before, size(&self.items))
     }

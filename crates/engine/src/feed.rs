@@ -72,9 +72,14 @@ impl Feed {
 }
 
 impl FeedWriter {
+    /// Whether anybody will read what is queued.
+    pub(crate) fn is_read(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
+
     /// Queues an event. Returns false when nobody will read it any more.
     pub(crate) fn push(&self, event: &Arc<Event>) -> bool {
-        if Arc::strong_count(&self.shared) == 1 {
+        if !self.is_read() {
             return false;
         }
         let mut queue = self.shared.lock();

@@ -2,18 +2,55 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::response::{ContentItem, Message};
 use codex_wire::skill::SkillMetadata;
 
+use crate::log::ItemId;
 use crate::skills;
+use crate::thread::Recall;
+use crate::turn::UserMessage;
 
 /// The largest picture that is sent. Providers refuse larger ones.
 const MAX_IMAGE_BYTES: u64 = 20 * 1024 * 1024;
+
+/// Makes a message of what the user said; pictures are read where blocking is allowed.
+pub(crate) async fn user_message(
+    content: Vec<UserInput>,
+    cwd: PathBuf,
+    skills: Arc<[SkillMetadata]>,
+    recall: Recall,
+) -> UserMessage {
+    let id = ItemId::new(ThreadId::fresh().to_string());
+    let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. } | UserInput::Skill { .. }));
+    if !reads_files {
+        let said = message(&content, &cwd, &skills);
+        return UserMessage { id, content, message: said, is_echoed: true };
+    }
+    let for_reading = content.clone();
+    let read = tokio::task::spawn_blocking(move || message(&for_reading, &cwd, &skills)).await;
+    let message = read.unwrap_or_else(|_| Message::user("The person's pictures could not be read"));
+    let content = if recall == Recall::Full { with_pictures(content, &message) } else { content };
+    UserMessage { id, content, message, is_echoed: true }
+}
+
+/// What clients are shown: pictures as they were when they were read, since a file may change or go.
+fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
+    let parts = message.content.iter().map(Some).chain(std::iter::repeat(None));
+    let shown = content.into_iter().zip(parts).map(|(item, part)| match (item, part) {
+        (UserInput::LocalImage { .. }, Some(ContentItem::InputImage { image_url })) => {
+            UserInput::Image { image_url: image_url.clone() }
+        }
+        (item, _) => item,
+    });
+    shown.collect()
+}
 
 /// Makes the message. What cannot be sent is replaced by a note, so that one bad file never ends a thread.
 ///

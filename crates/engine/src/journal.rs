@@ -54,6 +54,12 @@ impl Journal {
         reader
     }
 
+    /// How many read along.
+    pub(crate) fn listeners(&mut self) -> usize {
+        self.feeds.retain(FeedWriter::is_read);
+        self.feeds.len()
+    }
+
     /// Adds an event. It is neither saved nor published before [`Journal::publish`].
     pub(crate) fn append(&mut self, turn: Option<TurnId>, body: Body) {
         let event = self.number(turn, body);

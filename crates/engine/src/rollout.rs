@@ -42,6 +42,9 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
             let thread_id = event.thread;
             file.append("event_msg", &CompletedLine { kind: "item_completed", thread_id, names, item: shown(item) })
         }
+        Body::RolledBack { turns } => {
+            file.append("event_msg", &RolledBackLine { kind: "thread_rolled_back", num_turns: *turns })
+        }
         Body::TurnStarted { .. }
         | Body::ItemCompleted(_)
         | Body::TokensCounted { .. }
@@ -103,6 +106,14 @@ struct CompletedLine<'a> {
     #[serde(flatten)]
     names: Names<'a>,
     item: ShownItem<'a>,
+}
+
+/// That turns were forgotten, in the words of the newest releases.
+#[derive(Serialize)]
+struct RolledBackLine {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    num_turns: usize,
 }
 
 /// What clients are shown of a call.

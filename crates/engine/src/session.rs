@@ -9,7 +9,6 @@ mod reviewing;
 mod terminals;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_model::Prompt;
@@ -17,7 +16,7 @@ use codex_patch::TurnDiff;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
-use codex_wire::response::{ContentItem, Message, ResponseItem};
+use codex_wire::response::{Message, ResponseItem};
 use codex_wire::skill::SkillMetadata;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -34,14 +33,14 @@ use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
 use crate::images;
 use crate::journal::Journal;
-use crate::log::{Abort, Approval, Body, Item, ItemId, Outcome, Record, ThreadStarted, TurnId};
+use crate::log::{Abort, Approval, Body, Item, Outcome, Record, ThreadStarted, TurnId};
 use crate::models::Catalogue;
 use crate::notify::{Notice, notify};
 use crate::opening::{Continued, Opening};
 use crate::settings::{Settings, SettingsChange};
 use crate::thread::{Command, Recall, Setup, StartError, Subscription, TurnStart, WayBack};
 use crate::tools::Tools;
-use crate::turn::{Effect, Input, Turn, UserMessage};
+use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
 
 /// The state of one thread.
@@ -263,9 +262,20 @@ impl Session {
                 let stopped = self.stop(Abort::Interrupted).await;
                 let _: Result<(), bool> = reply.send(stopped);
             }
+            Command::RollBack { turns, reply } => {
+                let done = self.running.is_none() && self.context.roll_back(turns);
+                if done {
+                    self.emit(Body::RolledBack { turns });
+                    self.journal.publish_durably().await;
+                }
+                let _: Result<(), bool> = reply.send(done);
+            }
             Command::Running { reply } => {
                 let running = self.running.as_ref().map(|running| running.id.clone());
                 let _: Result<(), Option<TurnId>> = reply.send(running);
+            }
+            Command::CountListeners { reply } => {
+                let _: Result<(), usize> = reply.send(self.journal.listeners());
             }
             Command::Subscribe { reply } => {
                 let _: Result<(), Subscription> = reply.send(self.subscribe());
@@ -294,14 +304,19 @@ impl Session {
                 let message = "the input joined the running turn, so its settings were not applied".to_owned();
                 self.emit(Body::Warning { message });
             }
-            let said =
-                user_message(content, self.turn_settings().cwd.clone(), Arc::clone(&self.skills), self.setup.recall)
-                    .await;
+            let said = images::user_message(
+                content,
+                self.turn_settings().cwd.clone(),
+                Arc::clone(&self.skills),
+                self.setup.recall,
+            )
+            .await;
             self.step(Input::UserSaid(said)).await;
             return TurnStart::Joined(joined);
         }
         self.settings = Arc::new(self.settings.changed(&change));
-        let said = user_message(content, self.settings.cwd.clone(), Arc::clone(&self.skills), self.setup.recall).await;
+        let said =
+            images::user_message(content, self.settings.cwd.clone(), Arc::clone(&self.skills), self.setup.recall).await;
         let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&self.settings));
         self.begin(turn, machine, change.output_schema);
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
@@ -323,7 +338,7 @@ impl Session {
 
     fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
         // What came before this turn is whole, whatever becomes of the turn.
-        self.context.mark();
+        self.context.begin_turn();
         let settings = Arc::clone(&self.settings);
         self.running = Some(Running {
             id,
@@ -453,36 +468,4 @@ impl Session {
         let turn = self.running.as_ref().map(|running| running.id.clone());
         self.journal.append(turn, body);
     }
-}
-
-/// Makes a message of what the user said; pictures are read where blocking is allowed.
-async fn user_message(
-    content: Vec<UserInput>,
-    cwd: PathBuf,
-    skills: Arc<[SkillMetadata]>,
-    recall: Recall,
-) -> UserMessage {
-    let id = ItemId::new(ThreadId::fresh().to_string());
-    let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. } | UserInput::Skill { .. }));
-    if !reads_files {
-        let message = images::message(&content, &cwd, &skills);
-        return UserMessage { id, content, message, is_echoed: true };
-    }
-    let for_reading = content.clone();
-    let read = tokio::task::spawn_blocking(move || images::message(&for_reading, &cwd, &skills)).await;
-    let message = read.unwrap_or_else(|_| Message::user("The person's pictures could not be read"));
-    let content = if recall == Recall::Full { with_pictures(content, &message) } else { content };
-    UserMessage { id, content, message, is_echoed: true }
-}
-
-/// What clients are shown: pictures as they were when they were read, since a file may change or go.
-fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
-    let parts = message.content.iter().map(Some).chain(std::iter::repeat(None));
-    let shown = content.into_iter().zip(parts).map(|(item, part)| match (item, part) {
-        (UserInput::LocalImage { .. }, Some(ContentItem::InputImage { image_url })) => {
-            UserInput::Image { image_url: image_url.clone() }
-        }
-        (item, _) => item,
-    });
-    shown.collect()
 }

@@ -159,8 +159,10 @@ pub(crate) enum Command {
     Review { turn: TurnId, request: ReviewRequest, reply: oneshot::Sender<()> },
     Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
+    RollBack { turns: usize, reply: oneshot::Sender<bool> },
     Running { reply: oneshot::Sender<Option<TurnId>> },
     Subscribe { reply: oneshot::Sender<Subscription> },
+    CountListeners { reply: oneshot::Sender<usize> },
     Finish { reply: oneshot::Sender<()> },
     Close { reply: oneshot::Sender<()> },
 }
@@ -278,6 +280,16 @@ impl Thread {
         self.ask(|reply| Command::Interrupt { reply }).await
     }
 
+    /// Forgets the last turns; false if a turn runs or not so many are known since the last summary.
+    ///
+    /// Files that the turns have changed stay as they are.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn roll_back(&self, turns: usize) -> Result<bool, Closed> {
+        self.ask(|reply| Command::RollBack { turns, reply }).await
+    }
+
     /// The turn that runs, if one does.
     ///
     /// # Errors
@@ -292,6 +304,14 @@ impl Thread {
     /// When the thread has ended.
     pub async fn subscribe(&self) -> Result<Subscription, Closed> {
         self.ask(|reply| Command::Subscribe { reply }).await
+    }
+
+    /// How many read along.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn listeners(&self) -> Result<usize, Closed> {
+        self.ask(|reply| Command::CountListeners { reply }).await
     }
 
     /// Lets the running turn end, then closes the thread like [`Thread::close`].

@@ -45,8 +45,9 @@ use crate::v2::search::{
 use crate::v2::skills::{SkillsListParams, SkillsListResponse};
 use crate::v2::thread::{
     Empty, LoadedListResponse, PageParams, ThreadForkParams, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
-    ThreadOpened, ThreadParams, ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRollbackParams,
-    ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams, ThreadUnsubscribeResponse,
+    ThreadOpened, ThreadParams, ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams,
+    ThreadRollbackParams, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams,
+    ThreadUnsubscribeResponse,
 };
 use crate::v2::turn::{
     ReviewStartParams, ReviewStartResponse, TurnInterruptParams, TurnStartParams, TurnStartResponse, TurnSteerParams,
@@ -163,6 +164,8 @@ methods! {
     ThreadNameSet = "thread/name/set" (ThreadNameSetParams) -> Empty, Thread, "0.105";
     /// Forgets the last turns of a thread.
     ThreadRollback = "thread/rollback" (ThreadRollbackParams) -> ThreadResponse, Thread, "0.85";
+    /// Forgets a turn of a thread and all after it.
+    ThreadRevert = "thread/revert" (ThreadRevertParams) -> ThreadResponse, Thread, "0.166";
     /// Sums a conversation up.
     ThreadCompactStart = "thread/compact/start" | "thread/compact" (ThreadParams) -> Empty, Thread, "0.56";
     /// Changes what later turns run under.

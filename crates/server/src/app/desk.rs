@@ -14,7 +14,7 @@ use codex_wire::ids::{RequestId, ThreadId};
 use codex_wire::methods::ClientRequest;
 use codex_wire::rpc::Notification;
 use codex_wire::v2::item::CommandAction;
-use codex_wire::v2::notification::{ServerNotification, ServerRequestResolved};
+use codex_wire::v2::notification::{ServerNotification, ServerRequestResolved, ThreadNamed};
 use codex_wire::v2::request::{CommandApprovalParams, FileChangeApprovalParams};
 use serde::Serialize;
 use serde_json::json;
@@ -54,9 +54,20 @@ pub(crate) struct Desk {
     vocabulary: Option<Vocabulary>,
     /// The questions that the client was asked, by call.
     questions: HashMap<ItemId, i64>,
+    /// Whether the client listens no more, and whether the thread ends with that.
+    leaving: Option<Leaving>,
     buffer: Vec<u8>,
     notifications: Vec<ServerNotification>,
     events: Vec<EventMsg>,
+}
+
+/// What becomes of a thread whose client listens no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It goes on.
+    Alive,
+    /// It ends: nobody else listens, and nothing runs.
+    Unloaded,
 }
 
 /// An event of the queue in a notification.
@@ -81,6 +92,7 @@ impl Desk {
             thread,
             feed,
             questions: HashMap::new(),
+            leaving: None,
             buffer: Vec::new(),
             notifications: Vec::new(),
             events: Vec::new(),
@@ -99,7 +111,7 @@ impl Desk {
     pub(crate) async fn run(mut self, mut tasks: mpsc::Receiver<Task>) {
         let connection = Arc::clone(&self.connection);
         let mut is_staffed = true;
-        loop {
+        while self.leaving.is_none() {
             // News that wait for room do not keep a request waiting, or a client could not stop what floods it.
             tokio::select! {
                 biased;
@@ -121,8 +133,27 @@ impl Desk {
         while let Some(task) = tasks.recv().await {
             self.perform(task).await;
         }
-        let thread = self.thread.id();
-        self.connection.remove_desk(thread);
+        if self.leaving == Some(Leaving::Unloaded) {
+            self.thread.close().await;
+        } else if self.leaving.is_none() {
+            self.connection.remove_desk(self.thread.id());
+        }
+        let room = connection.outbox.room(self.buffer.len()).await;
+        connection.outbox.send_news(self.buffer, room);
+    }
+
+    /// Lets the client listen no more. A thread that nobody else listens to and that does nothing is unloaded.
+    pub(crate) async fn leave(&mut self) {
+        let id = self.thread.id();
+        self.connection.remove_desk(id);
+        let is_alone = self.thread.listeners().await.is_ok_and(|count| count <= 1);
+        let is_idle = matches!(self.thread.running().await, Ok(None));
+        self.leaving = Some(if is_alone && is_idle { Leaving::Unloaded } else { Leaving::Alive });
+        if self.leaving == Some(Leaving::Unloaded) {
+            self.connection.host.loaded.remove(id);
+            let closed = ThreadNamed { thread_id: id.to_string() };
+            self.notify(&ServerNotification::ThreadClosed(closed), super::now_ms());
+        }
     }
 
     async fn perform(&mut self, task: Task) {

@@ -37,6 +37,7 @@ fn thread_of(request: &ClientRequest) -> Option<&str> {
     Some(match request {
         ClientRequest::ThreadCompactStart(params) | ClientRequest::ThreadUnsubscribe(params) => &params.thread_id,
         ClientRequest::ThreadRollback(params) => &params.thread_id,
+        ClientRequest::ThreadRevert(params) => &params.thread_id,
         ClientRequest::ThreadSettingsUpdate(params) => &params.thread_id,
         ClientRequest::ThreadShellCommand(params) => &params.thread_id,
         ClientRequest::TurnStart(params) => &params.thread_id,

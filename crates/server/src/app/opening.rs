@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use codex_engine::settings::SettingsChange;
 use codex_engine::{Beginning, Insisted, Setup, Subscription, Thread};
 use codex_store::ForkPoint;
 use codex_wire::ids::ThreadId;
@@ -167,6 +168,34 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     Ok(Opened { desk, answer, is_news: true })
 }
 
+/// Starts a thread that works as the desk's thread does, and tells the client of it.
+pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
+    let connection = &desk.connection;
+    let gone = |_| super::dispatch::not_found(&desk.thread.id().to_string());
+    let settings = desk.thread.configure(SettingsChange::default()).await.map_err(gone)?;
+    let options = ThreadOptions {
+        model: Some(settings.model.clone()),
+        model_provider: Some(desk.thread.started().provider.clone()),
+        cwd: Some(settings.cwd.clone()),
+        ..ThreadOptions::default()
+    };
+    let setup = setup(connection, options).await?;
+    let (mut beside, thread) = begin(connection, setup, false).await?;
+    let change = SettingsChange {
+        approval_policy: Some(settings.approval_policy),
+        sandbox_policy: Some(settings.sandbox_policy.clone()),
+        effort: Some(settings.effort.clone()),
+        summary: Some(settings.summary.clone()),
+        ..SettingsChange::default()
+    };
+    let settings = thread.configure(change).await.map_err(gone)?;
+    let described = thread::loaded(thread.started(), &settings, ThreadStatus::Idle);
+    let news = ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread: described }));
+    beside.notify(&news, super::now_ms());
+    open_desk(beside);
+    Ok(thread)
+}
+
 /// Which settings a client has given in so many words.
 fn insisted(options: &ThreadOptions) -> Insisted {
     let names = |key: &str| options.config.as_ref().is_some_and(|config| config.contains_key(key));
@@ -205,7 +234,7 @@ async fn describe(
     thread: &Thread,
     exclude_turns: bool,
 ) -> Result<ThreadOpened, ErrorObject> {
-    let settings = thread.configure(codex_engine::settings::SettingsChange::default()).await;
+    let settings = thread.configure(SettingsChange::default()).await;
     let settings = settings.map_err(|_| super::dispatch::not_found(&thread.id().to_string()))?;
     let described = super::shelf::describe(connection, thread, &settings, !exclude_turns).await?;
     Ok(thread::opened(described, &settings))

@@ -10,7 +10,9 @@ use codex_wire::methods::{ClientRequest, call};
 use codex_wire::review::ReviewRequest;
 use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::item::{InputItem, ThreadItem};
-use codex_wire::v2::thread::{Empty, ThreadSettingsUpdateParams, ThreadUnsubscribeResponse, UnsubscribeStatus};
+use codex_wire::v2::thread::{
+    Empty, ThreadResponse, ThreadSettingsUpdateParams, ThreadUnsubscribeResponse, UnsubscribeStatus,
+};
 use codex_wire::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
     TurnStartResponse, TurnStatus, TurnSteerParams, TurnSteerResponse,
@@ -44,8 +46,21 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
         }
         ClientRequest::ThreadUnsubscribe(_) => {
             let status = UnsubscribeStatus::Unsubscribed;
-            connection.remove_desk(desk.thread.id());
+            desk.leave().await;
             outbox.answer::<call::ThreadUnsubscribe>(id, Ok(ThreadUnsubscribeResponse { status })).await;
+        }
+        ClientRequest::ThreadRollback(params) => {
+            let done = roll_back(desk, params.num_turns as usize).await;
+            outbox.answer::<call::ThreadRollback>(id, done).await;
+        }
+        ClientRequest::ThreadRevert(params) => {
+            let done = revert(desk, params.before_turn_id).await;
+            outbox.answer::<call::ThreadRevert>(id, done).await;
+        }
+        ClientRequest::ThreadShellCommand(_) => {
+            outbox
+                .refuse(id, ErrorObject::invalid("commands of the user's own are not supported by this release"))
+                .await;
         }
         // The others are served elsewhere.
         _ => outbox.refuse(id, ErrorObject::internal("the request went to the wrong place")).await,
@@ -125,20 +140,43 @@ async fn interrupt(desk: &mut Desk, params: TurnInterruptParams) -> Result<Empty
 
 async fn start_review(desk: &mut Desk, params: ReviewStartParams) -> Result<ReviewStartResponse, ErrorObject> {
     let ReviewStartParams { target, delivery, .. } = params;
-    if delivery == Some(ReviewDelivery::Detached) {
-        return Err(ErrorObject::invalid("a detached review is not supported yet"));
-    }
     let turn = fresh_turn();
     let text = review::hint(&target);
     let request = ReviewRequest { target, user_facing_hint: None };
-    desk.thread.review(turn.clone(), request).await.map_err(|_| closed(desk))?;
+    let thread = match delivery.unwrap_or_default() {
+        ReviewDelivery::Inline => desk.thread.clone(),
+        ReviewDelivery::Detached => super::opening::beside(desk).await?,
+    };
+    thread.review(turn.clone(), request).await.map_err(|_| closed(desk))?;
     let id = turn.as_str().to_owned();
     let content = vec![InputItem::Text { text, text_elements: Vec::new() }];
     let item = ThreadItem::UserMessage { id: id.clone(), client_id: None, content };
     Ok(ReviewStartResponse {
         turn: Turn::whole(id, vec![item], TurnStatus::InProgress),
-        review_thread_id: desk.thread.id().to_string(),
+        review_thread_id: thread.id().to_string(),
     })
+}
+
+async fn roll_back(desk: &mut Desk, turns: usize) -> Result<ThreadResponse, ErrorObject> {
+    if turns == 0 {
+        return Err(ErrorObject::invalid("numTurns must be at least 1"));
+    }
+    if !desk.thread.roll_back(turns).await.map_err(|_| closed(desk))? {
+        let text = "cannot roll back: a turn runs, or the thread has not so many turns since its last summary";
+        return Err(ErrorObject::invalid(text));
+    }
+    let settings = desk.thread.configure(SettingsChange::default()).await.map_err(|_| closed(desk))?;
+    let thread = super::shelf::describe(&desk.connection, &desk.thread, &settings, true).await?;
+    Ok(ThreadResponse { thread })
+}
+
+async fn revert(desk: &mut Desk, before: String) -> Result<ThreadResponse, ErrorObject> {
+    let (path, vintage) = (desk.thread.started().rollout.clone(), desk.connection.vintage());
+    let read = move || super::v2::history::turns(&path, vintage).map_err(ErrorObject::from_display);
+    let turns = super::shelf::blocking(read).await?;
+    let place = turns.iter().position(|turn| turn.id == before);
+    let place = place.ok_or_else(|| ErrorObject::invalid(format!("turn not found: {before}")))?;
+    roll_back(desk, turns.len() - place).await
 }
 
 fn settings(params: ThreadSettingsUpdateParams) -> SettingsChange {

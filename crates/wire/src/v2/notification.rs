@@ -57,6 +57,8 @@ notifications! {
     "thread/deleted" => ThreadDeleted(ThreadNamed),
     /// A thread is no longer loaded.
     "thread/closed" => ThreadClosed(ThreadNamed),
+    /// The last turns of a thread were forgotten.
+    "thread/reverted" => ThreadReverted(ThreadNamed),
     /// A thread is called something else now.
     "thread/name/updated" => ThreadNameUpdated(ThreadNameUpdated),
     /// Tokens were used.

@@ -374,6 +374,16 @@ pub struct ThreadRollbackParams {
     pub num_turns: u32,
 }
 
+/// `thread/revert`: forgets a turn and all after it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadRevertParams {
+    /// The thread.
+    pub thread_id: String,
+    /// The first turn to forget.
+    pub before_turn_id: String,
+}
+
 /// `thread/settings/update`: what later turns run under.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]

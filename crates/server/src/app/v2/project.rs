@@ -13,7 +13,7 @@ use codex_wire::v2::item::{ThreadItem, TimedItem};
 use codex_wire::v2::notification::{
     AccountRateLimitsUpdated, ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted,
     ReasoningSummaryPartAdded, ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction,
-    ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed, TurnPlanStep,
+    ThreadNamed, ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed, TurnPlanStep,
     TurnPlanUpdated, TurnStarted, Warning,
 };
 use codex_wire::v2::thread::{ActiveFlag, ThreadStatus};
@@ -73,6 +73,10 @@ impl Projector {
         let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
             Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) | Body::WentBack { .. } => {}
+            Body::RolledBack { .. } => {
+                let thread_id = self.thread.clone();
+                out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id }));
+            }
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => {
                 if self.raw_items {
