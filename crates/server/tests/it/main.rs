@@ -10,6 +10,8 @@ mod app_catalogue;
 mod app_client;
 mod app_commands;
 mod app_config;
+mod app_files;
+mod app_methods;
 mod approvals;
 mod bad_lines;
 mod bookmarks;

@@ -9,10 +9,12 @@ mod catalogue;
 mod commands;
 mod config;
 mod feedback;
+mod files;
 mod repository;
 mod running_command;
 mod search;
 mod skills;
+mod watches;
 
 use std::sync::Arc;
 
@@ -76,18 +78,21 @@ use group;
 pub(crate) struct Beside {
     commands: commands::Commands,
     searches: search::Searches,
+    watches: watches::Watches,
 }
 
 impl Beside {
     /// The client can say nothing more, so what only ends when it says so ends now.
     pub(crate) fn hang_up(&self) {
         self.searches.end_sessions();
+        self.watches.end();
         self.commands.enter(commands::Phase::HungUp);
     }
 
     /// The client is gone, and everything it has started goes with it.
     pub(crate) fn leave(&self) {
         self.searches.end();
+        self.watches.end();
         self.commands.enter(commands::Phase::Gone);
     }
 }
@@ -100,6 +105,8 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
     let (unanswered, request) = skills::serve(connection, unanswered, request).await?;
     let (unanswered, request) = commands::serve(connection, unanswered, request).await?;
     let (unanswered, request) = search::serve(connection, unanswered, request).await?;
+    let (unanswered, request) = watches::serve(connection, unanswered, request).await?;
+    let (unanswered, request) = files::serve(connection, unanswered, request)?;
     let (unanswered, request) = repository::serve(connection, unanswered, request)?;
     feedback::serve(connection, unanswered, request)
 }

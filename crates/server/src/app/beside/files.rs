@@ -1,0 +1,230 @@
+//! `fs/*`: files, for clients that run elsewhere.
+//!
+//! These are wishes of the client, not of a model, so they reach as far as the user does. All paths are absolute.
+
+use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use codex_wire::methods::ClientRequest;
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::fs::{
+    FsCopyParams, FsCreateDirectoryParams, FsGetMetadataParams, FsGetMetadataResponse, FsReadDirectoryEntry,
+    FsReadDirectoryParams, FsReadDirectoryResponse, FsReadFileParams, FsReadFileResponse, FsRemoveParams,
+    FsWriteFileParams,
+};
+use codex_wire::v2::thread::Empty;
+
+use super::{Passed, group};
+use crate::app::connection::{Connection, Unanswered};
+use crate::app::shelf::blocking;
+
+/// How large a file may be that is read, so that its Base64 fits a line.
+const MOST_BYTES: u64 = 24 * 1024 * 1024;
+/// How many entries of a folder are listed.
+const MOST_ENTRIES: usize = 50_000;
+
+/// Serves the requests of this group.
+pub(super) fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    group! {
+        connection, unanswered, request;
+        now {}
+        aside {
+            FsReadFile => read_file,
+            FsWriteFile => write_file,
+            FsCreateDirectory => create_directory,
+            FsGetMetadata => metadata,
+            FsReadDirectory => read_directory,
+            FsRemove => remove,
+            FsCopy => copy,
+        }
+    }
+}
+
+/// The path, if it is absolute.
+pub(super) fn absolute(path: PathBuf) -> Result<PathBuf, ErrorObject> {
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    Err(ErrorObject::invalid(format!("the path must be absolute: {}", path.display())))
+}
+
+/// What went wrong with a path. Most of it lies with what the client asked for.
+pub(super) fn failed(what: &str, path: &Path) -> impl Fn(io::Error) -> ErrorObject {
+    let text = format!("could not {what} {}", path.display());
+    move |error| match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::Other | ErrorKind::OutOfMemory => {
+            ErrorObject::internal(format!("{text}: {error}"))
+        }
+        _ => ErrorObject::invalid(format!("{text}: {error}")),
+    }
+}
+
+async fn read_file(_: &Arc<Connection>, params: FsReadFileParams) -> Result<FsReadFileResponse, ErrorObject> {
+    let path = absolute(params.path)?;
+    blocking(move || {
+        let failed = failed("read", &path);
+        let metadata = fs::metadata(&path).map_err(&failed)?;
+        // Anything else may never end, or never begin.
+        if !metadata.is_file() {
+            return Err(ErrorObject::invalid(format!("{} is not a regular file", path.display())));
+        }
+        let mut data = Vec::new();
+        fs::File::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut data)).map_err(&failed)?;
+        if data.len() as u64 > MOST_BYTES {
+            let text = format!("{} is larger than {MOST_BYTES} bytes, the most that is read", path.display());
+            return Err(ErrorObject::invalid(text));
+        }
+        Ok(FsReadFileResponse { data })
+    })
+    .await
+}
+
+async fn write_file(_: &Arc<Connection>, params: FsWriteFileParams) -> Result<Empty, ErrorObject> {
+    let path = absolute(params.path)?;
+    blocking(move || {
+        if fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(ErrorObject::invalid(format!("{} is not a regular file", path.display())));
+        }
+        fs::write(&path, params.data).map(|()| Empty {}).map_err(failed("write", &path))
+    })
+    .await
+}
+
+async fn create_directory(_: &Arc<Connection>, params: FsCreateDirectoryParams) -> Result<Empty, ErrorObject> {
+    let path = absolute(params.path)?;
+    blocking(move || {
+        let is_deep = params.recursive.unwrap_or(true);
+        let made = if is_deep { fs::create_dir_all(&path) } else { fs::create_dir(&path) };
+        made.map(|()| Empty {}).map_err(failed("create", &path))
+    })
+    .await
+}
+
+fn milliseconds(time: io::Result<SystemTime>) -> i64 {
+    let since = time.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or_default()
+}
+
+async fn metadata(_: &Arc<Connection>, params: FsGetMetadataParams) -> Result<FsGetMetadataResponse, ErrorObject> {
+    let path = absolute(params.path)?;
+    blocking(move || {
+        let own = fs::symlink_metadata(&path).map_err(failed("look at", &path))?;
+        let is_symlink = own.is_symlink();
+        // A link is shown as what it leads to, or as itself if that is nowhere.
+        let metadata = fs::metadata(&path).unwrap_or(own);
+        Ok(FsGetMetadataResponse {
+            is_directory: metadata.is_dir(),
+            is_file: metadata.is_file(),
+            is_symlink,
+            created_at_ms: milliseconds(metadata.created()),
+            modified_at_ms: milliseconds(metadata.modified()),
+        })
+    })
+    .await
+}
+
+async fn read_directory(
+    _: &Arc<Connection>,
+    params: FsReadDirectoryParams,
+) -> Result<FsReadDirectoryResponse, ErrorObject> {
+    let path = absolute(params.path)?;
+    blocking(move || {
+        let failed = failed("list", &path);
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(&path).map_err(&failed)? {
+            let entry = entry.map_err(&failed)?;
+            if entries.len() == MOST_ENTRIES {
+                let text = format!("{} has more than {MOST_ENTRIES} entries, the most that are listed", path.display());
+                return Err(ErrorObject::invalid(text));
+            }
+            let metadata = fs::metadata(entry.path()).ok();
+            entries.push(FsReadDirectoryEntry {
+                file_name: entry.file_name().to_string_lossy().into_owned(),
+                is_directory: metadata.as_ref().is_some_and(Metadata::is_dir),
+                is_file: metadata.as_ref().is_some_and(Metadata::is_file),
+            });
+        }
+        entries.sort_by(|one, other| one.file_name.cmp(&other.file_name));
+        Ok(FsReadDirectoryResponse { entries })
+    })
+    .await
+}
+
+async fn remove(_: &Arc<Connection>, params: FsRemoveParams) -> Result<Empty, ErrorObject> {
+    let path = absolute(params.path)?;
+    blocking(move || {
+        if path.file_name().is_none() {
+            return Err(ErrorObject::invalid(format!("{} has no name of its own to be removed by", path.display())));
+        }
+        let removed = match fs::symlink_metadata(&path) {
+            Ok(metadata) if !metadata.is_dir() => fs::remove_file(&path),
+            Ok(_) if params.recursive.unwrap_or(true) => fs::remove_dir_all(&path),
+            Ok(_) => fs::remove_dir(&path),
+            Err(error) if error.kind() == ErrorKind::NotFound && params.force.unwrap_or(true) => Ok(()),
+            Err(error) => Err(error),
+        };
+        removed.map(|()| Empty {}).map_err(failed("remove", &path))
+    })
+    .await
+}
+
+async fn copy(_: &Arc<Connection>, params: FsCopyParams) -> Result<Empty, ErrorObject> {
+    let (from, to) = (absolute(params.source_path)?, absolute(params.destination_path)?);
+    blocking(move || {
+        let metadata = fs::symlink_metadata(&from).map_err(failed("copy", &from))?;
+        if metadata.is_dir() && !params.recursive {
+            return Err(ErrorObject::invalid(format!("{} is a folder; copy it with recursive", from.display())));
+        }
+        if metadata.is_dir() && is_inside(&to, &from) {
+            return Err(ErrorObject::invalid(format!("{} cannot be copied into itself", from.display())));
+        }
+        copy_all(&from, &to).map(|()| Empty {})
+    })
+    .await
+}
+
+/// Whether a path that may not be there yet lies in a folder, whatever links lead to it.
+fn is_inside(path: &Path, folder: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    let there = path.ancestors().find_map(|part| part.canonicalize().ok());
+    there.is_some_and(|there| there.starts_with(&folder))
+}
+
+/// Copies files, folders with all that is in them, and links as links. What is neither is refused.
+fn copy_all(from: &Path, to: &Path) -> Result<(), ErrorObject> {
+    let mut waiting = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = waiting.pop() {
+        let failed = failed("copy", &from);
+        let kind = fs::symlink_metadata(&from).map_err(&failed)?.file_type();
+        if kind.is_dir() {
+            if !to.is_dir() {
+                fs::create_dir(&to).map_err(&failed)?;
+            }
+            for entry in fs::read_dir(&from).map_err(&failed)? {
+                let name = entry.map_err(&failed)?.file_name();
+                waiting.push((from.join(&name), to.join(&name)));
+            }
+        } else if kind.is_file() {
+            fs::copy(&from, &to).map_err(&failed)?;
+        } else if kind.is_symlink() {
+            let target = fs::read_link(&from).map_err(&failed)?;
+            link(&target, &to).map_err(&failed)?;
+        } else {
+            return Err(ErrorObject::invalid(format!("{} is neither a file nor a folder", from.display())));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn link(target: &Path, at: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, at)
+}
+
+#[cfg(not(unix))]
+fn link(_: &Path, _: &Path) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
