@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use codex_config::Overrides;
 
+use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
+use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsCommand};
+
 /// A coding agent that other programs drive.
 #[derive(Debug, Parser)]
 #[command(name = "codex", version, display_name = "codex-cli", propagate_version = true)]
@@ -19,6 +22,23 @@ pub(crate) struct Args {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Do one task without a person, for scripts and programs
+    ///
+    /// Prints the last message on standard output and what happens meanwhile on standard error, or with --json all
+    /// events on standard output. Nobody is asked: what the sandbox does not allow fails.
+    #[command(visible_alias = "e")]
+    Exec(Box<ExecArgs>),
+    /// Have changes reviewed, without a person; the same as `exec review`
+    Review(Box<TopReviewArgs>),
+    /// List, search, show, export and tidy up threads
+    #[command(subcommand)]
+    Threads(ThreadsCommand),
+    /// Put a thread away; the same as `threads archive`
+    Archive(ThreadWord),
+    /// Take a thread back that was put away; the same as `threads unarchive`
+    Unarchive(ThreadWord),
+    /// Delete a thread for good; the same as `threads delete`
+    Delete(DeleteArgs),
     /// Serve one thread over stdin and stdout, in JSON lines of submissions and events
     ///
     /// Each line in is a submission with an id and an op, each line out an event with an id and a message. The first
@@ -42,6 +62,15 @@ pub(crate) enum Command {
     /// Ask what the rules say about a command
     #[command(subcommand)]
     Execpolicy(ExecpolicyCommand),
+}
+
+/// Options of `review`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TopReviewArgs {
+    #[command(flatten)]
+    pub(crate) options: ExecOptions,
+    #[command(flatten)]
+    pub(crate) review: ReviewArgs,
 }
 
 /// Options of `app-server`.

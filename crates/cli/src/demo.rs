@@ -8,11 +8,11 @@ use anyhow::Context;
 use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::log::{Body, Event, Outcome, TurnId};
 use codex_engine::settings::SettingsChange;
-use codex_engine::{Beginning, Feed, Recall, Setup, Thread};
-use codex_model::ScriptedModel;
+use codex_engine::{Beginning, Feed, Recall, Setup, Thread, connect};
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
 use codex_wire::tokens::TokenUsageInfo;
+use serde_json::Value;
 
 use crate::args::DemoArgs;
 use crate::terminal::{Terminal, wants_colour};
@@ -64,15 +64,18 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         std::fs::create_dir_all(&project).and_then(|()| std::fs::write(project.join(name), text))?;
     }
     std::fs::create_dir_all(&home)?;
+    let script = home.join("script.json");
+    std::fs::write(&script, script_text(fast)?)?;
     let home = Home::at(home);
-    let values = ["model_provider=scripted", "approval_policy=never", "sandbox_mode=workspace-write"];
+    let script = format!("model_providers.scripted.script={}", Value::from(script.to_string_lossy()));
+    let values = ["model_provider=scripted", "approval_policy=never", "sandbox_mode=workspace-write", &script];
     let overrides = Overrides { values: values.map(str::to_owned).to_vec(), ..Overrides::default() };
-    let model = ScriptedModel::from_json(SCRIPT).context("the demo's own script is broken")?;
+    let config = Config::load(&home, env, &overrides)?;
     Ok(Setup {
-        config: Arc::new(Config::load(&home, env, &overrides)?),
+        model: connect(&config, &home, env, "codex_demo")?,
+        config: Arc::new(config),
         home,
         cwd: project,
-        model: Arc::new(if fast { model.without_delays() } else { model }),
         originator: "codex_demo".to_owned(),
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
@@ -82,8 +85,30 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         beginning: Beginning::New,
         without_skills: None,
         counts_anew: false,
-        git: None,
     })
+}
+
+/// The script of the model, at the speed of a model or without its pauses.
+fn script_text(fast: bool) -> anyhow::Result<String> {
+    let mut script: Value = serde_json::from_str(SCRIPT).context("the demo's own script is broken")?;
+    if fast {
+        leave_out_pauses(&mut script);
+    }
+    Ok(script.to_string())
+}
+
+fn leave_out_pauses(value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            items.retain(|item| item.get("pause_ms").is_none());
+            items.iter_mut().for_each(leave_out_pauses);
+        }
+        Value::Object(members) => {
+            members.retain(|name, _| name != "delay_ms");
+            members.values_mut().for_each(leave_out_pauses);
+        }
+        _ => {}
+    }
 }
 
 /// Shows the turn as it goes, and returns what it used.

@@ -6,19 +6,34 @@ use std::process::ExitCode;
 use codex_config::{AuthError, ConfigError, HomeError};
 use codex_engine::ConnectError;
 
+/// An error with a next step for the person.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub(crate) struct Hinted {
+    /// What is wrong, and where.
+    pub(crate) what: String,
+    /// The next step.
+    pub(crate) hint: String,
+}
+
 /// Says what went wrong on stderr and gives the exit status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         // Whoever read the output has seen enough.
         return ExitCode::SUCCESS;
     }
+    say(error);
+    ExitCode::FAILURE
+}
+
+/// Says what went wrong on stderr, for an exit status of its own.
+pub(crate) fn say(error: &anyhow::Error) {
     let mut stderr = std::io::stderr().lock();
     // When stderr is gone there is nobody left to tell.
     let _: std::io::Result<()> = writeln!(stderr, "error: {error:#}");
     if let Some(hint) = hint(error) {
         let _: std::io::Result<()> = writeln!(stderr, "hint: {hint}");
     }
-    ExitCode::FAILURE
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -34,6 +49,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<AuthError>() {
             error.hint()
+        } else if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
+            Some(hint.clone())
         } else {
             cause.downcast_ref::<ConnectError>()?.hint().map(str::to_owned)
         }

@@ -6,6 +6,7 @@ mod app_server;
 mod apply_patch;
 mod args;
 mod demo;
+mod exec;
 mod execpolicy;
 mod failure;
 mod proto;
@@ -13,19 +14,28 @@ mod sandbox;
 mod signals;
 mod stdout;
 mod terminal;
+mod threads;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::args::{Args, Command, ExecpolicyCommand};
+use crate::exec::args::ExecArgs;
+use crate::threads::args::ThreadsCommand;
 
 fn main() -> ExitCode {
     if apply_patch::is_meant() {
         return apply_patch::run().unwrap_or_else(|error| failure::report(&error));
     }
-    let args = Args::parse();
+    let args = Args::try_parse().unwrap_or_else(|error| misunderstood(&error));
     let done = match args.command {
+        Command::Exec(exec) => Ok(exec::run(&args.shared, &exec)),
+        Command::Review(review) => Ok(exec::run(&args.shared, &ExecArgs::review(*review))),
+        Command::Threads(command) => threads::run(&args.shared, &command),
+        Command::Archive(word) => threads::run(&args.shared, &ThreadsCommand::Archive(word)),
+        Command::Unarchive(word) => threads::run(&args.shared, &ThreadsCommand::Unarchive(word)),
+        Command::Delete(delete) => threads::run(&args.shared, &ThreadsCommand::Delete(delete)),
         Command::Proto => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
         Command::AppServer(args_of) => app_server::run(&args.shared, &args_of).map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo::run(&demo).map(|()| ExitCode::SUCCESS),
@@ -33,4 +43,13 @@ fn main() -> ExitCode {
         Command::Execpolicy(ExecpolicyCommand::Check(check)) => execpolicy::check(&check),
     };
     done.unwrap_or_else(|error| failure::report(&error))
+}
+
+/// Ends the program with what is wrong with the command line, or with the help that was asked for.
+fn misunderstood(error: &clap::Error) -> ! {
+    if error.use_stderr() && std::env::args_os().any(|word| word == "exec" || word == "e") {
+        // Programs that run `exec` write its prompt whatever becomes of it.
+        exec::input::drain();
+    }
+    error.exit()
 }

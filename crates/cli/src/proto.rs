@@ -70,7 +70,6 @@ fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         beginning: Beginning::New,
         without_skills: None,
         counts_anew: false,
-        git: codex_git::git_info(&cwd),
         cwd,
     })
 }

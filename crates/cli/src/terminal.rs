@@ -40,9 +40,12 @@ enum Within {
 
 /// Whether to colour what goes to standard output.
 pub(crate) fn wants_colour(env: &Env) -> bool {
-    std::io::stdout().is_terminal()
-        && env.get("NO_COLOR").is_none()
-        && env.text("TERM").is_none_or(|term| term != "dumb")
+    colours(std::io::stdout().is_terminal(), env)
+}
+
+/// Whether to colour what goes to a terminal, or to something else.
+pub(crate) fn colours(is_terminal: bool, env: &Env) -> bool {
+    is_terminal && env.get("NO_COLOR").is_none() && env.text("TERM").is_none_or(|term| term != "dumb")
 }
 
 impl<W: Write> Terminal<W> {
@@ -95,6 +98,17 @@ impl<W: Write> Terminal<W> {
         self.write(Style::Dim, text)?;
         writeln!(self.output)?;
         self.output.flush()
+    }
+
+    /// Says that something went wrong.
+    pub(crate) fn error(&mut self, message: &str) -> std::io::Result<()> {
+        self.note(Style::Red, "error", message)?;
+        self.output.flush()
+    }
+
+    /// Gives back where it writes.
+    pub(crate) fn into_inner(self) -> W {
+        self.output
     }
 
     fn delta(&mut self, delta: &Delta) -> std::io::Result<()> {
@@ -265,7 +279,7 @@ impl<W: Write> Terminal<W> {
 }
 
 /// Text without what a terminal would obey: a model or a repository must not move the cursor, hide text or reorder it.
-fn printable(text: &str) -> Cow<'_, str> {
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     let harmless = |c: char| {
         let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
         (!c.is_control() && !reorders) || matches!(c, '\n' | '\t')

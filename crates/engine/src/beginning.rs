@@ -42,6 +42,19 @@ pub enum Beginning {
     },
     /// A conversation that somebody hands over.
     Given(Vec<ResponseItem>),
+    /// Any of these, but nothing is written: the thread lives in memory alone, and what it goes on with stays as it is.
+    Unsaved(Box<Beginning>),
+}
+
+impl Beginning {
+    /// The conversation that somebody hands over, if it begins with one.
+    pub(crate) fn given(self) -> Vec<ResponseItem> {
+        match self {
+            Self::Given(items) => items,
+            Self::Unsaved(beginning) => beginning.given(),
+            Self::New | Self::Resumed { .. } | Self::Forked { .. } => Vec::new(),
+        }
+    }
 }
 
 /// Which settings somebody has given in so many words.

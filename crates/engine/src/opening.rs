@@ -122,6 +122,7 @@ impl Source {
     fn open(setup: &Setup, meta: &SessionMeta) -> Result<Self, StartError> {
         let new = || RolloutFile::place(&setup.home.sessions(), meta.id, Local::now());
         match &setup.beginning {
+            Beginning::Unsaved(beginning) => Self::unsaved(beginning, meta, new()),
             Beginning::New | Beginning::Given(_) => {
                 let rollout = new();
                 let (journal, unsaved) = Journal::create(meta.id, rollout.clone());
@@ -131,6 +132,26 @@ impl Source {
             Beginning::Resumed { path, insisted } => Self::resume(path.clone(), *insisted),
             Beginning::Forked { path, point, insisted } => Self::fork(path, *point, *insisted, meta, new()),
         }
+    }
+
+    /// What a thread that is not saved goes on with. Its own file, if it had one, is only read.
+    fn unsaved(beginning: &Beginning, meta: &SessionMeta, rollout: PathBuf) -> Result<Self, StartError> {
+        let (history, insisted) = match beginning {
+            Beginning::New | Beginning::Given(_) => (None, Insisted::default()),
+            Beginning::Resumed { path, insisted } => (Some(History::read(path)?), *insisted),
+            Beginning::Forked { path, insisted, .. } => {
+                let mut history = History::read(path)?;
+                let lineage = SessionLineage { forked_from_id: Some(history.meta.id), ..SessionLineage::default() };
+                history.meta = SessionMeta { lineage, ..meta.clone() };
+                (Some(history), *insisted)
+            }
+            Beginning::Unsaved(beginning) => return Self::unsaved(beginning, meta, rollout),
+        };
+        let id = history.as_ref().map_or(meta.id, |history| history.meta.id);
+        let bad_lines = history.iter().flat_map(|history| &history.bad_lines);
+        let warnings = bad_lines.map(ToString::to_string).collect();
+        let (journal, _) = Journal::resume(id, None, None);
+        Ok(Self { journal, rollout, history, insisted, warnings })
     }
 
     /// Goes on with a file. The lock comes first, so that nobody adds to what is read.
@@ -240,7 +261,7 @@ fn meta(setup: &Setup) -> SessionMeta {
         source: Some(setup.source.clone()),
         model_provider: Some(setup.config.provider.id.clone()),
         lineage: SessionLineage::default(),
-        git: setup.git.clone(),
+        git: codex_git::git_info(&setup.cwd),
     }
 }
 

@@ -27,7 +27,6 @@ pub(crate) use self::patches::RunningPatch;
 use self::reviewing::Review;
 pub(crate) use self::terminals::LookingAt;
 use self::terminals::OpenTerminals;
-use crate::beginning::Beginning;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
@@ -99,10 +98,7 @@ impl Session {
     pub(crate) async fn start(mut setup: Setup, inbox: mpsc::Receiver<Command>) -> Result<(Self, Feed), StartError> {
         let Opening { started, instructions, preface, skills, mut warnings, mut journal, catalogue, past } =
             Opening::prepare(&setup).await?;
-        let given = match std::mem::take(&mut setup.beginning) {
-            Beginning::Given(items) => items,
-            _ => Vec::new(),
-        };
+        let given = std::mem::take(&mut setup.beginning).given();
         let feed = journal.subscribe();
         journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
         let settings = Arc::clone(&started.settings);

@@ -10,7 +10,7 @@ use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewRequest;
-use codex_wire::rollout::{GitInfo, SessionSource};
+use codex_wire::rollout::SessionSource;
 use codex_wire::skill::SkillsListEntry;
 use tokio::sync::{mpsc, oneshot};
 
@@ -53,8 +53,6 @@ pub struct Setup {
     pub without_skills: Option<&'static str>,
     /// Whether what a resumed thread has cost so far is forgotten, as some clients expect.
     pub counts_anew: bool,
-    /// The state of the repository it works in.
-    pub git: Option<GitInfo>,
 }
 
 /// What the model remembers of what was cut off or cut out. Clients were written for either.

@@ -4,7 +4,10 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
 mod demo;
+mod exec;
+mod exec_ends;
 mod http;
 mod mistakes;
 mod program;
 mod proto;
+mod threads;

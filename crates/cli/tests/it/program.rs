@@ -57,9 +57,10 @@ impl Place {
         text.replace(&shown(&real), "TEMP").replace(&shown(self.folder.path()), "TEMP")
     }
 
-    /// Starts the program.
-    pub(crate) fn start(&self, args: &[&str]) -> Running {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_codex"))
+    /// The program, not started yet.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_codex"));
+        command
             .args(args)
             .env_clear()
             .env("CODEX_HOME", self.path("home"))
@@ -69,9 +70,13 @@ impl Place {
             .current_dir(self.path("project"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts the program.
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        let mut child = self.command(args).spawn().expect("the program starts");
         let input = child.stdin.take();
         let (sender, lines) = channel();
         let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -135,10 +140,15 @@ impl Running {
             let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("waited in vain for {kind}"));
             self.read.push_str(&line);
             let event: Value = serde_json::from_str(&line).expect("every line is JSON");
-            if event["msg"]["type"] == kind {
+            if event["msg"]["type"] == kind || event["type"] == kind {
                 return event;
             }
         }
+    }
+
+    /// The id of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Closes the input and waits for the end.
@@ -176,6 +186,21 @@ impl Run {
             event
         };
         self.stdout.lines().map(event).collect()
+    }
+
+    /// The lines of `exec --json`.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        self.stdout.lines().map(line).collect()
+    }
+
+    /// The kinds of the lines of `exec --json`, items with theirs.
+    pub(crate) fn line_kinds(&self) -> String {
+        let kind = |line: &Value| {
+            let item = line["item"]["type"].as_str().map(|item| format!(" {item}")).unwrap_or_default();
+            format!("{}{item}\n", line["type"].as_str().unwrap_or_default())
+        };
+        self.lines().iter().map(kind).collect()
     }
 
     /// The ids and kinds of the events.

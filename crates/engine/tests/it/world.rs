@@ -74,7 +74,6 @@ impl World {
             beginning: Beginning::New,
             without_skills: None,
             counts_anew: false,
-            git: None,
         };
         (setup, prompts)
     }

@@ -173,7 +173,6 @@ impl Host {
             beginning: Beginning::New,
             without_skills: Some(NO_SKILLS),
             counts_anew: vintage == Vintage::V077,
-            git: codex_git::git_info(&cwd),
             cwd,
         })
     }

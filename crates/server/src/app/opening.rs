@@ -93,7 +93,7 @@ async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Resul
     let mut described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
     if connection.vintage() == Vintage::V0166 {
         // Clients of that release learn it from the list.
-        described.git_info = None;
+        described.origin.git_info = None;
     }
     let answer = thread::opened(described, &started.settings);
     Ok(Opened { desk, answer, is_news: true })

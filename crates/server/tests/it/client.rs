@@ -97,7 +97,6 @@ impl Client {
             beginning: Beginning::New,
             without_skills: None,
             counts_anew: false,
-            git: None,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);

@@ -19,24 +19,12 @@ pub struct Thread {
     pub id: String,
     /// Where it works.
     pub environments: Vec<Environment>,
-    /// Never known here.
-    pub extra: Nothing,
     /// The same as its name.
     pub session_id: String,
-    /// The thread it was copied from.
-    pub forked_from_id: Option<String>,
-    /// The thread that started it.
-    pub parent_thread_id: Option<String>,
     /// The first thing the user said.
     pub preview: String,
     /// Whether it is kept in memory alone.
     pub ephemeral: bool,
-    /// Never known here.
-    pub section: Nothing,
-    /// Never known here.
-    pub section_entered_at: Nothing,
-    /// Never known here.
-    pub project_id: Nothing,
     /// How its history is kept.
     pub history_mode: &'static str,
     /// Its model provider.
@@ -57,28 +45,51 @@ pub struct Thread {
     pub path: Option<PathBuf>,
     /// Where it works.
     pub cwd: PathBuf,
+    /// Where it comes from.
+    #[serde(flatten)]
+    pub origin: ThreadOrigin,
+    /// Whether a client may speak to it.
+    pub can_accept_direct_input: Option<bool>,
+    /// What the user calls it.
+    pub name: Option<String>,
+    /// What others say of threads.
+    #[serde(flatten)]
+    pub unsaid: Unsaid,
+    /// Its turns, where they were asked for.
+    pub turns: Vec<Turn>,
+}
+
+/// Where a thread comes from.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadOrigin {
+    /// The thread it was copied from.
+    pub forked_from_id: Option<String>,
+    /// The thread that started it.
+    pub parent_thread_id: Option<String>,
     /// The release that started it.
     pub cli_version: String,
     /// The program that started it.
     pub originator: Option<String>,
     /// The kind of program that started it.
     pub source: Value,
-    /// Whether a client may speak to it.
-    pub can_accept_direct_input: Option<bool>,
-    /// Never known here.
-    pub thread_source: Nothing,
-    /// What a child agent is called.
-    pub agent_nickname: Option<String>,
-    /// What a child agent is for.
-    pub agent_role: Option<String>,
     /// The repository it began in.
     pub git_info: Option<GitInfo>,
-    /// What the user calls it.
-    pub name: Option<String>,
-    /// Never known here.
+}
+
+/// Members that clients may look for and that are never known here.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "each is always null")]
+pub struct Unsaid {
+    pub extra: Nothing,
+    pub section: Nothing,
+    pub section_entered_at: Nothing,
+    pub project_id: Nothing,
+    pub thread_source: Nothing,
+    pub agent_nickname: Nothing,
+    pub agent_role: Nothing,
     pub daybreak_enabled: Nothing,
-    /// Its turns, where they were asked for.
-    pub turns: Vec<Turn>,
 }
 
 /// Where a thread works.

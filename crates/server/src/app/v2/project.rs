@@ -100,6 +100,36 @@ impl Projector {
                 self.waiting = self.waiting.saturating_sub(1);
                 out.push(self.status());
             }
+            Body::TerminalWritten { .. } | Body::DiffChanged(_) | Body::ImageViewed { .. } | Body::PlanUpdated(_) => {
+                self.done_by_tools(event, turn, out);
+            }
+            Body::ReviewEntered(review) => self.review_entered(event, turn, review, out),
+            Body::ReviewExited(output) => {
+                let review = output.as_deref().map(review::describe).unwrap_or_default();
+                self.at_once(event, turn, ThreadItem::ExitedReviewMode { id: turn.to_owned(), review }, out);
+            }
+            Body::Compacted(compacted) => self.compacted(event, turn, compacted, out),
+            Body::TokensCounted { info, rate_limits } => {
+                if let Some(info) = info {
+                    let (thread_id, turn_id) = self.names(turn);
+                    let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
+                    out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
+                }
+                let rate_limits = (&**rate_limits).into();
+                out.push(ServerNotification::AccountRateLimitsUpdated(AccountRateLimitsUpdated { rate_limits }));
+            }
+            Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
+            Body::Warning { message } => {
+                let (thread_id, message) = (Some(self.thread.clone()), message.clone());
+                out.push(ServerNotification::Warning(Warning { thread_id, message }));
+            }
+            Body::TurnEnded(outcome) => self.turn_ended(event, turn, outcome, out),
+        }
+    }
+
+    /// What tools have done besides being called.
+    fn done_by_tools(&self, event: &Event, turn: &str, out: Out<'_>) {
+        match &event.body {
             Body::TerminalWritten { item, terminal, stdin } => {
                 let (thread_id, turn_id) = self.names(turn);
                 out.push(ServerNotification::TerminalInteraction(TerminalInteraction {
@@ -129,27 +159,7 @@ impl Projector {
                     plan: steps.collect(),
                 }));
             }
-            Body::ReviewEntered(review) => self.review_entered(event, turn, review, out),
-            Body::ReviewExited(output) => {
-                let review = output.as_deref().map(review::describe).unwrap_or_default();
-                self.at_once(event, turn, ThreadItem::ExitedReviewMode { id: turn.to_owned(), review }, out);
-            }
-            Body::Compacted(compacted) => self.compacted(event, turn, compacted, out),
-            Body::TokensCounted { info, rate_limits } => {
-                if let Some(info) = info {
-                    let (thread_id, turn_id) = self.names(turn);
-                    let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
-                    out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
-                }
-                let rate_limits = (&**rate_limits).into();
-                out.push(ServerNotification::AccountRateLimitsUpdated(AccountRateLimitsUpdated { rate_limits }));
-            }
-            Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
-            Body::Warning { message } => {
-                let (thread_id, message) = (Some(self.thread.clone()), message.clone());
-                out.push(ServerNotification::Warning(Warning { thread_id, message }));
-            }
-            Body::TurnEnded(outcome) => self.turn_ended(event, turn, outcome, out),
+            _ => {}
         }
     }
 

@@ -7,7 +7,7 @@ use codex_engine::settings::Settings;
 use codex_store::ThreadSummary;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
-use codex_wire::v2::thread::{Environment, GitInfo, Thread, ThreadOpened, ThreadStatus};
+use codex_wire::v2::thread::{Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadStatus, Unsaid};
 use serde_json::Value;
 
 /// A loaded thread in which nothing was said yet, as far as is known here.
@@ -15,18 +15,20 @@ pub(crate) fn loaded(started: &ThreadStarted, settings: &Settings, status: Threa
     let SessionMeta { id, timestamp, originator, cli_version, source, git, lineage, .. } = &started.meta;
     let created_at = seconds(timestamp);
     Thread {
-        forked_from_id: lineage.forked_from_id.map(|id| id.to_string()),
-        parent_thread_id: lineage.parent_thread_id.map(|id| id.to_string()),
         model_provider: started.provider.clone(),
         model: Some(settings.model.clone()),
         reasoning_effort: settings.effort.clone(),
         status,
         path: Some(started.rollout.clone()),
-        cli_version: cli_version.clone(),
-        originator: Some(originator.clone()),
-        source: source_word(source.as_ref()),
+        origin: ThreadOrigin {
+            forked_from_id: lineage.forked_from_id.map(|id| id.to_string()),
+            parent_thread_id: lineage.parent_thread_id.map(|id| id.to_string()),
+            cli_version: cli_version.clone(),
+            originator: Some(originator.clone()),
+            source: source_word(source.as_ref()),
+            git_info: git.as_ref().map(git_info),
+        },
         can_accept_direct_input: Some(true),
-        git_info: git.as_ref().map(git_info),
         ..bare(*id, created_at, settings.cwd.clone())
     }
 }
@@ -35,14 +37,18 @@ pub(crate) fn loaded(started: &ThreadStarted, settings: &Settings, status: Threa
 pub(crate) fn stored(summary: ThreadSummary, default_provider: &str, status: ThreadStatus) -> Thread {
     let mut thread = bare(summary.id, summary.created_at.timestamp(), summary.cwd.clone());
     describe(&mut thread, &summary);
-    Thread {
-        model_provider: summary.provider.clone().unwrap_or_else(|| default_provider.to_owned()),
-        status,
-        path: Some(summary.path),
+    let origin = ThreadOrigin {
         cli_version: summary.cli_version,
         originator: Some(summary.originator),
         source: source_word(summary.source.as_ref()),
         git_info: summary.git.as_ref().map(git_info),
+        ..thread.origin
+    };
+    Thread {
+        origin,
+        model_provider: summary.provider.clone().unwrap_or_else(|| default_provider.to_owned()),
+        status,
+        path: Some(summary.path),
         ..thread
     }
 }
@@ -53,8 +59,8 @@ pub(crate) fn describe(thread: &mut Thread, summary: &ThreadSummary) {
     thread.name.clone_from(&summary.name);
     thread.updated_at = summary.updated_at.timestamp();
     thread.recency_at = thread.updated_at;
-    thread.forked_from_id = summary.forked_from.map(|id| id.to_string());
-    thread.parent_thread_id = summary.parent.map(|id| id.to_string());
+    thread.origin.forked_from_id = summary.forked_from.map(|id| id.to_string());
+    thread.origin.parent_thread_id = summary.parent.map(|id| id.to_string());
 }
 
 fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
@@ -65,16 +71,10 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
             cwd: cwd.clone(),
             runtime_workspace_roots: vec![cwd.clone()],
         }],
-        extra: (),
         session_id: name.clone(),
         id: name,
-        forked_from_id: None,
-        parent_thread_id: None,
         preview: String::new(),
         ephemeral: false,
-        section: (),
-        section_entered_at: (),
-        project_id: (),
         history_mode: "paginated",
         model_provider: String::new(),
         model: None,
@@ -85,16 +85,10 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
         status: ThreadStatus::NotLoaded,
         path: None,
         cwd,
-        cli_version: String::new(),
-        originator: None,
-        source: Value::Null,
+        origin: ThreadOrigin::default(),
         can_accept_direct_input: None,
-        thread_source: (),
-        agent_nickname: None,
-        agent_role: None,
-        git_info: None,
         name: None,
-        daybreak_enabled: (),
+        unsaid: Unsaid::default(),
         turns: Vec::new(),
     }
 }

@@ -1,0 +1,210 @@
+//! Questions of the engine, and whoever answers them.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use codex_engine::log::{Approval, Subject};
+use codex_server::exec::Projector;
+use codex_wire::decision::ReviewDecision;
+use serde::Deserialize;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::args::Approvals;
+
+/// How long the other side of a socket may take to read a question.
+const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// An answer, perhaps to a question that was not asked yet.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Answer {
+    /// The question.
+    #[serde(default)]
+    id: Option<String>,
+    /// The command that it is about, in place of a question.
+    #[serde(default)]
+    command: Option<String>,
+    decision: ReviewDecision,
+}
+
+impl Answer {
+    fn is_for(&self, approval: &Approval) -> bool {
+        if let Some(id) = &self.id {
+            return *id == approval.call.as_str();
+        }
+        match (&self.command, &approval.subject) {
+            (None, _) => true,
+            (Some(command), Subject::Command { argv, .. }) => {
+                // What a shell is given may stand for the whole.
+                *command == codex_shell::join(argv) || matches!(argv.as_slice(), [_, _, script] if script == command)
+            }
+            (Some(_), Subject::Patch { .. }) => false,
+        }
+    }
+}
+
+/// What became of a question.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Asked {
+    /// It is answered.
+    Answered { call: String, decision: ReviewDecision },
+    /// An answer may come.
+    Waits,
+    /// Nobody can answer it.
+    Unanswerable,
+}
+
+/// Whoever answers questions.
+pub(crate) struct Answerer {
+    who: Who,
+    /// Questions without an answer.
+    open: Vec<Arc<Approval>>,
+    /// Answers without a question.
+    kept: VecDeque<Answer>,
+    /// Answers that come in; none when none can come any more.
+    incoming: Option<UnboundedReceiver<Answer>>,
+}
+
+enum Who {
+    Nobody,
+    No,
+    Stdio,
+    Socket(UnixStream),
+}
+
+impl Answerer {
+    /// Gets in touch with whoever answers.
+    pub(crate) fn new(approvals: Option<&Approvals>) -> anyhow::Result<Self> {
+        let (who, incoming) = match approvals {
+            // A policy that the caller has set may still ask; then nobody has said that the run should end there.
+            None | Some(Approvals::Deny) => (Who::No, None),
+            Some(Approvals::Policy) => (Who::Nobody, None),
+            Some(Approvals::Stdio) => (Who::Stdio, Some(listen(std::io::stdin()))),
+            Some(Approvals::Unix(path)) => {
+                let failed = || format!("--approvals: could not connect to {}", path.display());
+                let socket = UnixStream::connect(path).with_context(failed)?;
+                socket.set_write_timeout(Some(WRITE_PATIENCE)).with_context(failed)?;
+                let reading = socket.try_clone().with_context(failed)?;
+                (Who::Socket(socket), Some(listen(reading)))
+            }
+        };
+        Ok(Self { who, open: Vec::new(), kept: VecDeque::new(), incoming })
+    }
+
+    /// Whether questions are printed with the events.
+    pub(crate) fn asks_in_events(&self) -> bool {
+        matches!(self.who, Who::Stdio)
+    }
+
+    /// Asks.
+    pub(crate) fn ask(&mut self, approval: &Arc<Approval>) -> Asked {
+        let call = approval.call.as_str().to_owned();
+        match &mut self.who {
+            Who::No => return Asked::Answered { call, decision: ReviewDecision::Denied },
+            Who::Nobody => return Asked::Unanswerable,
+            Who::Stdio => {}
+            Who::Socket(socket) => {
+                let line = serde_json::to_string(&Projector::ask(approval)).map(|line| line + "\n");
+                let written = line.map_err(Into::into).and_then(|line| socket.write_all(line.as_bytes()));
+                if written.is_err() {
+                    self.incoming = None;
+                }
+            }
+        }
+        if let Some(place) = self.kept.iter().position(|answer| answer.is_for(approval))
+            && let Some(answer) = self.kept.remove(place)
+        {
+            return Asked::Answered { call, decision: answer.decision };
+        }
+        if self.incoming.is_none() {
+            return Asked::Unanswerable;
+        }
+        self.open.push(Arc::clone(approval));
+        Asked::Waits
+    }
+
+    /// Waits for the next answer; for ever when none can come.
+    pub(crate) async fn next(&mut self) -> Asked {
+        let Some(incoming) = &mut self.incoming else { return std::future::pending().await };
+        let Some(answer) = incoming.recv().await else {
+            self.incoming = None;
+            return if self.open.is_empty() { Asked::Waits } else { Asked::Unanswerable };
+        };
+        let Some(place) = self.open.iter().position(|approval| answer.is_for(approval)) else {
+            self.kept.push_back(answer);
+            return Asked::Waits;
+        };
+        let approval = self.open.remove(place);
+        Asked::Answered { call: approval.call.as_str().to_owned(), decision: answer.decision }
+    }
+}
+
+/// Reads answers, one a line. What is none is passed over with a word on standard error.
+fn listen(input: impl Read + Send + 'static) -> UnboundedReceiver<Answer> {
+    let (sender, receiver) = unbounded_channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(input).lines().map_while(Result::ok) {
+            match serde_json::from_str::<Answer>(&line) {
+                _ if line.trim().is_empty() => {}
+                Ok(answer) => {
+                    if sender.send(answer).is_err() {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    let _: std::io::Result<()> = writeln!(std::io::stderr(), "warning: this is no answer: {error}");
+                }
+            }
+        }
+    });
+    receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_engine::log::ItemId;
+
+    use super::*;
+
+    fn question(call: &str, script: &str) -> Arc<Approval> {
+        let argv = ["bash", "-lc", script].map(str::to_owned).to_vec();
+        let subject = Subject::Command { argv, cwd: "/w".into(), parsed: Vec::new(), amendment: None };
+        Arc::new(Approval { call: ItemId::new(call), reason: None, subject })
+    }
+
+    fn answer(text: &str) -> Answer {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_for_a_call_a_command_or_whatever_comes() {
+        let asked = question("c1", "git push");
+        for text in [
+            r#"{"id":"c1","decision":"approved"}"#,
+            r#"{"command":"git push","decision":"accept"}"#,
+            r#"{"command":"bash -lc 'git push'","decision":"deny"}"#,
+            r#"{"decision":"approved"}"#,
+        ] {
+            assert!(answer(text).is_for(&asked), "{text}");
+        }
+        for text in [r#"{"id":"c2","decision":"approved"}"#, r#"{"command":"git","decision":"approved"}"#] {
+            assert!(!answer(text).is_for(&asked), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn exactly_one_command_is_granted() {
+        let input: &[u8] = b"nonsense\n{\"command\":\"git push\",\"decision\":\"approved\"}\n";
+        let (kept, incoming) = (VecDeque::new(), Some(listen(input)));
+        let mut answerer = Answerer { who: Who::Stdio, open: Vec::new(), kept, incoming };
+        assert_eq!(answerer.next().await, Asked::Waits);
+        let granted = |call: &str| Asked::Answered { call: call.to_owned(), decision: ReviewDecision::Approved };
+        assert_eq!(answerer.ask(&question("c1", "git push")), granted("c1"));
+        assert_eq!(answerer.ask(&question("c2", "git push")), Asked::Waits);
+        assert_eq!(answerer.next().await, Asked::Unanswerable);
+        assert_eq!(answerer.ask(&question("c3", "rm -rf /")), Asked::Unanswerable);
+    }
+}

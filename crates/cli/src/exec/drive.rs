@@ -1,0 +1,269 @@
+//! One run: a turn from its start to its end, whatever ends it.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_engine::log::{Approval, Body, Event, Item, Outcome, TurnId};
+use codex_engine::settings::SettingsChange;
+use codex_engine::{Closed, Feed, Thread};
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::review::ReviewRequest;
+use tokio::time::{Instant, sleep_until};
+
+use super::approvals::{Answerer, Asked};
+use super::schema::Schema;
+use super::show::Show;
+use crate::signals::Stop;
+
+/// What a run is about.
+pub(crate) enum Task {
+    /// Something the user says.
+    Say(Vec<UserInput>),
+    /// A review.
+    Review(ReviewRequest),
+}
+
+/// How far a run may go.
+#[derive(Debug, Default)]
+pub(crate) struct Limits {
+    /// When it must have ended.
+    pub(crate) deadline: Option<Instant>,
+    /// How long nothing may happen.
+    pub(crate) idle: Option<Duration>,
+    /// How many tokens it may use.
+    pub(crate) tokens: Option<i64>,
+    /// How often the model may be asked.
+    pub(crate) requests: Option<u64>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It is done.
+    Completed,
+    /// It could not be done.
+    Failed,
+    /// Somebody would have had to say yes.
+    ApprovalNeeded,
+    /// It would have cost too much.
+    BudgetSpent,
+    /// It took too long.
+    TimedOut,
+    /// Somebody stopped it.
+    Interrupted,
+}
+
+impl Ending {
+    /// The exit status.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Failed => 1,
+            Self::ApprovalNeeded => 3,
+            Self::BudgetSpent => 4,
+            Self::TimedOut => 124,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// One run.
+pub(crate) struct Drive {
+    pub(crate) thread: Thread,
+    pub(crate) show: Show,
+    pub(crate) answerer: Answerer,
+    pub(crate) limits: Limits,
+    pub(crate) schema: Option<Schema>,
+    /// What the model said last.
+    pub(crate) last_message: Option<String>,
+    /// How often the model was asked.
+    requests: u64,
+    /// Whether the model was asked to mend its last message already.
+    is_mended: bool,
+    /// Why the run was stopped, once it was, and what that is called.
+    stopped: Option<(Ending, String)>,
+}
+
+/// What woke the run.
+enum Wake {
+    Event(Option<Arc<Event>>),
+    Answer(Asked),
+    Stop(Ending, String),
+}
+
+impl Drive {
+    /// A run that has not begun.
+    pub(crate) fn new(thread: Thread, show: Show, answerer: Answerer, limits: Limits, schema: Option<Schema>) -> Self {
+        let (last_message, requests, is_mended, stopped) = (None, 0, false, None);
+        Self { thread, show, answerer, limits, schema, last_message, requests, is_mended, stopped }
+    }
+
+    /// Does the work.
+    pub(crate) async fn run(&mut self, task: Task, mut feed: Feed, stop: &mut Stop) -> anyhow::Result<Ending> {
+        match task {
+            Task::Say(content) => self.say(content).await?,
+            Task::Review(request) => self.thread.review(fresh_turn(), request).await?,
+        }
+        let mut gone = pin!(self.show.is_gone());
+        let mut heard = Instant::now();
+        loop {
+            let wake = {
+                let idle = self.limits.idle.map(|idle| heard + idle);
+                tokio::select! {
+                    biased;
+                    () = stop.wait(), if self.stopped.is_none() => {
+                        Wake::Stop(Ending::Interrupted, "interrupted".to_owned())
+                    }
+                    () = &mut gone, if self.stopped.is_none() => {
+                        Wake::Stop(Ending::Failed, "nobody reads the output any more".to_owned())
+                    }
+                    () = until(self.limits.deadline), if self.stopped.is_none() => {
+                        Wake::Stop(Ending::TimedOut, "the run took too long".to_owned())
+                    }
+                    () = until(idle), if self.stopped.is_none() => {
+                        Wake::Stop(Ending::TimedOut, "nothing happened for too long".to_owned())
+                    }
+                    asked = self.answerer.next() => Wake::Answer(asked),
+                    event = feed.next() => Wake::Event(event),
+                }
+            };
+            heard = Instant::now();
+            match wake {
+                Wake::Stop(ending, why) => self.stop(ending, why).await,
+                Wake::Answer(asked) => self.asked(asked).await?,
+                Wake::Event(Some(event)) => {
+                    if let Some(ending) = self.take(&event).await? {
+                        return Ok(ending);
+                    }
+                }
+                Wake::Event(None) => anyhow::bail!("the thread ended before its turn did"),
+            }
+        }
+    }
+
+    async fn say(&self, content: Vec<UserInput>) -> Result<(), Closed> {
+        let output_schema = self.schema.as_ref().map(|schema| schema.value().clone());
+        let change = SettingsChange { output_schema, ..SettingsChange::default() };
+        self.thread.say(fresh_turn(), content, change).await.map(drop)
+    }
+
+    /// Stops the turn. What it has done is kept, and its end is still to come.
+    async fn stop(&mut self, ending: Ending, why: String) {
+        if self.stopped.is_none() {
+            self.stopped = Some((ending, why));
+            // A thread that has ended has nothing to stop.
+            let _: Result<bool, Closed> = self.thread.interrupt().await;
+        }
+    }
+
+    async fn asked(&mut self, asked: Asked) -> Result<(), Closed> {
+        match asked {
+            // The question may have gone with its turn.
+            Asked::Answered { call, decision } => self.thread.answer(call, decision).await.map(drop),
+            Asked::Waits => Ok(()),
+            Asked::Unanswerable => {
+                self.stop(Ending::ApprovalNeeded, "an approval is needed, and nobody can give it".to_owned()).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes an entry of the log; the ending if it was the last.
+    async fn take(&mut self, event: &Event) -> anyhow::Result<Option<Ending>> {
+        match &event.body {
+            Body::TurnEnded(outcome) => return self.turn_ended(event, outcome).await,
+            // The turn that mends the last message belongs to the one before.
+            Body::TurnStarted { .. } if self.is_mended => self.show.pass(event),
+            _ => self.show.event(event)?,
+        }
+        match &event.body {
+            Body::ItemCompleted(Item::AgentMessage { text, .. }) => self.last_message = Some(text.clone()),
+            Body::ApprovalAsked(approval) => self.question(approval).await?,
+            Body::ModelAsked(_) => self.model_asked().await,
+            Body::TokensCounted { .. } => self.count().await,
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    async fn question(&mut self, approval: &Arc<Approval>) -> anyhow::Result<()> {
+        if self.answerer.asks_in_events() {
+            self.show.ask(approval)?;
+        }
+        let asked = self.answerer.ask(approval);
+        Ok(self.asked(asked).await?)
+    }
+
+    async fn model_asked(&mut self) {
+        self.requests += 1;
+        if let Some(most) = self.limits.requests
+            && self.requests > most
+        {
+            self.stop(Ending::BudgetSpent, format!("the budget of {most} requests is used up")).await;
+        }
+    }
+
+    async fn count(&mut self) {
+        let used = self.show.used();
+        if let Some(most) = self.limits.tokens
+            && used.input_tokens + used.output_tokens > most
+        {
+            self.stop(Ending::BudgetSpent, format!("the budget of {most} tokens is used up")).await;
+        }
+    }
+
+    async fn turn_ended(&mut self, event: &Event, outcome: &Outcome) -> anyhow::Result<Option<Ending>> {
+        let is_completed = matches!(outcome, Outcome::Completed { .. });
+        // A turn that was done before it could be stopped is done.
+        if let Some((ending, why)) =
+            self.stopped.take().filter(|(ending, _)| !is_completed || *ending == Ending::BudgetSpent)
+        {
+            self.show.fail(&why)?;
+            return Ok(Some(ending));
+        }
+        if let Outcome::Completed { last_message: Some(text), .. } = outcome {
+            self.last_message = Some(text.clone());
+        }
+        if is_completed && let Some(complaint) = self.complaint() {
+            if !std::mem::replace(&mut self.is_mended, true) {
+                self.say(vec![mend(&complaint)]).await?;
+                return Ok(None);
+            }
+            self.show.fail(&format!("the last message does not follow the schema: {complaint}"))?;
+            return Ok(Some(Ending::Failed));
+        }
+        self.show.event(event)?;
+        Ok(Some(match outcome {
+            Outcome::Completed { .. } => Ending::Completed,
+            Outcome::Aborted(_) => Ending::Interrupted,
+            Outcome::Failed(_) => Ending::Failed,
+        }))
+    }
+
+    /// What is wrong with the last message.
+    fn complaint(&self) -> Option<String> {
+        self.schema.as_ref()?.complaint(self.last_message.as_deref().unwrap_or_default())
+    }
+}
+
+fn mend(complaint: &str) -> UserInput {
+    let text = format!(
+        "Your last message does not follow the required JSON schema: {complaint}. \
+         Give the same answer again as one JSON value that follows the schema, and nothing else."
+    );
+    UserInput::Text { text }
+}
+
+/// A name for a turn that no other has.
+fn fresh_turn() -> TurnId {
+    TurnId::new(ThreadId::fresh().to_string())
+}
+
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,118 @@
+//! Standard input: the prompt, or what goes with it.
+//!
+//! Invariant: a pipe that somebody holds open makes nothing wait that does not need it. What the caller writes is read
+//! before the program ends, also when it fails: callers that write to a program that is gone crash.
+
+use std::io::{IsTerminal, Read};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How long the first byte of input that nobody asked for is waited for.
+const FIRST: Duration = Duration::from_millis(50);
+
+/// How long the rest of it is waited for, from one piece to the next.
+const NEXT: Duration = Duration::from_secs(2);
+
+/// How long an end of the input is waited for when nobody wants it any more.
+const LEFT_OVER: Duration = Duration::from_secs(1);
+
+/// How much is read.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+
+/// Nothing more came in time.
+#[derive(Debug, thiserror::Error)]
+#[error("standard input did not end in time")]
+pub(crate) struct TooLate;
+
+/// Reads the prompt from standard input, to its end.
+pub(crate) fn read_prompt(deadline: Option<Instant>) -> anyhow::Result<String> {
+    if std::io::stdin().is_terminal() {
+        bail!("no prompt: give one as an argument, or pipe it to standard input");
+    }
+    let mut bytes = Vec::new();
+    loop {
+        let patience = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match read_more(&mut bytes, patience)? {
+            More::Some => {}
+            More::End => break,
+            More::Late => return Err(TooLate.into()),
+        }
+    }
+    let text = decode(&bytes);
+    if text.trim().is_empty() {
+        bail!("no prompt: standard input was empty");
+    }
+    Ok(text)
+}
+
+/// Reads what was piped in beside a prompt, if anything was.
+pub(crate) fn read_beside() -> anyhow::Result<Option<String>> {
+    if std::io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let mut patience = FIRST;
+    while matches!(read_more(&mut bytes, Some(patience))?, More::Some) {
+        patience = NEXT;
+    }
+    let text = decode(&bytes);
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+/// A prompt with what was piped in beside it.
+pub(crate) fn join(prompt: &str, beside: Option<&str>) -> String {
+    match beside {
+        Some(text) => format!("{prompt}\n\n<stdin>\n{}\n</stdin>", text.trim_end_matches('\n')),
+        None => prompt.to_owned(),
+    }
+}
+
+/// Reads what is left, so that whoever writes it does not find the program gone.
+pub(crate) fn drain() {
+    if std::io::stdin().is_terminal() {
+        return;
+    }
+    let mut bytes = Vec::new();
+    while matches!(read_more(&mut bytes, Some(LEFT_OVER)), Ok(More::Some)) {
+        bytes.clear();
+    }
+}
+
+/// What came of reading on.
+enum More {
+    Some,
+    End,
+    Late,
+}
+
+fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<More> {
+    let stdin = std::io::stdin();
+    let timeout = patience.map(Timespec::try_from).transpose().context("that is too long a time")?;
+    let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut waiting, timeout.as_ref()) {
+        Ok(0) => return Ok(More::Late),
+        Ok(_) => {}
+        Err(rustix::io::Errno::INTR) => return Ok(More::Some),
+        Err(error) => return Err(error).context("could not wait for standard input"),
+    }
+    let mut piece = vec![0; 64 * 1024];
+    let read = match stdin.lock().read(&mut piece) {
+        Ok(read) => read,
+        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(More::Some),
+        // Input that was never open has nothing to say.
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => 0,
+        Err(error) => return Err(error).context("could not read standard input"),
+    };
+    bytes.extend(piece.iter().take(read));
+    if bytes.len() > MOST_BYTES {
+        bail!("standard input has more than {MOST_BYTES} bytes");
+    }
+    Ok(if read == 0 { More::End } else { More::Some })
+}
+
+fn decode(bytes: &[u8]) -> String {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,209 @@
+//! `codex exec`: one turn without a person, for scripts and programs.
+//!
+//! Standard output carries the last message, or with `--json` the events; everything else goes to standard error.
+
+mod approvals;
+pub(crate) mod args;
+mod drive;
+pub(crate) mod input;
+mod outlet;
+mod schema;
+mod setup;
+mod show;
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use codex_config::Env;
+use codex_engine::{Setup, Thread};
+use codex_wire::input::UserInput;
+use codex_wire::review::{BaseBranchTarget, CommitTarget, ReviewRequest, ReviewTarget};
+
+use self::approvals::Answerer;
+use self::args::{Approvals, ExecArgs, ExecForm, ExecOptions, ReviewArgs};
+use self::drive::{Drive, Ending, Limits, Task};
+use self::outlet::Outlet;
+use self::schema::Schema;
+use self::show::Show;
+use crate::args::Shared;
+use crate::{signals, stdout};
+
+/// How long the last lines may take to be read once a run has taken too long.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Runs a turn.
+pub(crate) fn run(shared: &Shared, args: &ExecArgs) -> ExitCode {
+    let begun = Instant::now();
+    let ran = prepare(shared, args, begun).and_then(|prepared| prepared.run(&args.options, begun));
+    match ran {
+        Ok(ending) => ExitCode::from(ending.code()),
+        Err(error) => {
+            input::drain();
+            crate::failure::say(&error);
+            let ending = if error.is::<input::TooLate>() { Ending::TimedOut } else { Ending::Failed };
+            ExitCode::from(ending.code())
+        }
+    }
+}
+
+/// Everything that can be known before the thread starts.
+struct Prepared {
+    output: File,
+    env: Env,
+    setup: Setup,
+    task: Task,
+    schema: Option<Schema>,
+}
+
+fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<Prepared> {
+    let output = stdout::take()?;
+    let env = Env::process();
+    let ExecArgs { options, .. } = args;
+    if options.approvals == Some(Approvals::Stdio) && !options.json {
+        bail!("--approvals stdio asks in the events, so it needs --json");
+    }
+    let setup = setup::setup(shared, args, &env)?;
+    let schema = options.output_schema.as_deref().map(Schema::read).transpose()?;
+    let task = task(args, begun)?;
+    Ok(Prepared { output, env, setup, task, schema })
+}
+
+/// What is to be done.
+fn task(args: &ExecArgs, begun: Instant) -> anyhow::Result<Task> {
+    let (given, pictures) = match &args.form {
+        Some(ExecForm::Review(review)) => return Ok(Task::Review(review_request(review, &args.options, begun)?)),
+        // With --last there is no thread to name, so the first word is the prompt.
+        Some(ExecForm::Resume(thread) | ExecForm::Fork(thread)) if thread.last => {
+            (thread.prompt.as_ref().or(thread.thread.as_ref()), Some(&thread.pictures))
+        }
+        Some(ExecForm::Resume(thread) | ExecForm::Fork(thread)) => (thread.prompt.as_ref(), Some(&thread.pictures)),
+        None => (args.prompt.as_ref(), None),
+    };
+    let text = prompt(given.or(args.prompt.as_ref()), &args.options, begun)?;
+    let pictures = args.pictures.images.iter().chain(pictures.into_iter().flat_map(|it| &it.images));
+    let pictures = pictures.map(|path| picture(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Task::Say(pictures.into_iter().chain([UserInput::Text { text }]).collect()))
+}
+
+fn prompt(given: Option<&String>, options: &ExecOptions, begun: Instant) -> anyhow::Result<String> {
+    let answers_come_in = options.approvals == Some(Approvals::Stdio);
+    match given.map(String::as_str) {
+        None | Some("-") if answers_come_in => {
+            bail!("--approvals stdio reads answers, so the prompt must be an argument")
+        }
+        None | Some("-") => input::read_prompt(options.timeout.map(|timeout| begun + timeout)),
+        Some("") => bail!("the prompt is empty"),
+        Some(text) if answers_come_in => Ok(text.to_owned()),
+        Some(text) => Ok(input::join(text, input::read_beside()?.as_deref())),
+    }
+}
+
+fn picture(path: &Path) -> anyhow::Result<UserInput> {
+    let readable = File::open(path).with_context(|| format!("--image: could not read {}", path.display()))?;
+    drop(readable);
+    let path = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
+    Ok(UserInput::LocalImage { path })
+}
+
+fn review_request(args: &ReviewArgs, options: &ExecOptions, begun: Instant) -> anyhow::Result<ReviewRequest> {
+    let target = match (&args.base, &args.commit, &args.prompt) {
+        (Some(branch), _, _) => ReviewTarget::BaseBranch(BaseBranchTarget { branch: branch.clone() }),
+        (_, Some(sha), _) => ReviewTarget::Commit(CommitTarget { sha: sha.clone(), title: args.title.clone() }),
+        (_, _, Some(_)) => ReviewTarget::custom(prompt(args.prompt.as_ref(), options, begun)?),
+        (None, None, None) => ReviewTarget::UncommittedChanges,
+    };
+    Ok(ReviewRequest { target, user_facing_hint: None })
+}
+
+impl Prepared {
+    fn run(self, options: &ExecOptions, begun: Instant) -> anyhow::Result<Ending> {
+        // The engine has a thread of its own, so that whatever it does, limits and signals count.
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let ran = runtime.block_on(self.drive(options, begun));
+        // A read of standard input cannot be cancelled, so its thread is left behind.
+        runtime.shutdown_background();
+        ran
+    }
+
+    async fn drive(self, options: &ExecOptions, begun: Instant) -> anyhow::Result<Ending> {
+        let Self { output, env, setup, task, schema } = self;
+        let mut stop = signals::stop()?;
+        let answerer = Answerer::new(options.approvals.as_ref())?;
+        let (thread, feed) = Thread::start(setup).await?;
+        let (show, mut last_words) = if options.json {
+            (Show::lines(Outlet::new(output)), None)
+        } else {
+            (Show::people(options.color, &env), Some(output))
+        };
+        let limits = Limits {
+            deadline: options.timeout.map(|timeout| tokio::time::Instant::from_std(begun + timeout)),
+            idle: options.idle_timeout,
+            tokens: options.max_tokens,
+            requests: options.max_requests,
+        };
+        let mut drive = Drive::new(thread, show, answerer, limits, schema);
+        let ran = drive.run(task, feed, &mut stop).await;
+        let closing = drive.thread.clone();
+        tokio::select! {
+            () = closing.close() => {}
+            // Whoever asks twice does not want to wait.
+            () = stop.wait() => {}
+        }
+        let Drive { thread, mut show, last_message, .. } = drive;
+        if let Ok(ending) = ran {
+            farewell(&mut show, ending, &thread, options)?;
+        }
+        finish(show, matches!(ran, Ok(Ending::TimedOut))).await?;
+        let ending = ran?;
+        if ending == Ending::Completed {
+            deliver(last_message.as_deref(), options, last_words.as_mut())?;
+        }
+        Ok(ending)
+    }
+}
+
+/// What a person wants to know afterwards.
+fn farewell(show: &mut Show, ending: Ending, thread: &Thread, options: &ExecOptions) -> std::io::Result<()> {
+    let used = show.used();
+    show.note(&format!(
+        "tokens: {} in ({} cached), {} out ({} reasoning)",
+        used.input_tokens, used.cached_input_tokens, used.output_tokens, used.reasoning_output_tokens
+    ))?;
+    if ending == Ending::Completed || options.ephemeral {
+        return Ok(());
+    }
+    show.note(&format!("hint: go on with `codex exec resume {}`", thread.id()))
+}
+
+/// Waits until everything is shown. After a timeout a reader that does not read is not waited for.
+async fn finish(show: Show, is_late: bool) -> anyhow::Result<()> {
+    let finishing = tokio::task::spawn_blocking(move || show.finish());
+    let patience = if is_late { LAST_WORDS } else { Duration::MAX };
+    match tokio::time::timeout(patience, finishing).await {
+        Ok(Ok(written)) => written.context("could not write to standard output"),
+        Ok(Err(error)) => Err(error).context("could not write to standard output"),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Hands over the last message: to the file that was named, and to standard output unless events are there.
+fn deliver(message: Option<&str>, options: &ExecOptions, output: Option<&mut File>) -> anyhow::Result<()> {
+    let text = message.unwrap_or_default();
+    if let Some(path) = &options.output_last_message {
+        std::fs::write(path, text)
+            .with_context(|| format!("could not write the last message to {}", path.display()))?;
+    }
+    let Some(output) = output else { return Ok(()) };
+    // On one and the same terminal the person has read it already.
+    if output.is_terminal() && std::io::stderr().is_terminal() {
+        return Ok(());
+    }
+    // A program reads what was said as it was said; a terminal must not obey it.
+    let shown = if output.is_terminal() { crate::terminal::printable(text) } else { text.into() };
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    write!(output, "{shown}{end}").and_then(|()| output.flush()).context("could not write to standard output")
+}

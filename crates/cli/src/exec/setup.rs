@@ -1,0 +1,138 @@
+//! From the command line to a thread that can start.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use codex_config::{Config, Env, Home, Origin, TrustLevel};
+use codex_engine::{Beginning, Insisted, Recall, Setup, connect};
+use codex_store::{ForkPoint, ThreadIndex};
+use codex_wire::policy::{AskForApproval, SandboxMode};
+use codex_wire::rollout::SessionSource;
+
+use super::args::{ExecArgs, ExecForm, ExecOptions, LocalProvider, ThreadArgs};
+use crate::args::Shared;
+use crate::failure::Hinted;
+use crate::proto::working_directory;
+use crate::threads::locate;
+use crate::{apply_patch, failure};
+
+/// The name that threads of this command carry unless the caller has another.
+const ORIGINATOR: &str = "codex_exec";
+
+/// What the thread is made of.
+pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Result<Setup> {
+    let home = Home::find(env)?;
+    let cwd = working_directory(shared)?;
+    let config = configure(shared, &args.options, &home, env, &cwd)?;
+    if !args.options.skip_git_repo_check && !args.options.dangerously_bypass_approvals_and_sandbox {
+        check_folder(&cwd, &config)?;
+    }
+    home.ensure()?;
+    let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
+    let model = connect(&config, &home, env, &originator)?;
+    let beginning = beginning(args, &config, &home, &cwd)?;
+    let beginning = if args.options.ephemeral { Beginning::Unsaved(Box::new(beginning)) } else { beginning };
+    Ok(Setup {
+        without_skills: None,
+        counts_anew: false,
+        config: Arc::new(config),
+        programs: apply_patch::install(&home),
+        home,
+        cwd,
+        model,
+        originator,
+        source: SessionSource::Exec,
+        shell: env.text("SHELL"),
+        recall: Recall::Full,
+        base_instructions: None,
+        beginning,
+    })
+}
+
+fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd: &Path) -> anyhow::Result<Config> {
+    let mut overrides = shared.overrides();
+    let mut set = |key: &str, value: &str| overrides.values.push(format!("{key}={}", serde_json::Value::from(value)));
+    if let Some(model) = &options.model {
+        set("model", model);
+    }
+    let sandbox = options.sandbox.or(options.full_auto.then_some(SandboxMode::WorkspaceWrite));
+    let bypass = options.dangerously_bypass_approvals_and_sandbox.then_some(SandboxMode::DangerFullAccess);
+    if let Some(mode) = bypass.or(sandbox) {
+        set("sandbox_mode", mode.as_str());
+    }
+    if options.oss || options.local_provider.is_some() {
+        use_local(options, env, &mut set);
+    }
+    let mut config = Config::load(home, env, &overrides)?;
+    config.sandbox.workspace_write.writable_roots.extend(options.add_dir.iter().map(|dir| cwd.join(dir)));
+    let is_set_here = is_from_here(&config, "approval_policy");
+    if bypass.is_some() || (options.approvals.is_none() && !is_set_here) {
+        config.approval_policy = Some(AskForApproval::Never);
+    }
+    Ok(config)
+}
+
+/// Points at a server on this machine.
+fn use_local(options: &ExecOptions, env: &Env, set: &mut impl FnMut(&str, &str)) {
+    let (id, name, port, model) = match options.local_provider.unwrap_or_default() {
+        LocalProvider::Ollama => ("ollama", "Ollama", "11434", "gpt-oss:20b"),
+        LocalProvider::Lmstudio => ("lmstudio", "LM Studio", "1234", "openai/gpt-oss-20b"),
+    };
+    let port = env.text("CODEX_OSS_PORT").unwrap_or_else(|| port.to_owned());
+    let url = env.text("CODEX_OSS_BASE_URL").unwrap_or_else(|| format!("http://localhost:{port}/v1"));
+    set("model_provider", id);
+    set(&format!("model_providers.{id}.name"), name);
+    set(&format!("model_providers.{id}.base_url"), &url);
+    if options.model.is_none() {
+        set("model", model);
+    }
+}
+
+/// Whether a value was given on the command line, so that it counts for threads that had another.
+fn is_from_here(config: &Config, key: &str) -> bool {
+    config.tree.get(&[key]).is_some_and(|node| matches!(node.origin, Origin::Override(_) | Origin::Flag(_)))
+}
+
+/// A model that changes files is let loose only where changes can be undone, or where the user said so.
+fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
+    let is_trusted = |folder: &Path| config.projects.get(folder) == Some(&TrustLevel::Trusted);
+    if cwd.ancestors().any(|folder| is_trusted(folder) || folder.join(".git").exists()) {
+        return Ok(());
+    }
+    let what = format!("{} is in no git repository and is not trusted", cwd.display());
+    let hint = "pass --skip-git-repo-check to work here all the same".to_owned();
+    Err(Hinted { what, hint }.into())
+}
+
+fn beginning(args: &ExecArgs, config: &Config, home: &Home, cwd: &Path) -> anyhow::Result<Beginning> {
+    let insisted = Insisted {
+        // The caller is in this folder now, and has said who is asked.
+        cwd: true,
+        approval_policy: true,
+        model: is_from_here(config, "model"),
+        sandbox_policy: is_from_here(config, "sandbox_mode") || config.profile.is_some(),
+    };
+    match &args.form {
+        None | Some(ExecForm::Review(_)) => Ok(Beginning::New),
+        Some(ExecForm::Resume(thread)) => Ok(Beginning::Resumed { path: find(thread, home, cwd)?, insisted }),
+        Some(ExecForm::Fork(thread)) => {
+            Ok(Beginning::Forked { path: find(thread, home, cwd)?, point: ForkPoint::End, insisted })
+        }
+    }
+}
+
+fn find(args: &ThreadArgs, home: &Home, cwd: &Path) -> anyhow::Result<std::path::PathBuf> {
+    let index = ThreadIndex::open(home.path());
+    if args.last {
+        let folder = (!args.all).then_some(cwd);
+        return Ok(locate::newest(&index, folder)?.path);
+    }
+    let Some(thread) = &args.thread else { bail!("no thread given") };
+    let found = locate::thread(&index, thread).context("could not resume")?;
+    if found.archived {
+        let hint = format!("take it back with `codex threads unarchive {}`", found.id);
+        return Err(failure::Hinted { what: format!("the thread {} was put away", found.id), hint }.into());
+    }
+    Ok(found.path)
+}

@@ -1,0 +1,69 @@
+//! Which thread is meant.
+
+use std::path::Path;
+
+use codex_store::{ListQuery, SortKey, SourceKind, ThreadIndex, ThreadSummary};
+use codex_wire::ids::ThreadId;
+
+use crate::failure::Hinted;
+
+/// How many threads are looked at for a name.
+const PAGE: usize = 200;
+
+/// The shortest beginning of an id that is taken for one.
+const SHORTEST: usize = 4;
+
+/// The thread with that id, that beginning of an id, or that name.
+pub(crate) fn thread(index: &ThreadIndex, word: &str) -> anyhow::Result<ThreadSummary> {
+    if let Ok(id) = word.parse::<ThreadId>() {
+        return index.find(id)?.ok_or_else(|| nothing(format!("there is no thread {id}")));
+    }
+    let is_beginning = word.len() >= SHORTEST && word.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let mut found = Vec::new();
+    for archived in [false, true] {
+        let mut query = ListQuery { archived, silent: true, limit: PAGE, ..ListQuery::default() };
+        loop {
+            let page = index.list(&query)?;
+            found.extend(page.threads.into_iter().filter(|thread| {
+                thread.name.as_deref() == Some(word) || (is_beginning && thread.id.to_string().starts_with(word))
+            }));
+            match page.next_cursor {
+                Some(cursor) => query.cursor = Some(cursor),
+                None => break,
+            }
+        }
+    }
+    match (found.pop(), found.len()) {
+        (Some(thread), 0) => Ok(thread),
+        (None, _) => Err(nothing(format!("there is no thread {word}"))),
+        (Some(_), others) => {
+            let what = format!("{} threads are called {word}", others + 1);
+            Err(Hinted { what, hint: "give the whole id".to_owned() }.into())
+        }
+    }
+}
+
+/// The thread that was written last, by a person or a program and not by another thread.
+pub(crate) fn newest(index: &ThreadIndex, folder: Option<&Path>) -> anyhow::Result<ThreadSummary> {
+    use SourceKind::{AppServer, Cli, Exec, Unknown, VsCode};
+    let query = ListQuery {
+        sources: vec![Cli, VsCode, Exec, AppServer, Unknown],
+        cwds: folder.iter().map(|folder| folder.to_path_buf()).collect(),
+        sort: SortKey::Updated,
+        limit: 1,
+        ..ListQuery::default()
+    };
+    let found = index.list(&query)?.threads.pop();
+    found.ok_or_else(|| match folder {
+        Some(folder) => Hinted {
+            what: format!("no thread was written in {}", folder.display()),
+            hint: "pass --all to take threads of other folders, or name one".to_owned(),
+        }
+        .into(),
+        None => nothing("there are no threads yet".to_owned()),
+    })
+}
+
+fn nothing(what: String) -> anyhow::Error {
+    Hinted { what, hint: "`codex threads list` shows those that are there".to_owned() }.into()
+}

@@ -1,0 +1,77 @@
+//! Threads in a few words: as a table for people, as JSON for programs.
+
+use std::io::{self, IsTerminal, Write};
+
+use chrono::{DateTime, Local, SecondsFormat, Utc};
+use codex_store::ThreadSummary;
+use serde_json::{Value, json};
+
+use crate::terminal::printable;
+
+/// How much of a title is shown where nobody said how wide the terminal is.
+const TITLE: usize = 72;
+
+/// What is known of a thread.
+pub(crate) fn summary(thread: &ThreadSummary) -> Value {
+    let time = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
+    json!({
+        "id": thread.id,
+        "name": thread.name,
+        "preview": thread.preview,
+        "created_at": time(thread.created_at),
+        "updated_at": time(thread.updated_at),
+        "cwd": thread.cwd,
+        "path": thread.path,
+        "archived": thread.archived,
+        "source": thread.source,
+        "originator": thread.originator,
+        "provider": thread.provider,
+        "cli_version": thread.cli_version,
+        "git": thread.git,
+        "parent": thread.parent,
+        "forked_from": thread.forked_from,
+    })
+}
+
+/// What a thread is called, or else what was said first.
+pub(crate) fn title(thread: &ThreadSummary) -> String {
+    thread.name.clone().unwrap_or_else(|| thread.preview.clone())
+}
+
+/// Prints threads, each with a text.
+pub(crate) fn print<'a>(
+    rows: impl Iterator<Item = (&'a ThreadSummary, String)>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let is_terminal = io::stdout().is_terminal();
+    for (thread, text) in rows {
+        let written: DateTime<Local> = thread.updated_at.into();
+        let text = one_line(&text);
+        let text = if is_terminal { printable(&text) } else { text.as_str().into() };
+        writeln!(out, "{}  {}  {text}", thread.id, written.format("%Y-%m-%d %H:%M"))?;
+    }
+    Ok(())
+}
+
+/// A text on one line, without what does not fit.
+fn one_line(text: &str) -> String {
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((cut, _)) = line.char_indices().nth(TITLE) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_line() {
+        assert_eq!(one_line("a\n b\tc"), "a b c");
+        let long = one_line(&"é".repeat(100));
+        assert_eq!(long.chars().count(), TITLE + 1);
+        assert!(long.ends_with('…'));
+    }
+}

@@ -1,0 +1,157 @@
+//! `codex exec` ends by itself, with the right exit status, whatever is wrong around it.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use codex_testkit::FakeModel;
+
+use crate::exec::{exec, scripted};
+use crate::program::{Place, Run};
+
+const HELLO: &str = r#"[{"items": [{"text": "Hello."}]}]"#;
+const HANGS: &str = r#"[{"items": [{"text": "Hal", "done": false}, {"hang": true}]}]"#;
+const FLAGS: [&str; 3] = ["exec", "--json", "--skip-git-repo-check"];
+
+/// A place whose provider is at that address.
+fn provider(url: &str) -> Place {
+    let config = format!(
+        "model = 'nobody-knows-it'\nmodel_provider = 'm'\n[model_providers.m]\nname = 'M'\nbase_url = '{url}/v1'\n\
+         request_max_retries = 1\nstream_max_retries = 0\n"
+    );
+    Place::new().file("home/config.toml", &config)
+}
+
+fn failure(run: &Run) -> String {
+    let last = run.lines().pop().expect("there are lines");
+    assert_eq!(last["type"], "turn.failed", "{}", run.stdout);
+    last["error"]["message"].as_str().expect("it says why").to_owned()
+}
+
+#[test]
+fn with_a_pipe_that_stays_open() {
+    let place = scripted(HELLO);
+    let run = place.start(&[&FLAGS[..], &["hi"]].concat()).wait();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    // Also where the prompt should come from there, once there is a deadline.
+    let run = place.start(&["exec", "--skip-git-repo-check", "--timeout", "100ms", "-"]).wait();
+    assert_eq!((run.code, run.stderr.as_str()), (Some(124), "error: standard input did not end in time\n"));
+    // And on a mistake.
+    assert_eq!(place.start(&["exec", "--no-such-flag"]).wait().code, Some(2));
+}
+
+#[test]
+fn input_is_read_to_its_end_before_a_failure() {
+    let broken = Place::new().file("home/config.toml", "model = \n");
+    // More than a pipe holds, so that writing fails if nobody reads.
+    let prompt = "x".repeat(1 << 20);
+    for (place, args, code) in
+        [(Place::new(), &["exec", "--no-such-flag"][..], 2), (broken, &["exec", "--experimental-json"][..], 1)]
+    {
+        let mut child = place.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(prompt.as_bytes()).expect("somebody reads");
+        drop(input);
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+    }
+}
+
+#[test]
+fn with_nothing_open_at_all() {
+    let place = scripted(HELLO);
+    let mut command = place.command(&[&FLAGS[..], &["hi"]].concat());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    assert_eq!(command.status().unwrap().code(), Some(0));
+}
+
+#[test]
+fn with_a_standard_output_that_nobody_reads() {
+    let place = scripted(HELLO);
+    let mut child = place.command(&[&FLAGS[..], &["hi"]].concat()).stdin(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "error: could not write to standard output: Broken pipe (os error 32)\n");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn with_a_full_disk() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for flags in [&FLAGS[..], &FLAGS[..1]] {
+        let place = scripted(HELLO);
+        let args = [flags, &["--skip-git-repo-check", "hi"]].concat();
+        let args = if flags.len() > 1 { [flags, &["hi"]].concat() } else { args };
+        let output = place.command(&args).stdin(Stdio::null()).stdout(full()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("error: could not write to standard output: No space left"), "{said}");
+    }
+    let run = exec(&scripted(HELLO), &["-o", "/dev/full", "hi"], "");
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("error: could not write the last message to /dev/full"), "{}", run.stderr);
+    // A thread that cannot be saved is done all the same, and says so.
+    let place = scripted(HELLO).file("home/sessions", "in the way");
+    let run = exec(&place, &["--json", "hi"], "");
+    assert_eq!(run.code, Some(0));
+    assert!(run.stdout.contains("this thread is not being saved"), "{}", run.stdout);
+}
+
+#[test]
+fn with_a_provider_that_is_dead() {
+    // A port that was free a moment ago, and that nobody listens on now.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let place = provider(&format!("http://127.0.0.1:{port}"));
+    let run = exec(&place, &["--json", "hi"], "");
+    assert_eq!(run.code, Some(1));
+    assert!(!failure(&run).is_empty());
+}
+
+#[test]
+fn with_a_model_that_nobody_knows() {
+    let script = r#"[{"status": 404, "body": {"error": {"message": "The model `nobody-knows-it` does not exist"}}}]"#;
+    let model = FakeModel::start(script);
+    let run = exec(&provider(&model.url()), &["--json", "hi"], "");
+    assert_eq!(run.code, Some(1));
+    assert!(failure(&run).contains("does not exist"), "{}", run.stdout);
+    let run = exec(&provider(&model.url()), &["hi"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert!(run.stderr.contains("error: "), "{}", run.stderr);
+}
+
+#[test]
+fn after_a_timeout() {
+    for flag in ["--timeout", "--idle-timeout"] {
+        let run = exec(&scripted(HANGS), &["--json", flag, "300ms", "hi"], "");
+        assert_eq!(run.code, Some(124), "{flag}");
+        assert!(failure(&run).contains("too long"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn when_a_budget_is_spent() {
+    let loops = r#"[{"items": [{"call": "update_plan", "args": {"plan": []}}], "repeat": true,
+                     "usage": {"input": 90, "output": 20}}]"#;
+    let run = exec(&scripted(loops), &["--json", "--max-requests", "2", "hi"], "");
+    assert_eq!((run.code, failure(&run).as_str()), (Some(4), "the budget of 2 requests is used up"));
+    let run = exec(&scripted(loops), &["--json", "--max-tokens", "300", "hi"], "");
+    assert_eq!((run.code, failure(&run).as_str()), (Some(4), "the budget of 300 tokens is used up"));
+}
+
+#[test]
+fn when_it_is_interrupted_and_the_thread_goes_on_later() {
+    let place = scripted(
+        r#"[{"when": "again", "items": [{"text": "Here."}]},
+                             {"items": [{"text": "Hal", "done": false}, {"hang": true}]}]"#,
+    );
+    let mut codex = place.start(&[&FLAGS[..], &["hi"]].concat());
+    let thread = codex.until("turn.started");
+    assert_eq!(thread["type"], "turn.started");
+    let pid = rustix::process::Pid::from_raw(i32::try_from(codex.pid()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let run = codex.wait();
+    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    assert_eq!(failure(&run), "interrupted");
+    let run = exec(&place, &["resume", "--last", "again"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Here.\n"), "{}", run.stderr);
+}

@@ -1,0 +1,227 @@
+//! The shapes of the events, as every release since 0.44 has written them.
+
+use std::path::PathBuf;
+
+use codex_wire::ids::ThreadId;
+use serde::Serialize;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type")]
+pub enum ThreadEvent {
+    /// The thread is ready; always the first line.
+    #[serde(rename = "thread.started")]
+    ThreadStarted {
+        /// By this name it can be resumed.
+        thread_id: ThreadId,
+    },
+    /// Work has begun.
+    #[serde(rename = "turn.started")]
+    TurnStarted,
+    /// Work is done.
+    #[serde(rename = "turn.completed")]
+    TurnCompleted {
+        /// What it has used.
+        usage: Usage,
+    },
+    /// Work could not be done.
+    #[serde(rename = "turn.failed")]
+    TurnFailed {
+        /// Why not.
+        error: ThreadError,
+    },
+    /// An item has begun.
+    #[serde(rename = "item.started")]
+    ItemStarted {
+        /// The item so far.
+        item: ThreadItem,
+    },
+    /// An item has changed.
+    #[serde(rename = "item.updated")]
+    ItemUpdated {
+        /// The item now.
+        item: ThreadItem,
+    },
+    /// An item is whole.
+    #[serde(rename = "item.completed")]
+    ItemCompleted {
+        /// The item.
+        item: ThreadItem,
+    },
+    /// Somebody is asked whether something may be done. Only sent where the caller has said who answers.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested {
+        /// What.
+        #[serde(flatten)]
+        request: ApprovalRequest,
+    },
+    /// Something went wrong. Work may go on.
+    #[serde(rename = "error")]
+    Error(ThreadError),
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ThreadError {
+    /// In words.
+    pub message: String,
+}
+
+/// The tokens of a run. Those that a resumed thread had used before do not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Tokens sent, cached ones included.
+    pub input_tokens: i64,
+    /// The part of them that the provider had cached.
+    pub cached_input_tokens: i64,
+    /// The part of them that the provider has put into its cache, which no provider that is spoken to tells.
+    pub cache_write_input_tokens: i64,
+    /// Tokens received, reasoning included.
+    pub output_tokens: i64,
+    /// The part of them that was reasoning.
+    pub reasoning_output_tokens: i64,
+}
+
+/// An item. Its name is unique within the run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ThreadItem {
+    /// The name.
+    pub id: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub details: ThreadItemDetails,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ThreadItemDetails {
+    /// What the model said.
+    AgentMessage {
+        /// All of it.
+        text: String,
+    },
+    /// What the model thought.
+    Reasoning {
+        /// Its summary.
+        text: String,
+    },
+    /// A command.
+    CommandExecution {
+        /// The command as a shell would read it.
+        command: String,
+        /// What it printed, bounded.
+        aggregated_output: String,
+        /// Its exit status, once it has one.
+        exit_code: Option<i32>,
+        /// How far it is.
+        status: CommandStatus,
+    },
+    /// Files that were changed together.
+    FileChange {
+        /// Which.
+        changes: Vec<UpdatedFile>,
+        /// Whether they were.
+        status: FileChangeStatus,
+    },
+    /// A search of the web.
+    WebSearch {
+        /// What was looked for.
+        query: String,
+    },
+    /// The plan.
+    TodoList {
+        /// Its steps.
+        items: Vec<Todo>,
+    },
+    /// Something the user should know; work goes on.
+    Error {
+        /// What.
+        message: String,
+    },
+}
+
+/// How far a command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandStatus {
+    /// It runs.
+    InProgress,
+    /// It ended with status 0.
+    Completed,
+    /// It ended in another way, or was not allowed to run.
+    Failed,
+}
+
+/// Whether a patch was applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChangeStatus {
+    /// All of it.
+    Completed,
+    /// Nothing of it.
+    Failed,
+}
+
+/// A file that was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UpdatedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// What happened to it.
+    pub kind: FileChangeKind,
+}
+
+/// What happened to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChangeKind {
+    /// It is new.
+    Add,
+    /// It is gone.
+    Delete,
+    /// It is another.
+    Update,
+}
+
+/// A step of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Todo {
+    /// What is to be done.
+    pub text: String,
+    /// Whether it is.
+    pub completed: bool,
+}
+
+/// A question: may this be done?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ApprovalRequest {
+    /// By this name it is answered.
+    pub id: String,
+    /// Why it is asked, where that is not plain from the policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What would be done.
+    #[serde(flatten)]
+    pub subject: Subject,
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Subject {
+    /// A command.
+    Command {
+        /// The command as a shell would read it.
+        command: String,
+        /// Exactly what would run.
+        argv: Vec<String>,
+        /// Where it would run.
+        cwd: PathBuf,
+    },
+    /// A patch.
+    FileChange {
+        /// Which files it changes.
+        changes: Vec<UpdatedFile>,
+    },
+}

@@ -1,0 +1,253 @@
+//! From the log to the events.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use codex_engine::log::{
+    self, Abort, Approval, Body, CommandItem, Event, Failure, Item, ItemId, Outcome, PatchItem, PatchStatus,
+};
+use codex_wire::change::FileChange;
+use codex_wire::plan::{StepStatus, UpdatePlanArgs};
+use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
+
+use super::bounded::bounded;
+use super::event::{
+    ApprovalRequest, CommandStatus, FileChangeKind, FileChangeStatus, Subject, ThreadError, ThreadEvent, ThreadItem,
+    ThreadItemDetails, Todo, UpdatedFile, Usage,
+};
+
+type Out<'a> = &'a mut Vec<ThreadEvent>;
+
+/// The events of one run. What is remembered is only what later events repeat: names of items that are not whole, the
+/// plan, and what was used.
+#[derive(Debug, Default)]
+pub struct Projector {
+    /// How many items have a name.
+    named: u64,
+    /// The commands that have begun.
+    begun: HashMap<ItemId, String>,
+    /// The plan of this turn, and its name.
+    plan: Option<(String, Vec<Todo>)>,
+    /// What the thread had used before this run, once the first answer has begun.
+    before: Option<TokenUsage>,
+    /// What this run has used.
+    used: Usage,
+}
+
+impl Projector {
+    /// Appends the events that an entry of the log gives.
+    pub fn project(&mut self, event: &Event, out: &mut Vec<ThreadEvent>) {
+        match &event.body {
+            Body::ThreadStarted(_) => out.push(ThreadEvent::ThreadStarted { thread_id: event.thread }),
+            Body::TurnStarted { .. } => out.push(ThreadEvent::TurnStarted),
+            Body::ItemStarted(Item::Command(command)) => {
+                // One that is asked about begins when somebody has said yes.
+                if command.status == log::CommandStatus::Running {
+                    self.command_started(command, out);
+                }
+            }
+            Body::ApprovalAnswered { item: Item::Command(command), decision, is_again: false } if decision.allows() => {
+                self.command_started(command, out);
+            }
+            Body::ItemCompleted(item) => self.item_completed(item, out),
+            Body::PlanUpdated(plan) => self.plan_updated(plan, out),
+            Body::TokensCounted { info, .. } => self.count(info.as_ref()),
+            Body::AnswerRetried { failure, attempt, limit, .. } => {
+                let message = format!("{}; retry {attempt} of {limit}", failure.message);
+                out.push(ThreadEvent::Error(ThreadError { message }));
+            }
+            Body::Warning { message } => {
+                let id = self.name();
+                let details = ThreadItemDetails::Error { message: message.clone() };
+                out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
+            }
+            Body::TurnEnded(outcome) => self.turn_ended(outcome, out),
+            Body::ApprovalAsked(_)
+            | Body::ApprovalAnswered { .. }
+            | Body::ItemStarted(_)
+            | Body::ItemDelta { .. }
+            | Body::ModelAsked(_)
+            | Body::Recorded(_)
+            | Body::TerminalWritten { .. }
+            | Body::DiffChanged(_)
+            | Body::ImageViewed { .. }
+            | Body::ReviewEntered(_)
+            | Body::ReviewExited(_)
+            | Body::Compacted(_)
+            | Body::WentBack { .. }
+            | Body::RolledBack { .. } => {}
+        }
+    }
+
+    /// What this run has used so far.
+    #[must_use]
+    pub fn used(&self) -> Usage {
+        self.used
+    }
+
+    /// Ends the run for a reason that is not in the log.
+    pub fn fail(&mut self, message: String, out: &mut Vec<ThreadEvent>) {
+        self.end_plan(out);
+        out.push(ThreadEvent::Error(ThreadError { message: message.clone() }));
+        out.push(ThreadEvent::TurnFailed { error: ThreadError { message } });
+    }
+
+    /// The event that asks.
+    #[must_use]
+    pub fn ask(approval: &Approval) -> ThreadEvent {
+        let subject = match &approval.subject {
+            log::Subject::Command { argv, cwd, .. } => {
+                Subject::Command { command: codex_shell::join(argv), argv: argv.clone(), cwd: cwd.clone() }
+            }
+            log::Subject::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
+        };
+        let request =
+            ApprovalRequest { id: approval.call.as_str().to_owned(), reason: approval.reason.clone(), subject };
+        ThreadEvent::ApprovalRequested { request }
+    }
+
+    fn name(&mut self) -> String {
+        self.named += 1;
+        format!("item_{}", self.named - 1)
+    }
+
+    fn item_completed(&mut self, item: &Item, out: Out<'_>) {
+        match item {
+            Item::UserMessage { .. } => {}
+            Item::AgentMessage { text, .. } => {
+                self.completed(ThreadItemDetails::AgentMessage { text: text.clone() }, out);
+            }
+            Item::Reasoning { summary, .. } => {
+                for text in summary {
+                    self.completed(ThreadItemDetails::Reasoning { text: text.clone() }, out);
+                }
+            }
+            Item::WebSearch { query, .. } => self.completed(ThreadItemDetails::WebSearch { query: query.clone() }, out),
+            Item::Command(command) => self.command_completed(command, out),
+            Item::Patch(patch) => self.patch_completed(patch, out),
+        }
+    }
+
+    fn completed(&mut self, details: ThreadItemDetails, out: Out<'_>) {
+        let id = self.name();
+        out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
+    }
+
+    fn command_started(&mut self, command: &CommandItem, out: Out<'_>) {
+        if self.begun.contains_key(&command.id) {
+            return;
+        }
+        let id = self.name();
+        self.begun.insert(command.id.clone(), id.clone());
+        let details = ThreadItemDetails::CommandExecution {
+            command: codex_shell::join(&command.argv),
+            aggregated_output: String::new(),
+            exit_code: None,
+            status: CommandStatus::InProgress,
+        };
+        out.push(ThreadEvent::ItemStarted { item: ThreadItem { id, details } });
+    }
+
+    fn command_completed(&mut self, command: &CommandItem, out: Out<'_>) {
+        let id = self.begun.remove(&command.id).unwrap_or_else(|| self.name());
+        let end = command.end.as_ref();
+        let output = match (command.status, end) {
+            // Why it was not allowed is all there is to tell.
+            (log::CommandStatus::Declined, Some(end)) => end.formatted.as_str(),
+            (_, Some(end)) => end.aggregated.as_str(),
+            (_, None) => "",
+        };
+        let details = ThreadItemDetails::CommandExecution {
+            command: codex_shell::join(&command.argv),
+            aggregated_output: bounded(output),
+            exit_code: end.map(|end| end.exit_code),
+            status: match command.status {
+                log::CommandStatus::Completed => CommandStatus::Completed,
+                log::CommandStatus::AwaitingApproval
+                | log::CommandStatus::Running
+                | log::CommandStatus::Failed
+                | log::CommandStatus::Declined => CommandStatus::Failed,
+            },
+        };
+        out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
+    }
+
+    fn patch_completed(&mut self, patch: &PatchItem, out: Out<'_>) {
+        let status = match patch.status {
+            PatchStatus::Completed => FileChangeStatus::Completed,
+            PatchStatus::AwaitingApproval | PatchStatus::Running | PatchStatus::Failed | PatchStatus::Declined => {
+                FileChangeStatus::Failed
+            }
+        };
+        self.completed(ThreadItemDetails::FileChange { changes: updated(&patch.changes), status }, out);
+    }
+
+    fn plan_updated(&mut self, plan: &UpdatePlanArgs, out: Out<'_>) {
+        let items: Vec<Todo> = plan
+            .plan
+            .iter()
+            .map(|step| Todo { text: step.step.clone(), completed: step.status == StepStatus::Completed })
+            .collect();
+        let details = ThreadItemDetails::TodoList { items: items.clone() };
+        if let Some((id, known)) = &mut self.plan {
+            *known = items;
+            out.push(ThreadEvent::ItemUpdated { item: ThreadItem { id: id.clone(), details } });
+        } else {
+            let id = self.name();
+            self.plan = Some((id.clone(), items));
+            out.push(ThreadEvent::ItemStarted { item: ThreadItem { id, details } });
+        }
+    }
+
+    fn end_plan(&mut self, out: Out<'_>) {
+        if let Some((id, items)) = self.plan.take() {
+            let details = ThreadItemDetails::TodoList { items };
+            out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
+        }
+    }
+
+    /// The first count comes when an answer begins, before it has cost anything: a resumed thread's costs until now.
+    fn count(&mut self, info: Option<&TokenUsageInfo>) {
+        let now = info.map(|info| info.total_token_usage).unwrap_or_default();
+        let before = *self.before.get_or_insert(now);
+        self.used = Usage {
+            input_tokens: now.input_tokens - before.input_tokens,
+            cached_input_tokens: now.cached_input_tokens - before.cached_input_tokens,
+            cache_write_input_tokens: 0,
+            output_tokens: now.output_tokens - before.output_tokens,
+            reasoning_output_tokens: now.reasoning_output_tokens - before.reasoning_output_tokens,
+        };
+    }
+
+    fn turn_ended(&mut self, outcome: &Outcome, out: Out<'_>) {
+        match outcome {
+            Outcome::Completed { .. } => {
+                self.end_plan(out);
+                out.push(ThreadEvent::TurnCompleted { usage: self.used });
+            }
+            Outcome::Aborted(abort) => {
+                let why = match abort {
+                    Abort::Interrupted => "the turn was interrupted",
+                    Abort::Replaced => "another turn took the place of this one",
+                    Abort::ReviewEnded => "the review was stopped",
+                };
+                self.fail(why.to_owned(), out);
+            }
+            Outcome::Failed(failure) => self.fail(in_words(failure), out),
+        }
+    }
+}
+
+fn in_words(failure: &Failure) -> String {
+    let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+    format!("{}{hint}", failure.message)
+}
+
+fn updated(changes: &BTreeMap<PathBuf, FileChange>) -> Vec<UpdatedFile> {
+    let kind = |change: &FileChange| match change {
+        FileChange::Add { .. } => FileChangeKind::Add,
+        FileChange::Delete { .. } => FileChangeKind::Delete,
+        FileChange::Update { .. } => FileChangeKind::Update,
+    };
+    changes.iter().map(|(path, change)| UpdatedFile { path: path.clone(), kind: kind(change) }).collect()
+}
