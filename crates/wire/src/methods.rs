@@ -346,6 +346,10 @@ fn nearest(method: &str) -> Option<&'static str> {
 
 fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
     let text = params.map_or("{}", RawValue::get);
+    // A complaint would show what stands there, and it may be a key in the wrong place.
+    if !text.starts_with(['{', '[']) {
+        return Err(ErrorObject::invalid("Invalid request: params must be an object"));
+    }
     serde_json::from_str(text).map_err(|error| ErrorObject::invalid(format!("Invalid request: {error}")))
 }
 
@@ -372,6 +376,22 @@ mod tests {
         assert!(matches!(ClientRequest::read("thread/list", None), Ok(ClientRequest::ThreadList(_))));
         let error = ClientRequest::read("turn/start", None).unwrap_err();
         assert_eq!(error.message, "Invalid request: missing field `threadId` at line 1 column 2");
+    }
+
+    #[test]
+    fn no_complaint_shows_a_key() {
+        for (method, params) in [
+            ("loginApiKey", r#""sk-1""#),
+            ("loginApiKey", r#"{"apiKey":{"key":"sk-1"}}"#),
+            ("loginApiKey", r#"{"apiKey":5551}"#),
+            ("account/login/start", r#"{"type":"apiKey","apiKey":["sk-1"]}"#),
+            ("account/login/start", r#"{"type":"apiKey","apiKey":5551}"#),
+        ] {
+            let error = read(method, params).unwrap_err();
+            assert!(!error.message.contains("sk-1") && !error.message.contains("5551"), "{error:?}");
+        }
+        let good = read("loginApiKey", r#"{"apiKey":"sk-1"}"#);
+        assert!(!format!("{good:?}").contains("sk-1"), "{good:?}");
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl AppServer {
         let (outbox, writer) = Outbox::new(output);
         let (connection, mut all_answered) = Connection::new(Arc::clone(&self.host), outbox);
         let connection = Arc::new(connection);
-        let host = Arc::clone(&self.host);
+        let (host, still_there) = (Arc::clone(&self.host), Arc::downgrade(&connection));
         let read = async move {
             let read = connection.read(input).await;
             let _: Result<_, _> = tokio::time::timeout(LAST_ANSWERS, all_answered.recv()).await;
@@ -73,6 +73,9 @@ impl AppServer {
             let written = writer.run().await;
             if written.is_err() {
                 // Nobody reads any more.
+                if let Some(connection) = still_there.upgrade() {
+                    connection.leave();
+                }
                 self.host.loaded.close().await;
             }
             written

@@ -159,6 +159,11 @@ impl AppClient {
         self.next_of(|message| message["method"] == method && message.get("id").is_none()).await["params"].take()
     }
 
+    /// Reads nothing any more, as a client whose output is closed.
+    pub(crate) fn stop_reading(&mut self) {
+        self.output = BufReader::new(duplex(1).0).lines();
+    }
+
     /// Ends the connection, and fails if anything was not read.
     pub(crate) async fn end(mut self) {
         let left = self.close().await;

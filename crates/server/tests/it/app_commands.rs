@@ -181,3 +181,23 @@ async fn a_command_without_an_end_of_its_own_ends_with_the_connection() {
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} is still there");
     }
 }
+
+/// A client that has died may have left its writing end with somebody else.
+#[tokio::test]
+async fn a_command_ends_when_nobody_reads_its_client() {
+    let mut client = AppClient::start_new(FREE).await;
+    assert_eq!(client.ok("command/exec", json!({"command": ["mkfifo", "alive"]})).await["exitCode"], 0);
+    let fifo = client.work("alive");
+    // A thread of its own, because a runtime would wait for it even if the test fails.
+    let (sender, ends) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || sender.send(std::fs::read_to_string(fifo)));
+    let more = json!({"processId": "p", "disableTimeout": true, "streamStdoutStderr": true});
+    client.ask("command/exec", with(shell("exec 3>alive; echo up; sleep 600"), more)).await;
+    read_until(&mut client, "up").await;
+    client.stop_reading();
+    // The server notices when it has something to say.
+    client.ask("model/list", json!({})).await;
+    let ends = tokio::time::timeout(std::time::Duration::from_secs(30), ends).await;
+    assert_eq!(ends.expect("it ends in time").expect("it is read").expect("it can be read"), "");
+    client.end_unread().await;
+}

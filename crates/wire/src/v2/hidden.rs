@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-/// A value that travels as it is and that no debug text shows: a key, or configuration that may hold one.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A value that travels as it is and that no debug text and no error shows: a key, or configuration that may hold one.
+#[derive(Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct Hidden<T>(pub T);
@@ -19,5 +19,12 @@ impl<T> fmt::Debug for Hidden<T> {
 impl<T> From<T> for Hidden<T> {
     fn from(value: T) -> Self {
         Self(value)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Hidden<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // What is said of a value of the wrong kind would show the value.
+        T::deserialize(deserializer).map(Self).map_err(|_| D::Error::custom("a value that may be secret is malformed"))
     }
 }
