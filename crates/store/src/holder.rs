@@ -3,6 +3,9 @@
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
+/// How often the list of locks is read before a lock counts as that of a process that cannot be seen.
+const LOOKS: usize = 4;
+
 /// Whoever writes to a file that someone else wants to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
@@ -17,10 +20,10 @@ pub enum Holder {
 impl Holder {
     /// Finds who holds the lock of a file, as far as the system tells.
     pub(crate) fn of(file: &File) -> Self {
-        let (Ok(about), Ok(locks)) = (file.metadata(), std::fs::read_to_string("/proc/locks")) else {
-            return Self::Unknown;
-        };
-        match holder(&locks, about.ino()) {
+        let Ok(about) = file.metadata() else { return Self::Unknown };
+        // The list is read in pieces, and a line that moves from one to another meanwhile is not seen.
+        let look = || holder(&std::fs::read_to_string("/proc/locks").ok()?, about.ino());
+        match (0..LOOKS).find_map(|_| look()) {
             Some(pid) if pid == std::process::id() => Self::Own,
             Some(pid) => Self::Process(pid),
             None => Self::Unknown,

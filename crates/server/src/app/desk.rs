@@ -278,7 +278,7 @@ impl Desk {
                     item_id,
                     started_at_ms: at_ms,
                     reason: reason.filter(|_| self.connection.vintage() != Vintage::V0166),
-                    grant_root: grant_root.clone(),
+                    grant_root: grant_root.clone().filter(|_| self.connection.vintage() != Vintage::V0166),
                 },
             ),
         };

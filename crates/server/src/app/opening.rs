@@ -164,7 +164,11 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Forked { path, point, insisted }, ..setup };
     let (desk, thread) = begin(connection, setup, false).await?;
-    let answer = describe(connection, &thread, exclude_turns).await?;
+    let mut answer = describe(connection, &thread, exclude_turns).await?;
+    if connection.vintage() == Vintage::V0166 {
+        // Nothing was said in the copy itself yet.
+        answer.thread.preview.clear();
+    }
     Ok(Opened { desk, answer, is_news: true })
 }
 

@@ -114,7 +114,8 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
             ShownThread { model, ..thread::stored(summary, &provider, status) }
         };
         let data: Vec<ShownThread> = page.threads.into_iter().map(shown).collect();
-        Ok(ThreadListResponse { data, next_cursor: page.next_cursor, backwards_cursor })
+        let read_states = serde_json::Map::new();
+        Ok(ThreadListResponse { data, next_cursor: page.next_cursor, backwards_cursor, read_states })
     })
     .await
 }

@@ -159,6 +159,42 @@ impl AppClient {
         self.next_of(|message| message["method"] == method && message.get("id").is_none()).await["params"].take()
     }
 
+    /// The next request of the server of that name: its id and its parameters.
+    pub(crate) async fn next_request(&mut self, method: &str) -> (i64, Value) {
+        let mut request = self.next_of(|message| message["method"] == method && message.get("id").is_some()).await;
+        (request["id"].as_i64().expect("a number"), request["params"].take())
+    }
+
+    /// Answers a request of the server, with a `result` or an `error`.
+    pub(crate) async fn respond(&mut self, id: i64, answer: Value) {
+        let mut message = json!({"id": id});
+        message.as_object_mut().expect("an object").extend(answer.as_object().expect("an object").clone());
+        self.send(&message).await;
+    }
+
+    /// The names of all notifications up to the first one of that name, those of the event queue left out.
+    pub(crate) async fn names_until(&mut self, method: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        loop {
+            let message = match self.waiting.pop_front() {
+                Some(message) => message,
+                None => self.read().await.expect("the server is there"),
+            };
+            let name = message["method"].as_str().unwrap_or("answer").to_owned();
+            if !name.starts_with("codex/event/") {
+                names.push(name.clone());
+            }
+            if name == method {
+                return names;
+            }
+        }
+    }
+
+    /// Says that the client has said everything.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
     /// Reads nothing any more, as a client whose output is closed.
     pub(crate) fn stop_reading(&mut self) {
         self.output = BufReader::new(duplex(1).0).lines();

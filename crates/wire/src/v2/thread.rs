@@ -343,6 +343,8 @@ pub struct ThreadListResponse {
     pub next_cursor: Option<String>,
     /// Where to go back.
     pub backwards_cursor: Option<String>,
+    /// What was read of each thread; not kept here.
+    pub read_states: Map<String, Value>,
 }
 
 /// A page: where to go on, and how many at most.
