@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::builder::{Resettable, StyledStr};
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use codex_config::Overrides;
 
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
@@ -278,17 +279,9 @@ pub(crate) struct CheckArgs {
 /// Options that all commands take.
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct Shared {
-    /// Override a value of config.toml; repeat for more
-    ///
-    /// The key is a dotted path. The value is TOML, or a string if it is not: -c model=o3 -c 'features.x=true'
-    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", global = true)]
-    pub(crate) overrides: Vec<String>,
-    /// Switch a feature on for this run; repeat for more
-    #[arg(long, value_name = "FEATURE", global = true)]
-    pub(crate) enable: Vec<String>,
-    /// Switch a feature off for this run; repeat for more
-    #[arg(long, value_name = "FEATURE", global = true)]
-    pub(crate) disable: Vec<String>,
+    /// What was given anywhere on the command line, in order.
+    #[arg(skip)]
+    pub(crate) repeated: Repeated,
     /// Use a profile of config.toml
     #[arg(short, long, value_name = "NAME", global = true)]
     pub(crate) profile: Option<String>,
@@ -297,14 +290,64 @@ pub(crate) struct Shared {
     pub(crate) cwd: Option<PathBuf>,
 }
 
+/// Options that all commands take several times. Those before and after a subcommand count alike, which is not so with
+/// `global`: there the last place where one is given wins.
+#[derive(Debug, Default, ClapArgs)]
+pub(crate) struct Repeated {
+    /// Override a value of config.toml; repeat for more
+    ///
+    /// The key is a dotted path. The value is TOML, or a string if it is not: -c model=o3 -c 'features.x=true'
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Switch a feature on for this run; repeat for more
+    #[arg(long, value_name = "FEATURE")]
+    enable: Vec<String>,
+    /// Switch a feature off for this run; repeat for more
+    #[arg(long, value_name = "FEATURE")]
+    disable: Vec<String>,
+}
+
 impl Shared {
     /// The layer of the configuration that the command line gives.
     pub(crate) fn overrides(&self) -> Overrides {
-        let mut values = self.overrides.clone();
-        values.extend(self.enable.iter().map(|name| format!("features.{name}=true")));
-        values.extend(self.disable.iter().map(|name| format!("features.{name}=false")));
+        let Repeated { overrides, enable, disable } = &self.repeated;
+        let mut values = overrides.clone();
+        values.extend(enable.iter().map(|name| format!("features.{name}=true")));
+        values.extend(disable.iter().map(|name| format!("features.{name}=false")));
         Overrides { profile: self.profile.clone(), values, ..Overrides::default() }
     }
+}
+
+impl Args {
+    /// The whole command line.
+    pub(crate) fn whole() -> clap::Command {
+        repeated_everywhere(Self::command())
+    }
+
+    /// Reads the command line.
+    pub(crate) fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, clap::Error> {
+        let matches = Self::whole().try_get_matches_from(words)?;
+        let mut args = Self::from_arg_matches(&matches)?;
+        let mut level = Some(&matches);
+        while let Some(matches) = level {
+            let Repeated { overrides, enable, disable } = Repeated::from_arg_matches(matches)?;
+            let all = &mut args.shared.repeated;
+            all.overrides.extend(overrides);
+            all.enable.extend(enable);
+            all.disable.extend(disable);
+            level = matches.subcommand().map(|(_, matches)| matches);
+        }
+        Ok(args)
+    }
+}
+
+fn repeated_everywhere(command: clap::Command) -> clap::Command {
+    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let command = names.into_iter().fold(command, |command, name| command.mut_subcommand(name, repeated_everywhere));
+    // Adding options must not change what a command is about.
+    let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
+    let keep = Resettable::<StyledStr>::from;
+    Repeated::augment_args(command).about(keep(about)).long_about(keep(long_about))
 }
 
 /// Options of the demo.
@@ -320,13 +363,26 @@ pub(crate) struct DemoArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Args::command().debug_assert();
+        Args::whole().debug_assert();
+    }
+
+    #[test]
+    fn overrides_count_wherever_they_stand() {
+        let words = "codex -c a=1 --enable x exec -c b=2 resume --config c=3 --last -c d=4 --disable y";
+        let args = Args::read(words.split(' ')).unwrap();
+        assert_eq!(args.shared.overrides().values, ["a=1", "b=2", "c=3", "d=4", "features.x=true", "features.y=false"]);
+        let args = Args::read("codex app-server -c a=1".split(' ')).unwrap();
+        assert_eq!(args.shared.overrides().values, ["a=1"]);
+    }
+
+    #[test]
+    fn what_commands_are_about_stays() {
+        let exec = Args::whole().find_subcommand("exec").unwrap().get_about().unwrap().to_string();
+        assert!(exec.starts_with("Do one task"), "{exec}");
     }
 
     #[test]

@@ -25,8 +25,6 @@ mod threads;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
-
 use crate::args::{Args, Command, ExecpolicyCommand};
 use crate::exec::args::ExecArgs;
 use crate::threads::args::ThreadsCommand;
@@ -35,7 +33,7 @@ fn main() -> ExitCode {
     if apply_patch::is_meant() {
         return apply_patch::run().unwrap_or_else(|error| failure::report(&error));
     }
-    let args: Args = Args::try_parse().unwrap_or_else(|error| misunderstood(&error));
+    let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
     let done = match args.command {
         Command::Exec(exec) => Ok(exec::run(&args.shared, &exec)),
         Command::Review(review) => Ok(exec::run(&args.shared, &ExecArgs::review(*review))),
@@ -63,7 +61,7 @@ fn main() -> ExitCode {
 /// Prints the script that completes the command line in a shell.
 fn complete(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "codex", &mut script);
+    clap_complete::generate(shell, &mut Args::whole(), "codex", &mut script);
     std::io::stdout().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,6 +9,7 @@ mod exec;
 mod exec_ends;
 mod http;
 mod mistakes;
+mod never_break;
 mod program;
 mod proto;
 mod threads;
