@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::builder::{Resettable, StyledStr};
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use codex_config::Overrides;
 
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
@@ -11,7 +12,7 @@ use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsCommand};
 
 /// A coding agent that other programs drive.
 #[derive(Debug, Parser)]
-#[command(name = "codex", version, display_name = "codex-cli", propagate_version = true)]
+#[command(name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) shared: Shared,
@@ -39,6 +40,10 @@ pub(crate) enum Command {
     Unarchive(ThreadWord),
     /// Delete a thread for good; the same as `threads delete`
     Delete(DeleteArgs),
+    /// Play a recorded thread again, without a model
+    ///
+    /// Prints what a client would have seen, line by line, for authors of clients and for bug reports.
+    Replay(ReplayArgs),
     /// Serve one thread over stdin and stdout, in JSON lines of submissions and events
     ///
     /// Each line in is a submission with an id and an op, each line out an event with an id and a message. The first
@@ -62,6 +67,31 @@ pub(crate) enum Command {
     /// Ask what the rules say about a command
     #[command(subcommand)]
     Execpolicy(ExecpolicyCommand),
+    /// Make the changes of a thread's last turn again in this folder, with `git apply`
+    ///
+    /// For another checkout of the same project. Without a thread it is the one that was written last.
+    #[command(visible_alias = "a")]
+    Apply(ApplyArgs),
+    /// Store the key that requests carry, or say how they are authorised
+    Login(LoginArgs),
+    /// Forget the login
+    Logout,
+    /// List and set switches of the configuration
+    #[command(subcommand)]
+    Features(FeaturesCommand),
+    /// Look for what is wrong with this installation, and say what to do about it
+    Doctor(DoctorArgs),
+    /// Look inside
+    #[command(subcommand)]
+    Debug(DebugCommand),
+    /// Print a script that completes this command line in a shell
+    ///
+    /// For bash: source <(codex completion bash)
+    Completion {
+        /// For which shell
+        #[arg(value_enum, default_value_t = clap_complete::Shell::Bash)]
+        shell: clap_complete::Shell,
+    },
 }
 
 /// Options of `review`.
@@ -71,6 +101,104 @@ pub(crate) struct TopReviewArgs {
     pub(crate) options: ExecOptions,
     #[command(flatten)]
     pub(crate) review: ReviewArgs,
+}
+
+/// Options of `replay`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ReplayArgs {
+    /// The file of a thread, or the id or name of one
+    pub(crate) rollout: PathBuf,
+    /// In which protocol
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) dialect: ReplayDialect,
+    /// How fast
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) speed: ReplaySpeed,
+}
+
+/// The protocols in which a thread can be played.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ReplayDialect {
+    /// Events, as `codex proto` prints them
+    #[default]
+    Eq,
+    /// Notifications, as `codex app-server` sends them
+    V2,
+    /// Events, as `codex exec --json` prints them
+    Exec,
+}
+
+/// How fast a thread can be played.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ReplaySpeed {
+    /// With the pauses that there were, up to a minute each
+    Original,
+    /// All at once
+    #[default]
+    Instant,
+}
+
+/// Options of `apply`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ApplyArgs {
+    /// The id or the name of the thread
+    pub(crate) thread: Option<String>,
+    /// Print the changes instead
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+/// Options of `login`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LoginArgs {
+    /// Read a key from standard input and store it
+    #[arg(long)]
+    pub(crate) with_api_key: bool,
+    /// `status`
+    #[command(subcommand)]
+    pub(crate) form: Option<LoginForm>,
+}
+
+/// The forms of `login`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LoginForm {
+    /// Say how requests are authorised; the exit status is 1 if they are not
+    Status,
+}
+
+/// The forms of `features`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum FeaturesCommand {
+    /// List all switches and how they are set
+    List,
+    /// Switch a feature on, in config.toml
+    Enable {
+        /// Its name
+        name: String,
+    },
+    /// Switch a feature off, in config.toml
+    Disable {
+        /// Its name
+        name: String,
+    },
+}
+
+/// Options of `doctor`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The forms of `debug`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DebugCommand {
+    /// Print the request that would be sent to the model; nothing is sent
+    Prompt {
+        /// What the user would say
+        prompt: Option<String>,
+    },
 }
 
 /// Options of `app-server`.
@@ -154,11 +282,9 @@ pub(crate) struct CheckArgs {
 /// Options that all commands take.
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct Shared {
-    /// Override a value of config.toml; repeat for more
-    ///
-    /// The key is a dotted path. The value is TOML, or a string if it is not: -c model=o3 -c 'features.x=true'
-    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", global = true)]
-    pub(crate) overrides: Vec<String>,
+    /// What was given anywhere on the command line, in order.
+    #[arg(skip)]
+    pub(crate) repeated: Repeated,
     /// Use a profile of config.toml
     #[arg(short, long, value_name = "NAME", global = true)]
     pub(crate) profile: Option<String>,
@@ -167,11 +293,64 @@ pub(crate) struct Shared {
     pub(crate) cwd: Option<PathBuf>,
 }
 
+/// Options that all commands take several times. Those before and after a subcommand count alike, which is not so with
+/// `global`: there the last place where one is given wins.
+#[derive(Debug, Default, ClapArgs)]
+pub(crate) struct Repeated {
+    /// Override a value of config.toml; repeat for more
+    ///
+    /// The key is a dotted path. The value is TOML, or a string if it is not: -c model=o3 -c 'features.x=true'
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Switch a feature on for this run; repeat for more
+    #[arg(long, value_name = "FEATURE")]
+    enable: Vec<String>,
+    /// Switch a feature off for this run; repeat for more
+    #[arg(long, value_name = "FEATURE")]
+    disable: Vec<String>,
+}
+
 impl Shared {
     /// The layer of the configuration that the command line gives.
     pub(crate) fn overrides(&self) -> Overrides {
-        Overrides { profile: self.profile.clone(), values: self.overrides.clone(), ..Overrides::default() }
+        let Repeated { overrides, enable, disable } = &self.repeated;
+        let mut values = overrides.clone();
+        values.extend(enable.iter().map(|name| format!("features.{name}=true")));
+        values.extend(disable.iter().map(|name| format!("features.{name}=false")));
+        Overrides { profile: self.profile.clone(), values, ..Overrides::default() }
     }
+}
+
+impl Args {
+    /// The whole command line.
+    pub(crate) fn whole() -> clap::Command {
+        repeated_everywhere(Self::command())
+    }
+
+    /// Reads the command line.
+    pub(crate) fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, clap::Error> {
+        let matches = Self::whole().try_get_matches_from(words)?;
+        let mut args = Self::from_arg_matches(&matches)?;
+        let mut level = Some(&matches);
+        while let Some(matches) = level {
+            let Repeated { overrides, enable, disable } = Repeated::from_arg_matches(matches)?;
+            let all = &mut args.shared.repeated;
+            all.overrides.extend(overrides);
+            all.enable.extend(enable);
+            all.disable.extend(disable);
+            level = matches.subcommand().map(|(_, matches)| matches);
+        }
+        Ok(args)
+    }
+}
+
+fn repeated_everywhere(command: clap::Command) -> clap::Command {
+    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let command = names.into_iter().fold(command, |command, name| command.mut_subcommand(name, repeated_everywhere));
+    // Adding options must not change what a command is about.
+    let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
+    let keep = Resettable::<StyledStr>::from;
+    Repeated::augment_args(command).about(keep(about)).long_about(keep(long_about))
 }
 
 /// Options of the demo.
@@ -187,13 +366,26 @@ pub(crate) struct DemoArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Args::command().debug_assert();
+        Args::whole().debug_assert();
+    }
+
+    #[test]
+    fn overrides_count_wherever_they_stand() {
+        let words = "codex -c a=1 --enable x exec -c b=2 resume --config c=3 --last -c d=4 --disable y";
+        let args = Args::read(words.split(' ')).unwrap();
+        assert_eq!(args.shared.overrides().values, ["a=1", "b=2", "c=3", "d=4", "features.x=true", "features.y=false"]);
+        let args = Args::read("codex app-server -c a=1".split(' ')).unwrap();
+        assert_eq!(args.shared.overrides().values, ["a=1"]);
+    }
+
+    #[test]
+    fn what_commands_are_about_stays() {
+        let exec = Args::whole().find_subcommand("exec").unwrap().get_about().unwrap().to_string();
+        assert!(exec.starts_with("Do one task"), "{exec}");
     }
 
     #[test]

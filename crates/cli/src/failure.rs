@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use codex_config::{AuthError, ConfigError, HomeError};
+use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
 use codex_engine::ConnectError;
 
 /// An error with a next step for the person.
@@ -48,6 +48,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         } else if let Some(error) = cause.downcast_ref::<HomeError>() {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<AuthError>() {
+            error.hint()
+        } else if let Some(error) = cause.downcast_ref::<ConfigWriteError>() {
             error.hint()
         } else if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
             Some(hint.clone())

@@ -3,22 +3,27 @@
 //! Invariant: the only crate with `anyhow`, and the only one that writes for people.
 
 mod app_server;
+mod apply;
 mod apply_patch;
 mod args;
+mod debug;
 mod demo;
+mod doctor;
 mod exec;
 mod execpolicy;
 mod failure;
+mod features;
+mod login;
 mod proto;
+mod replay;
 mod sandbox;
 mod signals;
 mod stdout;
 mod terminal;
 mod threads;
 
+use std::io::Write;
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use crate::args::{Args, Command, ExecpolicyCommand};
 use crate::exec::args::ExecArgs;
@@ -28,7 +33,7 @@ fn main() -> ExitCode {
     if apply_patch::is_meant() {
         return apply_patch::run().unwrap_or_else(|error| failure::report(&error));
     }
-    let args = Args::try_parse().unwrap_or_else(|error| misunderstood(&error));
+    let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
     let done = match args.command {
         Command::Exec(exec) => Ok(exec::run(&args.shared, &exec)),
         Command::Review(review) => Ok(exec::run(&args.shared, &ExecArgs::review(*review))),
@@ -36,6 +41,14 @@ fn main() -> ExitCode {
         Command::Archive(word) => threads::run(&args.shared, &ThreadsCommand::Archive(word)),
         Command::Unarchive(word) => threads::run(&args.shared, &ThreadsCommand::Unarchive(word)),
         Command::Delete(delete) => threads::run(&args.shared, &ThreadsCommand::Delete(delete)),
+        Command::Replay(args_of) => replay::run(&args_of),
+        Command::Apply(apply) => apply::run(&args.shared, &apply),
+        Command::Login(login) => login::login(&args.shared, &login),
+        Command::Logout => login::logout(),
+        Command::Features(command) => features::run(&args.shared, &command),
+        Command::Doctor(doctor) => doctor::run(&args.shared, &doctor),
+        Command::Debug(command) => debug::run(&args.shared, &command),
+        Command::Completion { shell } => complete(shell),
         Command::Proto => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
         Command::AppServer(args_of) => app_server::run(&args.shared, &args_of).map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo::run(&demo).map(|()| ExitCode::SUCCESS),
@@ -43,6 +56,14 @@ fn main() -> ExitCode {
         Command::Execpolicy(ExecpolicyCommand::Check(check)) => execpolicy::check(&check),
     };
     done.unwrap_or_else(|error| failure::report(&error))
+}
+
+/// Prints the script that completes the command line in a shell.
+fn complete(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::whole(), "codex", &mut script);
+    std::io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Ends the program with what is wrong with the command line, or with the help that was asked for.

@@ -49,7 +49,8 @@ fn prompts(setup: &Setup) -> Prompts {
     Prompts::new(history, config.history.max_bytes, home.prompts())
 }
 
-fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
+/// What a thread of the submission queue is made of.
+pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let home = Home::find(env)?;
     let config = Config::load(&home, env, &shared.overrides())?;
     home.ensure()?;

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 
 use codex_config::Env;
 use codex_engine::log::{
-    Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, Outcome, PatchItem, PatchStatus, Subject,
+    Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, ItemId, Outcome, PatchItem, PatchStatus, Subject,
 };
 use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
@@ -28,6 +28,8 @@ pub(crate) struct Terminal<W> {
     colour: bool,
     /// The kind of text the cursor stands in, so that a new one starts on a line of its own.
     within: Within,
+    /// The command that began last. The end of any other names it, because several may run side by side.
+    newest: Option<ItemId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub(crate) fn colours(is_terminal: bool, env: &Env) -> bool {
 
 impl<W: Write> Terminal<W> {
     pub(crate) fn new(output: W, colour: bool) -> Self {
-        Self { output, colour, within: Within::Nothing }
+        Self { output, colour, within: Within::Nothing, newest: None }
     }
 
     /// Shows one event.
@@ -145,13 +147,9 @@ impl<W: Write> Terminal<W> {
 
     fn command(&mut self, command: &CommandItem) -> std::io::Result<()> {
         self.enter(Within::Nothing)?;
+        self.newest = Some(command.id.clone());
         self.write(Style::Green, "$ ")?;
-        // What a shell is given reads better without the shell around it.
-        let text = match command.argv.as_slice() {
-            [_, flag, script] if flag == "-lc" || flag == "-c" => script.clone(),
-            argv => argv.join(" "),
-        };
-        self.write(Style::Bold, &text)?;
+        self.write(Style::Bold, &command_text(command))?;
         writeln!(self.output)
     }
 
@@ -168,7 +166,9 @@ impl<W: Write> Terminal<W> {
                 (Style::Red, format!("exit {}", end.exit_code))
             }
         };
-        self.write(style, &format!("  {what}, {:.1} s", end.duration.as_secs_f64()))?;
+        let is_newest = self.newest.as_ref() == Some(&command.id);
+        let whose = if is_newest { String::new() } else { format!(": {}", command_text(command)) };
+        self.write(style, &format!("  {what}, {:.1} s{whose}", end.duration.as_secs_f64()))?;
         writeln!(self.output, "\n")
     }
 
@@ -275,6 +275,14 @@ impl<W: Write> Terminal<W> {
             Some(code) => write!(self.output, "\x1b[{code}m{text}\x1b[0m"),
             None => write!(self.output, "{text}"),
         }
+    }
+}
+
+/// What a shell is given reads better without the shell around it.
+fn command_text(command: &CommandItem) -> String {
+    match command.argv.as_slice() {
+        [_, flag, script] if flag == "-lc" || flag == "-c" => script.clone(),
+        argv => argv.join(" "),
     }
 }
 

@@ -79,11 +79,11 @@ impl ProviderConfig {
         }
     }
 
-    /// The default provider; `OPENAI_BASE_URL` moves it.
-    fn openai(env: &Env) -> Self {
+    /// The default provider; `openai_base_url` and `OPENAI_BASE_URL` move it.
+    fn openai(base_url: String) -> Self {
         Self {
             name: "OpenAI".to_owned(),
-            base_url: Some(openai_base_url(env)),
+            base_url: Some(base_url),
             env_key: Some("OPENAI_API_KEY".to_owned()),
             requires_openai_auth: true,
             ..Self::new("openai")
@@ -96,9 +96,9 @@ impl ProviderConfig {
     }
 
     /// Reads one entry field by field over what is known already.
-    fn read(self, entry: &Reader<'_>, env: &Env) -> Result<Self, ValueError> {
+    fn read(self, entry: &Reader<'_>, openai: &str) -> Result<Self, ValueError> {
         let requires_openai_auth = entry.bool("requires_openai_auth")?.unwrap_or(self.requires_openai_auth);
-        let openai = requires_openai_auth.then(|| openai_base_url(env));
+        let openai = requires_openai_auth.then(|| openai.to_owned());
         Ok(Self {
             name: entry.str("name")?.unwrap_or(self.name),
             base_url: entry.str("base_url")?.or(self.base_url).or(openai),
@@ -121,18 +121,21 @@ impl ProviderConfig {
     }
 }
 
-fn openai_base_url(env: &Env) -> String {
-    env.text("OPENAI_BASE_URL").unwrap_or_else(|| OPENAI_BASE_URL.to_owned())
+/// Where the default provider is. What the user has written goes before what the shell happens to hold.
+fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
+    let moved = root.str("openai_base_url")?.or_else(|| env.text("OPENAI_BASE_URL"));
+    Ok(moved.unwrap_or_else(|| OPENAI_BASE_URL.to_owned()))
 }
 
 /// The built-in providers, changed and joined by the entries of `[model_providers]`.
 pub(crate) fn read_providers(root: &Reader<'_>, env: &Env) -> Result<BTreeMap<String, ProviderConfig>, ValueError> {
-    let built_in = [ProviderConfig::openai(env), ProviderConfig::scripted()];
+    let openai = openai_base_url(root, env)?;
+    let built_in = [ProviderConfig::openai(openai.clone()), ProviderConfig::scripted()];
     let mut providers: BTreeMap<_, _> = built_in.into_iter().map(|provider| (provider.id.clone(), provider)).collect();
     let entries = root.section("model_providers")?;
     for id in entries.keys() {
         let known = providers.remove(id).unwrap_or_else(|| ProviderConfig::new(id));
-        providers.insert(id.to_owned(), known.read(&entries.section(id)?, env)?);
+        providers.insert(id.to_owned(), known.read(&entries.section(id)?, &openai)?);
     }
     Ok(providers)
 }
@@ -334,6 +337,13 @@ mod tests {
             ]
         "#]]
         .assert_debug_eq(&moved("model_providers.openai.base_url = 'http://file/v1'"));
+        expect![[r#"
+            [
+                "openai Some(\"http://key/v1\")",
+                "scripted None",
+            ]
+        "#]]
+        .assert_debug_eq(&moved("openai_base_url = 'http://key/v1'"));
     }
 
     #[test]

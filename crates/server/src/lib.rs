@@ -5,4 +5,6 @@
 pub mod app;
 pub mod exec;
 pub mod lines;
+pub mod preview;
 pub mod proto;
+pub mod replay;

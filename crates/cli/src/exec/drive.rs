@@ -216,17 +216,18 @@ impl Drive {
 
     async fn turn_ended(&mut self, event: &Event, outcome: &Outcome) -> anyhow::Result<Option<Ending>> {
         let is_completed = matches!(outcome, Outcome::Completed { .. });
-        // A turn that was done before it could be stopped is done.
-        if let Some((ending, why)) =
-            self.stopped.take().filter(|(ending, _)| !is_completed || *ending == Ending::BudgetSpent)
+        if let Outcome::Completed { last_message: Some(text), .. } = outcome {
+            self.last_message = Some(text.clone());
+        }
+        let complaint = if is_completed { self.complaint() } else { None };
+        // A turn that was done before it could be stopped is done, unless it would have to be mended.
+        if let Some((ending, why)) = self.stopped.take()
+            && (!is_completed || complaint.is_some() || ending == Ending::BudgetSpent)
         {
             self.show.fail(&why)?;
             return Ok(Some(ending));
         }
-        if let Outcome::Completed { last_message: Some(text), .. } = outcome {
-            self.last_message = Some(text.clone());
-        }
-        if is_completed && let Some(complaint) = self.complaint() {
+        if let Some(complaint) = complaint {
             if !std::mem::replace(&mut self.is_mended, true) {
                 self.say(vec![mend(&complaint)]).await?;
                 return Ok(None);

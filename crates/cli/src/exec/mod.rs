@@ -66,6 +66,9 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
     if options.approvals == Some(Approvals::Stdio) && !options.json {
         bail!("--approvals stdio asks in the events, so it needs --json");
     }
+    if options.output_schema.is_some() && matches!(args.form, Some(ExecForm::Review(_))) {
+        bail!("a review has a form of its own, so --output-schema does not go with it");
+    }
     let setup = setup::setup(shared, args, &env)?;
     let schema = options.output_schema.as_deref().map(Schema::read).transpose()?;
     let task = task(args, begun)?;

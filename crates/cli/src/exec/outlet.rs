@@ -1,10 +1,16 @@
 //! A way out that never makes the engine wait: a thread of its own writes.
 
 use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::watch;
+
+/// How often it is looked whether anybody reads, while there is nothing to write.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Where lines go. What is written is sent at the next flush.
 pub(crate) struct Outlet {
@@ -16,7 +22,7 @@ pub(crate) struct Outlet {
 
 impl Outlet {
     /// Writes to that.
-    pub(crate) fn new(output: impl Write + Send + 'static) -> Self {
+    pub(crate) fn new(output: impl Write + AsFd + Send + 'static) -> Self {
         let (pieces, queue) = channel();
         let (tell, gone) = watch::channel(false);
         let writer = std::thread::spawn(move || {
@@ -69,10 +75,23 @@ impl Write for Outlet {
     }
 }
 
-fn write_all(mut output: impl Write, queue: &Receiver<Vec<u8>>) -> io::Result<()> {
-    for piece in queue {
-        output.write_all(&piece)?;
-        output.flush()?;
+fn write_all(mut output: impl Write + AsFd, queue: &Receiver<Vec<u8>>) -> io::Result<()> {
+    loop {
+        match queue.recv_timeout(LOOK) {
+            Ok(piece) => {
+                output.write_all(&piece)?;
+                output.flush()?;
+            }
+            Err(RecvTimeoutError::Timeout) if is_left(&output) => return Err(io::ErrorKind::BrokenPipe.into()),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
     }
-    Ok(())
+}
+
+/// Whether whoever read has left. A pipe tells only those who look.
+fn is_left(output: &impl AsFd) -> bool {
+    let mut looked = [PollFd::new(output, PollFlags::empty())];
+    poll(&mut looked, Some(&Timespec::default())).is_ok()
+        && looked.iter().any(|looked| looked.revents().intersects(PollFlags::ERR | PollFlags::HUP))
 }

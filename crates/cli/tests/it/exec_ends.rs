@@ -1,6 +1,6 @@
 //! `codex exec` ends by itself, with the right exit status, whatever is wrong around it.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 
@@ -73,6 +73,16 @@ fn with_a_standard_output_that_nobody_reads() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said, "error: could not write to standard output: Broken pipe (os error 32)\n");
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn when_its_reader_leaves_in_the_middle_of_the_work() {
+    let place = scripted(HANGS);
+    let mut child = place.command(&[&FLAGS[..], &["hi"]].concat()).stdin(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("thread.started"), "{line}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
 #[test]

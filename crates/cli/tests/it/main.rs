@@ -3,11 +3,14 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
+mod commands;
+mod crashes;
 mod demo;
 mod exec;
 mod exec_ends;
 mod http;
 mod mistakes;
+mod never_break;
 mod program;
 mod proto;
 mod threads;

@@ -146,6 +146,12 @@ impl Running {
         }
     }
 
+    /// Reads the next line, which must be JSON.
+    pub(crate) fn message(&mut self) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE).expect("a line comes in time");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
     /// The id of its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()

@@ -86,3 +86,17 @@ fn a_torn_file_is_mended() {
     assert_eq!(std::fs::read(&path).unwrap(), whole);
     assert_eq!(check(&place, &["repair"]).stdout, "the index agrees with the files\n");
 }
+
+#[test]
+fn a_thread_is_played_again() {
+    let (place, id) = place();
+    let played = place.run(&["replay", &id, "--dialect", "exec"], "");
+    let last = played.lines().pop().unwrap();
+    assert_eq!((played.code, &last["type"]), (Some(0), &"turn.completed".into()), "{}", played.stderr);
+    assert_eq!(played.lines()[2]["item"]["text"], "The answer is forty-two.");
+    let played = place.run(&["replay", &id], "");
+    assert_eq!((played.code, &played.events()[0]["msg"]["session_id"]), (Some(0), &id.as_str().into()));
+    assert!(!played.events()[0]["msg"]["model"].as_str().unwrap().is_empty());
+    let gone = place.run(&["replay", "gone.jsonl"], "");
+    assert_eq!((gone.code, gone.stdout.as_str()), (Some(1), ""));
+}

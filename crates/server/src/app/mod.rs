@@ -17,7 +17,7 @@ mod opening;
 mod outbox;
 mod serve;
 mod shelf;
-mod v2;
+pub(crate) mod v2;
 mod vintage;
 
 use std::sync::Arc;

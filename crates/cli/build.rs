@@ -1,0 +1,21 @@
+//! Tells the program which commit it is built from.
+
+use std::process::Command;
+
+fn git(args: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    for file in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", file]).filter(|path| std::path::Path::new(path).exists()) {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let commit = git(&["rev-parse", "--short=9", "HEAD"]).map(|commit| format!(" ({commit})")).unwrap_or_default();
+    println!("cargo:rustc-env=CODEX_LONG_VERSION={version}{commit}");
+}

@@ -1,0 +1,21 @@
+//! `codex debug prompt`: the request that would be sent.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use codex_server::preview;
+use codex_wire::input::UserInput;
+
+use crate::args::{DebugCommand, Shared};
+use crate::proto;
+
+/// Prints the body of the first request of a turn. Nothing is sent and nothing is saved.
+pub(crate) fn run(shared: &Shared, command: &DebugCommand) -> anyhow::Result<ExitCode> {
+    let DebugCommand::Prompt { prompt } = command;
+    let setup = proto::setup(shared, &codex_config::Env::process())?;
+    let content = vec![UserInput::Text { text: prompt.clone().unwrap_or_else(|| "hello".to_owned()) }];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let request = runtime.block_on(preview::first_request(setup, content))?;
+    writeln!(std::io::stdout().lock(), "{request:#}")?;
+    Ok(ExitCode::SUCCESS)
+}

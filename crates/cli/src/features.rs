@@ -1,0 +1,72 @@
+//! `codex features`: switches of the configuration.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::ExitCode;
+
+use codex_config::{Config, Env, Home, UserConfig, list_features};
+use codex_wire::v2::config::{ConfigValueWriteParams, MergeStrategy};
+use codex_wire::v2::features::ExperimentalFeatureListParams;
+use codex_wire::v2::hidden::Hidden;
+
+use crate::args::{FeaturesCommand, Shared};
+
+/// Lists or sets switches.
+pub(crate) fn run(shared: &Shared, command: &FeaturesCommand) -> anyhow::Result<ExitCode> {
+    let env = Env::process();
+    let home = Home::find(&env)?;
+    let overrides = shared.overrides();
+    let config = Config::load(&home, &env, &overrides)?;
+    let known = known(&config)?;
+    match command {
+        FeaturesCommand::List => {
+            let mut out = std::io::stdout().lock();
+            let width = known.keys().map(String::len).max().unwrap_or(0);
+            for (name, (is_on, what)) in &known {
+                let state = if *is_on { "on" } else { "off" };
+                writeln!(out, "{name:width$}  {state:3}  {what}")?;
+            }
+        }
+        FeaturesCommand::Enable { name } => set(&UserConfig::new(&home, &env, &overrides), &known, name, true)?,
+        FeaturesCommand::Disable { name } => set(&UserConfig::new(&home, &env, &overrides), &known, name, false)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The switches that do something and those that are set: whether they are on, and what they do.
+type Known = BTreeMap<String, (bool, String)>;
+
+fn known(config: &Config) -> anyhow::Result<Known> {
+    let set = config.features.iter().map(|(name, is_on)| (name.clone(), (*is_on, String::new())));
+    let mut known: Known = set.collect();
+    // What the engine itself looks at.
+    for (name, what, default) in [
+        ("parallel", "Runs several calls of one answer side by side.", true),
+        ("unified_exec", "Gives the model terminals that live longer than one call.", false),
+    ] {
+        let is_on = config.features.get(name).copied().unwrap_or(default);
+        known.insert(name.to_owned(), (is_on, what.to_owned()));
+    }
+    for feature in list_features(config, &ExperimentalFeatureListParams::default())?.data {
+        known.insert(feature.name, (feature.enabled, feature.description.unwrap_or_default()));
+    }
+    Ok(known)
+}
+
+fn set(config: &UserConfig<'_>, known: &Known, name: &str, is_on: bool) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'),
+        "`{name}` is no name of a feature"
+    );
+    if !known.contains_key(name) {
+        writeln!(std::io::stderr(), "warning: nothing in this release looks at {name}")?;
+    }
+    config.write_value(ConfigValueWriteParams {
+        key_path: format!("features.{name}"),
+        value: Hidden(is_on.into()),
+        merge_strategy: MergeStrategy::Replace,
+        file_path: None,
+        expected_version: None,
+    })?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! `codex login` and `codex logout`: the key that requests carry.
+
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use codex_config::{Auth, Config, Env, Home, TokenSource};
+
+use crate::args::{LoginArgs, LoginForm, Shared};
+use crate::failure::Hinted;
+
+/// The longest key that is read.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// Stores a key, or says how requests are authorised.
+pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCode> {
+    let env = Env::process();
+    let home = Home::find(&env)?;
+    if matches!(args.form, Some(LoginForm::Status)) {
+        return status(shared, &env, &home);
+    }
+    if !args.with_api_key {
+        let what = "this release logs in with a key only".to_owned();
+        let hint = "pipe it in: printenv OPENAI_API_KEY | codex login --with-api-key".to_owned();
+        return Err(Hinted { what, hint }.into());
+    }
+    if std::io::stdin().is_terminal() {
+        writeln!(std::io::stderr(), "Paste the key, then press Ctrl-D:")?;
+    }
+    let mut key = String::new();
+    std::io::stdin().take(MOST_BYTES).read_to_string(&mut key).context("could not read the key")?;
+    Auth::store_api_key(&home, &key)?;
+    writeln!(std::io::stderr(), "The key is stored in {}.", home.auth_file().display())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says how requests are authorised; the exit status tells whether they are.
+fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
+    let config = Config::load(home, env, &shared.overrides())?;
+    let mut out = std::io::stdout().lock();
+    let name = &config.provider.name;
+    match Auth::load(home)?.bearer(&config.provider, env) {
+        Ok(Some(bearer)) => {
+            let how = match bearer.source {
+                TokenSource::Variable(name) => format!("with the key in the variable {name}"),
+                TokenSource::Config => "with the key in config.toml".to_owned(),
+                TokenSource::ApiKey => format!("with the key in {}", home.auth_file().display()),
+                TokenSource::Login { .. } => "with a ChatGPT login".to_owned(),
+            };
+            writeln!(out, "{name}: logged in {how}")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(None) => {
+            writeln!(out, "{name}: needs no login")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            writeln!(out, "{name}: not logged in: {error}")?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Forgets the login.
+pub(crate) fn logout() -> anyhow::Result<ExitCode> {
+    let home = Home::find(&Env::process())?;
+    let said = if Auth::remove(&home)? { "Logged out." } else { "Nobody was logged in." };
+    writeln!(std::io::stderr(), "{said}")?;
+    Ok(ExitCode::SUCCESS)
+}

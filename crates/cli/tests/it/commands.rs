@@ -1,0 +1,108 @@
+//! The rest of the command line.
+
+use serde_json::Value;
+
+use crate::exec::{exec, scripted};
+use crate::program::Place;
+
+#[test]
+fn a_key_is_stored_told_about_and_forgotten() {
+    let place = Place::new();
+    let status = place.run(&["login", "status"], "");
+    assert_eq!(status.code, Some(1), "{}", status.stdout);
+    assert!(status.stdout.starts_with("OpenAI: not logged in"), "{}", status.stdout);
+    let login = place.run(&["login", "--with-api-key"], "sk-secret\n");
+    assert_eq!(login.code, Some(0), "{}", login.stderr);
+    let status = place.run(&["login", "status"], "");
+    assert_eq!(status.code, Some(0));
+    assert_eq!(place.without_path(&status.stdout), "OpenAI: logged in with the key in TEMP/home/auth.json\n");
+    assert!(!format!("{}{}{}", login.stdout, login.stderr, status.stdout).contains("sk-secret"));
+    assert_eq!(place.run(&["logout"], "").stderr, "Logged out.\n");
+    assert_eq!(place.run(&["logout"], "").stderr, "Nobody was logged in.\n");
+    let browser = place.run(&["login"], "");
+    assert_eq!(browser.code, Some(1));
+    assert!(browser.stderr.contains("\nhint: pipe it in: "), "{}", browser.stderr);
+}
+
+#[test]
+fn features_are_switched_and_the_rest_of_the_file_stays() {
+    let place = Place::new().file("home/config.toml", "# mine\nmodel = 'o3'\n");
+    let listed = place.run(&["features", "list"], "").stdout;
+    assert!(listed.contains("unified_exec        off  Gives the model terminals"), "{listed}");
+    assert_eq!(place.run(&["features", "enable", "unified_exec"], "").code, Some(0));
+    assert!(place.run(&["features", "list"], "").stdout.contains("unified_exec        on "));
+    let file = std::fs::read_to_string(place.path("home/config.toml")).unwrap();
+    assert!(file.starts_with("# mine\nmodel = 'o3'\n") && file.contains("unified_exec = true"), "{file}");
+    assert_eq!(place.run(&["features", "disable", "unified_exec"], "").code, Some(0));
+    assert!(
+        place.run(&["features", "list", "--enable", "unified_exec"], "").stdout.contains("unified_exec        on ")
+    );
+    let unknown = place.run(&["features", "enable", "flying"], "");
+    assert_eq!((unknown.code, &*unknown.stderr), (Some(0), "warning: nothing in this release looks at flying\n"));
+    assert_eq!(place.run(&["features", "enable", "a.b"], "").code, Some(1));
+}
+
+#[test]
+fn every_shell_can_complete() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let run = place.run(&["completion", shell], "");
+        assert_eq!(run.code, Some(0));
+        assert!(run.stdout.contains("codex") && run.stdout.contains("threads"), "{shell}");
+    }
+    assert_eq!(place.run(&["completion", "tcsh"], "").code, Some(2));
+}
+
+#[test]
+fn the_request_that_would_be_sent_is_shown_and_not_sent() {
+    let place = Place::new().file("project/AGENTS.md", "Be kind.");
+    let run = place.run(&["debug", "prompt", "-c", "model=o3", "hello there"], "");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let request: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(request["model"], "o3");
+    assert!(run.stdout.contains("hello there") && run.stdout.contains("Be kind."), "{}", run.stdout);
+    assert!(!place.path("home/sessions").exists());
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong_and_what_to_do() {
+    let healthy = scripted("[]").run(&["doctor", "--json"], "");
+    let report: Value = serde_json::from_str(&healthy.stdout).unwrap();
+    assert_eq!((healthy.code, &report["ok"]), (Some(0), &true.into()), "{}", healthy.stdout);
+    let names: Vec<_> = report["checks"].as_array().unwrap().iter().map(|check| &check["what"]).collect();
+    assert_eq!(names, ["home", "config", "login", "network", "sandbox", "git", "threads"]);
+    let place = Place::new().file("home/config.toml", "model_provider = 'nowhere'\n");
+    let ill = place.run(&["doctor"], "");
+    assert_eq!(ill.code, Some(1));
+    assert!(ill.stdout.contains("ERROR    config    "), "{}", ill.stdout);
+    assert!(ill.stdout.contains("hint: choose another, or add a table [model_providers.nowhere]"), "{}", ill.stdout);
+}
+
+#[test]
+fn the_changes_of_a_thread_are_made_again() {
+    let script = r#"[
+        {"items": [{"call": "apply_patch", "args": {"input":
+            "*** Begin Patch\n*** Add File: new.txt\n+first\n*** Update File: old.txt\n@@\n-before\n+after\n*** End Patch"}}]},
+        {"items": [{"text": "Patched."}]}]"#;
+    let place = scripted(script).file("project/old.txt", "before\n");
+    let run = exec(&place, &["--full-auto", "patch"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Patched.\n"), "{}", run.stderr);
+    let other = place.path("user/checkout");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("old.txt"), "before\n").unwrap();
+    let there = other.display().to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let place = place.variable("PATH", &path);
+    let applied = place.run(&["apply", "-C", &there], "");
+    assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+    assert_eq!(std::fs::read_to_string(other.join("old.txt")).unwrap(), "after\n");
+    assert_eq!(std::fs::read_to_string(other.join("new.txt")).unwrap(), "first\n");
+    assert!(place.run(&["apply", "--print"], "").stdout.starts_with("diff --git a/new.txt b/new.txt\n"));
+}
+
+#[test]
+fn the_long_version_names_the_commit() {
+    let place = Place::new();
+    assert_eq!(place.run(&["-V"], "").stdout, "codex-cli 0.200.0\n");
+    assert!(place.run(&["--version"], "").stdout.starts_with("codex-cli 0.200.0"));
+}

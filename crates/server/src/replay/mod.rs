@@ -1,0 +1,150 @@
+//! A recorded thread, played again without a model: for authors of clients, and for bug reports.
+//!
+//! The file is read back into the log, and the log goes through the same projections as that of a living thread. What
+//! no file keeps, such as the pieces in which a text came, is played as one piece.
+
+mod log;
+mod stored;
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use codex_engine::eq::{self, Vocabulary};
+use codex_engine::log::{Event, TurnId};
+use codex_store::{Entry, ReadError, RolloutLines};
+use codex_wire::rollout::TurnContextItem;
+use codex_wire::rpc::Notification;
+use serde::Serialize;
+use serde_json::json;
+
+use self::log::LogReader;
+use crate::app::Vintage;
+use crate::app::v2::project::{Projector, Wishes};
+use crate::exec;
+
+/// In which dialect a thread is played.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// The lines of `codex proto`.
+    #[default]
+    Eq,
+    /// The notifications of `codex app-server`.
+    V2,
+    /// The lines of `codex exec --json`.
+    Exec,
+}
+
+/// A line, and when it was due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    /// In milliseconds of Unix time.
+    pub at_ms: i64,
+    /// The line, with its end.
+    pub line: String,
+}
+
+/// Plays a rollout. It blocks; run it off the async threads.
+#[derive(Debug)]
+pub struct Replay {
+    lines: RolloutLines,
+    reader: LogReader,
+    voice: Voice,
+    waiting: VecDeque<Due>,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+enum Voice {
+    Eq,
+    V2(Option<Projector>),
+    Exec(exec::Projector),
+}
+
+impl Replay {
+    /// Opens a rollout.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn open(path: &Path, dialect: Dialect) -> Result<Self, ReadError> {
+        let voice = match dialect {
+            Dialect::Eq => Voice::Eq,
+            Dialect::V2 => Voice::V2(None),
+            Dialect::Exec => Voice::Exec(exec::Projector::default()),
+        };
+        let reader = LogReader::new(path, first_context(path)?);
+        let lines = RolloutLines::open(path)?;
+        Ok(Self { lines, reader, voice, waiting: VecDeque::new(), is_over: false })
+    }
+
+    /// The next line; none at the end.
+    ///
+    /// # Errors
+    /// When the file cannot be read any more.
+    pub fn next_line(&mut self) -> Result<Option<Due>, ReadError> {
+        while self.waiting.is_empty() && !self.is_over {
+            let mut events = Vec::new();
+            match self.lines.next_entry()? {
+                Some(Entry::Line(line)) => self.reader.take(&line, &mut events),
+                // What cannot be read cannot be played.
+                Some(Entry::Bad(_)) => {}
+                None => {
+                    self.is_over = true;
+                    self.reader.finish(&mut events);
+                }
+            }
+            for event in events {
+                self.voice.say(&event, &mut self.waiting);
+            }
+        }
+        Ok(self.waiting.pop_front())
+    }
+}
+
+/// What the first turn ran under: clients are told it before the turn begins, and files after.
+fn first_context(path: &Path) -> Result<Option<TurnContextItem>, ReadError> {
+    let mut lines = RolloutLines::open(path)?;
+    while let Some(entry) = lines.next_entry()? {
+        if let Entry::Line(line) = entry
+            && line.kind == "turn_context"
+        {
+            return Ok(serde_json::from_str(line.payload.get()).ok());
+        }
+    }
+    Ok(None)
+}
+
+impl Voice {
+    fn say(&mut self, event: &Event, out: &mut VecDeque<Due>) {
+        let at_ms = event.at_ms;
+        match self {
+            Self::Eq => {
+                let mut messages = Vec::new();
+                eq::project(event, Vocabulary::default(), &mut messages);
+                let id = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
+                out.extend(messages.iter().filter_map(|msg| due(at_ms, &json!({"id": id, "msg": msg}))));
+            }
+            Self::V2(projector) => {
+                let projector = projector
+                    .get_or_insert_with(|| Projector::new(event.thread.to_string(), Vintage::V0166, Wishes::default()));
+                let mut notifications = Vec::new();
+                projector.project(event, &mut notifications);
+                out.extend(notifications.iter().filter_map(|params| {
+                    due(at_ms, &Notification { method: params.method(), params, emitted_at_ms: at_ms })
+                }));
+            }
+            Self::Exec(projector) => {
+                let mut events = Vec::new();
+                projector.project(event, &mut events);
+                out.extend(events.iter().filter_map(|event| due(at_ms, event)));
+            }
+        }
+    }
+}
+
+fn due(at_ms: i64, line: &impl Serialize) -> Option<Due> {
+    let line = serde_json::to_string(line).ok()? + "\n";
+    Some(Due { at_ms, line })
+}
+
+#[cfg(test)]
+mod tests;
