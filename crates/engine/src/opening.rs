@@ -1,7 +1,7 @@
 //! What has to be found out before a thread can start.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chrono::{Local, SecondsFormat, Utc};
 use codex_store::{Beginning as HistoryBeginning, ForkPoint, History, PromptHistory, RolloutError, RolloutFile};
@@ -225,13 +225,19 @@ impl Told {
     }
 }
 
+/// Our own instructions, which all threads share.
+fn base_instructions() -> &'static Arc<str> {
+    static SHARED: OnceLock<Arc<str>> = OnceLock::new();
+    SHARED.get_or_init(|| BASE_INSTRUCTIONS.into())
+}
+
 fn instructions(setup: &Setup) -> Result<Arc<str>, StartError> {
     Ok(match (&setup.base_instructions, &setup.config.instructions.base_file) {
         (Some(text), _) => Arc::clone(text),
         (None, Some(path)) => std::fs::read_to_string(path)
             .map_err(|source| StartError::Instructions { path: path.clone(), source })?
             .into(),
-        (None, None) => BASE_INSTRUCTIONS.into(),
+        (None, None) => Arc::clone(base_instructions()),
     })
 }
 

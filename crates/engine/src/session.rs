@@ -179,23 +179,25 @@ impl Session {
     }
 
     /// Serves the thread until it is closed or nobody holds it any more.
-    pub(crate) async fn run(mut self) {
+    ///
+    /// What happens seldom is boxed, so that a thread which waits costs only what it waits with.
+    pub(crate) async fn run(mut self: Box<Self>) {
         let mut closing = Vec::new();
         while self.running.is_some() || closing.is_empty() {
             match self.wake().await {
                 Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
-                Wake::Arrived(Arrived::Call(id, news)) => self.step_call(id, news).await,
+                Wake::Arrived(Arrived::Call(id, news)) => Box::pin(self.step_call(id, news)).await,
                 Wake::Command(Some(Command::Finish { reply })) => {
                     self.expect_no_answers();
                     closing.push(reply);
                 }
                 Wake::Command(Some(Command::Close { reply })) => {
-                    self.stop(Abort::Interrupted).await;
+                    Box::pin(self.stop(Abort::Interrupted)).await;
                     closing.push(reply);
                 }
-                Wake::Command(Some(command)) => self.obey(command).await,
+                Wake::Command(Some(command)) => Box::pin(self.obey(command)).await,
                 Wake::Command(None) => {
-                    self.stop(Abort::Interrupted).await;
+                    Box::pin(self.stop(Abort::Interrupted)).await;
                     break;
                 }
             }
@@ -225,7 +227,7 @@ impl Session {
         // A client that no longer waits for its answer is no reason to undo what it asked for.
         match command {
             Command::Say { turn, content, change, reply } => {
-                let start = self.say(turn, content, change).await;
+                let start = self.say(turn, content, *change).await;
                 let _: Result<(), TurnStart> = reply.send(start);
             }
             Command::Configure { change, reply } => {
@@ -247,7 +249,7 @@ impl Session {
                 let _: Result<(), ()> = reply.send(());
             }
             Command::Review { turn, request, reply } => {
-                self.review(turn, request).await;
+                self.review(turn, *request).await;
                 let _: Result<(), ()> = reply.send(());
             }
             Command::Answer { id, decision, reply } => {
@@ -392,7 +394,7 @@ impl Session {
                     }
                 }
                 Effect::Cancel => self.work(Work::Nothing),
-                Effect::End(outcome) => return self.end(outcome).await,
+                Effect::End(outcome) => return Box::pin(self.end(outcome)).await,
             }
         }
         self.journal.publish();

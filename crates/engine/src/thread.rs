@@ -149,12 +149,12 @@ pub struct Thread {
 /// What a session is asked to do.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Say { turn: TurnId, content: Vec<UserInput>, change: SettingsChange, reply: oneshot::Sender<TurnStart> },
-    Configure { change: SettingsChange, reply: oneshot::Sender<Arc<Settings>> },
-    Reconfigure { change: SettingsChange, reply: oneshot::Sender<Arc<Settings>> },
+    Say { turn: TurnId, content: Vec<UserInput>, change: Box<SettingsChange>, reply: oneshot::Sender<TurnStart> },
+    Configure { change: Box<SettingsChange>, reply: oneshot::Sender<Arc<Settings>> },
+    Reconfigure { change: Box<SettingsChange>, reply: oneshot::Sender<Arc<Settings>> },
     GoBack { response: String, reply: oneshot::Sender<WayBack> },
     Compact { turn: TurnId, reply: oneshot::Sender<()> },
-    Review { turn: TurnId, request: ReviewRequest, reply: oneshot::Sender<()> },
+    Review { turn: TurnId, request: Box<ReviewRequest>, reply: oneshot::Sender<()> },
     Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
     RollBack { turns: usize, reply: oneshot::Sender<bool> },
@@ -179,7 +179,7 @@ impl Thread {
         let (session, feed) = Session::start(setup, inbox).await?;
         let started = session.started();
         let id = started.meta.id;
-        tokio::spawn(session.run());
+        tokio::spawn(Box::new(session).run());
         Ok((Self { id, config, home, started, commands }, feed))
     }
 
@@ -205,6 +205,7 @@ impl Thread {
         content: Vec<UserInput>,
         change: SettingsChange,
     ) -> Result<TurnStart, Closed> {
+        let change = Box::new(change);
         self.ask(|reply| Command::Say { turn, content, change, reply }).await
     }
 
@@ -213,6 +214,7 @@ impl Thread {
     /// # Errors
     /// When the thread has ended.
     pub async fn configure(&self, change: SettingsChange) -> Result<Arc<Settings>, Closed> {
+        let change = Box::new(change);
         self.ask(|reply| Command::Configure { change, reply }).await
     }
 
@@ -222,6 +224,7 @@ impl Thread {
     /// # Errors
     /// When the thread has ended.
     pub async fn reconfigure(&self, change: SettingsChange) -> Result<Arc<Settings>, Closed> {
+        let change = Box::new(change);
         self.ask(|reply| Command::Reconfigure { change, reply }).await
     }
 
@@ -246,6 +249,7 @@ impl Thread {
     /// # Errors
     /// When the thread has ended.
     pub async fn review(&self, turn: TurnId, request: ReviewRequest) -> Result<(), Closed> {
+        let request = Box::new(request);
         self.ask(|reply| Command::Review { turn, request, reply }).await
     }
 

@@ -1,8 +1,9 @@
 //! The tools the model is offered, and what they do.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::{ContentItem, FunctionCallOutputPayload};
@@ -29,7 +30,8 @@ impl CallResult {
     }
 }
 
-/// The tools as the model is told of them, encoded once for all requests of a thread.
+/// The tools as the model is told of them, encoded once for all requests.
+#[derive(Clone)]
 pub(crate) struct Tools {
     /// All that it has.
     pub(crate) all: Arc<RawValue>,
@@ -40,8 +42,16 @@ pub(crate) struct Tools {
 impl Tools {
     /// The tools of a thread.
     pub(crate) fn offered(has_terminals: bool, searches_web: bool) -> Result<Self, serde_json::Error> {
+        // All threads with the same tools share their description.
+        static KNOWN: Mutex<BTreeMap<(bool, bool), Tools>> = Mutex::new(BTreeMap::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tools) = known.get(&(has_terminals, searches_web)) {
+            return Ok(tools.clone());
+        }
         let none = serde_json::value::to_raw_value::<[Value; 0]>(&[])?;
-        Ok(Self { all: offered(has_terminals, searches_web)?, none: none.into() })
+        let tools = Self { all: offered(has_terminals, searches_web)?, none: none.into() };
+        known.insert((has_terminals, searches_web), tools.clone());
+        Ok(tools)
     }
 }
 

@@ -22,6 +22,9 @@ struct TimedLine<'a, P: Serialize + ?Sized> {
     payload: &'a P,
 }
 
+/// How much room an empty buffer keeps.
+const KEPT_BYTES: usize = 1024;
+
 impl LineBuffer {
     /// Adds a line that bears the time of now. Nothing is added if it cannot be encoded.
     pub(crate) fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> serde_json::Result<()> {
@@ -63,6 +66,10 @@ impl LineBuffer {
             }
         };
         self.bytes.drain(..done);
+        if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
+            // A thread that waits keeps no room for the long lines it has written.
+            self.bytes = Vec::new();
+        }
         outcome
     }
 }

@@ -108,7 +108,7 @@ impl Desk {
     }
 
     /// Works until the connection or the thread ends.
-    pub(crate) async fn run(mut self, mut tasks: mpsc::Receiver<Task>) {
+    pub(crate) async fn run(mut self: Box<Self>, mut tasks: mpsc::Receiver<Task>) {
         let connection = Arc::clone(&self.connection);
         let mut is_staffed = true;
         while self.leaving.is_none() {
@@ -116,7 +116,8 @@ impl Desk {
             tokio::select! {
                 biased;
                 task = tasks.recv(), if is_staffed => match task {
-                    Some(task) => self.perform(task).await,
+                    // Boxed, so that a desk without work costs only what it waits with.
+                    Some(task) => Box::pin(self.perform(task)).await,
                     None => is_staffed = false,
                 },
                 room = connection.outbox.room(self.buffer.len()), if !self.buffer.is_empty() => {
@@ -131,7 +132,7 @@ impl Desk {
         // What came too late for the thread is answered all the same.
         tasks.close();
         while let Some(task) = tasks.recv().await {
-            self.perform(task).await;
+            Box::pin(self.perform(task)).await;
         }
         if self.leaving == Some(Leaving::Unloaded) {
             self.thread.close().await;
@@ -139,7 +140,7 @@ impl Desk {
             self.connection.remove_desk(self.thread.id());
         }
         let room = connection.outbox.room(self.buffer.len()).await;
-        connection.outbox.send_news(self.buffer, room);
+        connection.outbox.send_news(std::mem::take(&mut self.buffer), room);
     }
 
     /// Lets the client listen no more. A thread that nobody else listens to and that does nothing is unloaded.
@@ -175,6 +176,9 @@ impl Desk {
         {
             self.take(&event);
         }
+        // A desk that waits keeps no room for what it has passed on.
+        self.notifications = Vec::new();
+        self.events = Vec::new();
     }
 
     fn take(&mut self, event: &Event) {

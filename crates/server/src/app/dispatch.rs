@@ -96,7 +96,7 @@ pub(crate) fn new_desk(connection: &Arc<Connection>, thread: Thread, feed: Feed,
 pub(crate) fn open_desk(desk: Desk) -> mpsc::Sender<Task> {
     let (sender, tasks) = mpsc::channel(WAITING_TASKS);
     desk.connection.add_desk(desk.thread.id(), sender.clone());
-    tokio::spawn(desk.run(tasks));
+    tokio::spawn(Box::new(desk).run(tasks));
     sender
 }
 
