@@ -17,7 +17,7 @@ use codex_wire::v2::thread::{
 use super::connection::{Connection, Unanswered};
 use super::desk::Desk;
 use super::dispatch::{new_desk, open_desk};
-use super::shelf::{blocking, parse_name};
+use super::shelf::{Turns, blocking, parse_name};
 use super::v2::project::Wishes;
 use super::v2::{history, thread};
 use super::vintage::Vintage;
@@ -111,9 +111,11 @@ async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Res
     }
     let insisted = insisted(&options);
     let setup = setup(connection, options).await?;
+    // Both the conversation and the turns are in the file; they are read side by side.
+    let turns = if exclude_turns { Turns::Unwanted } else { Turns::read(path.clone(), connection.vintage()) };
     let setup = Setup { beginning: Beginning::Resumed { path, insisted }, ..setup };
     let (desk, thread) = begin(connection, setup, false).await?;
-    let answer = describe(connection, &thread, exclude_turns).await?;
+    let answer = describe(connection, &thread, turns).await?;
     Ok(Opened { desk, answer, is_news: false })
 }
 
@@ -124,7 +126,7 @@ async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool)
     let Subscription { feed, running, asked, .. } = thread.subscribe().await.map_err(gone)?;
     let mut desk = new_desk(connection, thread.clone(), feed, Wishes::default());
     desk.repeat(running.as_ref(), &asked);
-    let answer = describe(connection, &thread, exclude_turns).await?;
+    let answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     Ok(Opened { desk, answer, is_news: false })
 }
 
@@ -143,7 +145,7 @@ async fn hand_over(
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Given(items), ..setup };
     let (desk, thread) = begin(connection, setup, false).await?;
-    let answer = describe(connection, &thread, false).await?;
+    let answer = describe(connection, &thread, Turns::Wanted).await?;
     Ok(Opened { desk, answer, is_news: false })
 }
 
@@ -164,7 +166,7 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Forked { path, point, insisted }, ..setup };
     let (desk, thread) = begin(connection, setup, false).await?;
-    let mut answer = describe(connection, &thread, exclude_turns).await?;
+    let mut answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     if connection.vintage() == Vintage::V0166 {
         // Nothing was said in the copy itself yet.
         answer.thread.preview.clear();
@@ -233,13 +235,9 @@ async fn find(
 }
 
 /// What a client is told of a thread that was there before.
-async fn describe(
-    connection: &Arc<Connection>,
-    thread: &Thread,
-    exclude_turns: bool,
-) -> Result<ThreadOpened, ErrorObject> {
+async fn describe(connection: &Arc<Connection>, thread: &Thread, turns: Turns) -> Result<ThreadOpened, ErrorObject> {
     let settings = thread.configure(SettingsChange::default()).await;
     let settings = settings.map_err(|_| super::dispatch::not_found(&thread.id().to_string()))?;
-    let described = super::shelf::describe(connection, thread, &settings, !exclude_turns).await?;
+    let described = super::shelf::describe(connection, thread, &settings, turns).await?;
     Ok(thread::opened(described, &settings))
 }

@@ -21,6 +21,7 @@ use codex_wire::v2::turn::{
 use super::connection::Unanswered;
 use super::desk::Desk;
 use super::dispatch::not_found;
+use super::shelf::Turns;
 use super::vintage::Vintage;
 
 /// Serves a request about the desk's thread.
@@ -166,7 +167,7 @@ async fn roll_back(desk: &mut Desk, turns: usize) -> Result<ThreadResponse, Erro
         return Err(ErrorObject::invalid(text));
     }
     let settings = desk.thread.configure(SettingsChange::default()).await.map_err(|_| closed(desk))?;
-    let thread = super::shelf::describe(&desk.connection, &desk.thread, &settings, true).await?;
+    let thread = super::shelf::describe(&desk.connection, &desk.thread, &settings, Turns::Wanted).await?;
     Ok(ThreadResponse { thread })
 }
 

@@ -1,5 +1,6 @@
 //! Requests about threads on disk, loaded or not. They are served beside all others.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_engine::Thread;
@@ -14,9 +15,13 @@ use codex_wire::v2::thread::{
     ThreadReadParams, ThreadResponse, ThreadSortKey, ThreadStatus,
 };
 
+use codex_wire::v2::turn::Turn;
+use tokio::task::JoinHandle;
+
 use super::connection::{Connection, Unanswered};
 use super::outbox::add_line;
 use super::v2::{history, thread};
+use super::vintage::Vintage;
 
 /// How many threads a page has when the client does not say.
 const PAGE: usize = 25;
@@ -168,7 +173,7 @@ async fn read(connection: &Arc<Connection>, params: ThreadReadParams) -> Result<
     if let Some(loaded) = connection.host.loaded.get(id) {
         let settings = loaded.configure(codex_engine::settings::SettingsChange::default()).await;
         let settings = settings.map_err(|_| super::dispatch::not_found(&params.thread_id))?;
-        let thread = describe(connection, &loaded, &settings, params.include_turns).await?;
+        let thread = describe(connection, &loaded, &settings, Turns::wanted(params.include_turns)).await?;
         return Ok(ThreadResponse { thread });
     }
     let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
@@ -187,12 +192,34 @@ async fn read(connection: &Arc<Connection>, params: ThreadReadParams) -> Result<
     .await
 }
 
+/// The turns of a thread that is described.
+pub(crate) enum Turns {
+    /// Nobody wants them.
+    Unwanted,
+    /// They are to be read.
+    Wanted,
+    /// They are being read.
+    Coming(JoinHandle<Vec<Turn>>),
+}
+
+impl Turns {
+    /// Turns that a client wants or does not.
+    pub(crate) fn wanted(is_wanted: bool) -> Self {
+        if is_wanted { Self::Wanted } else { Self::Unwanted }
+    }
+
+    /// Begins to read the turns of a file.
+    pub(crate) fn read(path: PathBuf, vintage: Vintage) -> Self {
+        Self::Coming(tokio::task::spawn_blocking(move || history::turns(&path, vintage).unwrap_or_default()))
+    }
+}
+
 /// A loaded thread, with its turns if they are wanted.
 pub(crate) async fn describe(
     connection: &Arc<Connection>,
     loaded: &Thread,
     settings: &Settings,
-    with_turns: bool,
+    turns: Turns,
 ) -> Result<ShownThread, ErrorObject> {
     let subscription = loaded.subscribe().await.map_err(|_| super::dispatch::not_found(&loaded.id().to_string()))?;
     let status = match &subscription.running {
@@ -206,14 +233,18 @@ pub(crate) async fn describe(
     let known = blocking(move || {
         // A thread that is not saved is in no index and has no turns on disk.
         let summary = host.index.note(&path).and_then(|()| host.index.find(id)).ok().flatten();
-        let turns = if with_turns { history::turns(&path, vintage).unwrap_or_default() } else { Vec::new() };
-        Ok((summary, turns))
+        let read = matches!(turns, Turns::Wanted).then(|| history::turns(&path, vintage).unwrap_or_default());
+        Ok((summary, read, turns))
     });
-    let (summary, turns) = known.await?;
+    let (summary, read, turns) = known.await?;
     if let Some(summary) = summary {
         thread::describe(&mut shown, &summary);
     }
-    shown.turns = turns;
+    shown.turns = match turns {
+        Turns::Unwanted => Vec::new(),
+        Turns::Wanted => read.unwrap_or_default(),
+        Turns::Coming(coming) => coming.await.unwrap_or_default(),
+    };
     Ok(shown)
 }
 

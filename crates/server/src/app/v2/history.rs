@@ -65,6 +65,9 @@ struct Payload<'a> {
     started_at_ms: Option<i64>,
 }
 
+/// Where in a line the type of its item stands, at the latest.
+const HEAD_BYTES: usize = 256;
+
 struct TurnReader {
     vintage: Vintage,
     turns: Vec<Turn>,
@@ -74,6 +77,9 @@ struct TurnReader {
 
 impl TurnReader {
     fn take(&mut self, line: &Line<'_>) {
+        if self.is_never_shown(line.payload.get()) {
+            return;
+        }
         let Ok(mut payload) = serde_json::from_str::<Payload<'_>>(line.payload.get()) else { return };
         let at_ms = milliseconds(&line.timestamp);
         let text = payload.message.take().or(payload.text.take()).unwrap_or_default();
@@ -127,6 +133,19 @@ impl TurnReader {
         }
     }
 
+    /// Whether a line can be passed over without reading it: a thread has many of these, and they are long.
+    fn is_never_shown(&self, payload: &str) -> bool {
+        const CALLS: [&str; 3] =
+            [r#""item":{"type":"CommandExecution""#, r#""item":{"type":"FileChange""#, r#""item":{"type":"WebSearch""#];
+        if payload.starts_with(r#"{"type":"token_count""#) {
+            return true;
+        }
+        // Clients of older releases were never shown calls again.
+        self.vintage != Vintage::V0166
+            && payload.starts_with(r#"{"type":"item_completed""#)
+            && payload.get(..HEAD_BYTES).is_some_and(|head| CALLS.iter().any(|call| head.contains(call)))
+    }
+
     fn begin(&mut self, turn: Option<String>, at_ms: i64) {
         // A turn that nobody ended belongs to a program that is gone.
         let id = turn.unwrap_or_else(|| format!("turn-{}", self.turns.len() + 1));
@@ -174,7 +193,6 @@ impl TurnReader {
     fn completed(&mut self, payload: Payload<'_>, at_ms: i64) {
         let item = payload.item.and_then(|item| serde_json::from_str::<CompletedItem>(item.get()).ok());
         let Some(item) = item else { return };
-        // Clients of older releases were never shown calls again.
         if self.vintage != Vintage::V0166 && item.is_call() {
             return;
         }
