@@ -54,11 +54,14 @@ where
     M: Method<Response = ThreadOpened>,
 {
     match opened {
-        Ok(Opened { mut desk, answer, is_news }) => {
-            let mut described = answer.thread.clone();
-            described.turns.clear();
-            let news =
-                is_news.then(|| ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread: described })));
+        Ok(Opened { mut desk, mut answer, is_news }) => {
+            let news = is_news.then(|| {
+                // The news say nothing of turns, and those may be many.
+                let turns = std::mem::take(&mut answer.thread.turns);
+                let thread = answer.thread.clone();
+                answer.thread.turns = turns;
+                ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread }))
+            });
             // The answer goes first, then the news, and then the thread can be spoken to.
             connection.outbox.answer::<M>(&unanswered.id, Ok(answer)).await;
             if let Some(news) = news {
