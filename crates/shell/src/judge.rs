@@ -85,7 +85,9 @@ pub fn judge(question: &Question<'_>) -> Answer {
         return approved(question);
     }
     let sandboxed = question.sandbox == SandboxState::Confined;
-    if is_known_safe(question.argv) {
+    // Where the model says when it wants to leave the sandbox, a person hears it, however harmless the command.
+    let asks_to_leave = question.escalated && question.approval == AskForApproval::OnRequest;
+    if is_known_safe(question.argv) && !(asks_to_leave && sandboxed) {
         // It needs nothing from outside the sandbox, whatever the model thinks.
         return run(sandboxed, "it is known to be harmless".to_owned());
     }

@@ -181,18 +181,18 @@ fn without_a_sandbox_policies_differ() {
 }
 
 #[test]
-fn harmless_commands_run_inside_even_when_they_ask_for_more() {
+fn harmless_commands_run_inside_unless_a_person_is_to_hear_that_they_ask_for_more() {
     check(
         "ls",
         SandboxState::Confined,
         true,
         "",
         expect![[r#"
-        untrusted: run inside: it is known to be harmless
-        on-request: run inside: it is known to be harmless
-        on-failure: run inside: it is known to be harmless
-        never: run inside: it is known to be harmless
-    "#]],
+            untrusted: run inside: it is known to be harmless
+            on-request: ask: the model asks to run it outside the sandbox
+            on-failure: run inside: it is known to be harmless
+            never: run inside: it is known to be harmless
+        "#]],
     );
     check(
         "ls",
