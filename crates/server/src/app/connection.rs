@@ -12,7 +12,7 @@ use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
 use super::beside::Beside;
-use super::desk::Task;
+use super::desk::{Task, WAITING_TASKS};
 use super::host::Host;
 use super::outbox::Outbox;
 use super::vintage::Vintage;
@@ -241,9 +241,16 @@ impl Connection {
         lock(&self.desks).get(&thread).filter(|desk| !desk.is_closed()).cloned()
     }
 
-    /// Sends requests about a thread to a desk from here on.
-    pub(crate) fn add_desk(&self, thread: ThreadId, desk: mpsc::Sender<Task>) {
-        lock(&self.desks).insert(thread, desk);
+    /// Makes place for the desk of a thread: requests about it wait there from here on. None if it has one already, so
+    /// that nobody is told anything twice.
+    pub(crate) fn reserve_desk(&self, thread: ThreadId) -> Option<mpsc::Receiver<Task>> {
+        let mut desks = lock(&self.desks);
+        if desks.get(&thread).is_some_and(|desk| !desk.is_closed()) {
+            return None;
+        }
+        let (sender, tasks) = mpsc::channel(WAITING_TASKS);
+        desks.insert(thread, sender);
+        Some(tasks)
     }
 
     /// Sends requests about a thread nowhere from here on.

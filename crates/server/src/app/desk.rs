@@ -107,6 +107,13 @@ impl Desk {
         }
     }
 
+    /// Puts what waits for an answer before the client once more.
+    pub(crate) async fn ask_again(&mut self) {
+        if let Ok(subscription) = self.thread.subscribe().await {
+            self.repeat(subscription.running.as_ref(), &subscription.asked);
+        }
+    }
+
     /// Works until the connection or the thread ends.
     pub(crate) async fn run(mut self: Box<Self>, mut tasks: mpsc::Receiver<Task>) {
         let connection = Arc::clone(&self.connection);

@@ -10,7 +10,7 @@ use codex_wire::v2::thread::{LoadedListResponse, PageParams};
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered, overloaded};
-use super::desk::{Desk, Task, WAITING_TASKS};
+use super::desk::{Desk, Task};
 use super::v2::project::Wishes;
 use super::{beside, opening};
 
@@ -81,10 +81,16 @@ async fn desk(connection: &Arc<Connection>, id: ThreadId) -> Result<mpsc::Sender
         return Ok(desk);
     }
     let thread = connection.host.loaded.get(id).ok_or_else(|| not_found(&id.to_string()))?;
-    let subscription = thread.subscribe().await.map_err(|_| not_found(&id.to_string()))?;
-    let mut desk = new_desk(connection, thread, subscription.feed, Wishes::default());
-    desk.repeat(subscription.running.as_ref(), &subscription.asked);
-    Ok(open_desk(desk))
+    if let Some(tasks) = connection.reserve_desk(id) {
+        let Ok(subscription) = thread.subscribe().await else {
+            connection.remove_desk(id);
+            return Err(not_found(&id.to_string()));
+        };
+        let mut desk = new_desk(connection, thread, subscription.feed, Wishes::default());
+        desk.repeat(subscription.running.as_ref(), &subscription.asked);
+        open_desk(desk, tasks);
+    }
+    connection.desk(id).ok_or_else(|| not_found(&id.to_string()))
 }
 
 /// A desk that is not open yet.
@@ -92,12 +98,9 @@ pub(crate) fn new_desk(connection: &Arc<Connection>, thread: Thread, feed: Feed,
     Desk::new(Arc::clone(connection), thread, feed, wishes)
 }
 
-/// Opens a desk.
-pub(crate) fn open_desk(desk: Desk) -> mpsc::Sender<Task> {
-    let (sender, tasks) = mpsc::channel(WAITING_TASKS);
-    desk.connection.add_desk(desk.thread.id(), sender.clone());
+/// Opens a desk at its place.
+pub(crate) fn open_desk(desk: Desk, tasks: mpsc::Receiver<Task>) {
     tokio::spawn(Box::new(desk).run(tasks));
-    sender
 }
 
 fn loaded_list(connection: &Connection, page: &PageParams) -> LoadedListResponse {

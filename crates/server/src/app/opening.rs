@@ -14,8 +14,10 @@ use codex_wire::v2::thread::{
     ThreadForkParams, ThreadOpened, ThreadOptions, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
 
+use tokio::sync::mpsc;
+
 use super::connection::{Connection, Unanswered};
-use super::desk::Desk;
+use super::desk::{Desk, Task};
 use super::dispatch::{new_desk, open_desk};
 use super::shelf::{Turns, blocking, parse_name};
 use super::v2::project::Wishes;
@@ -25,6 +27,8 @@ use super::vintage::Vintage;
 /// A thread that is open, and what the client is told of it.
 pub(crate) struct Opened {
     desk: Desk,
+    /// What waits for the desk.
+    tasks: mpsc::Receiver<Task>,
     answer: ThreadOpened,
     /// Whether all hear that it is there now.
     is_news: bool,
@@ -37,10 +41,19 @@ pub(crate) async fn serve(connection: Arc<Connection>, unanswered: Unanswered, r
             let opened = start(&connection, *params).await;
             finish::<call::ThreadStart>(&connection, unanswered, opened).await;
         }
-        ClientRequest::ThreadResume(params) => {
-            let opened = resume(&connection, *params).await;
-            finish::<call::ThreadResume>(&connection, unanswered, opened).await;
-        }
+        ClientRequest::ThreadResume(params) => match resume(&connection, (*params).clone()).await {
+            Ok(Resumed::Opened(opened)) => {
+                finish::<call::ThreadResume>(&connection, unanswered, Ok(*opened)).await;
+            }
+            Ok(Resumed::AtDesk(desk)) => {
+                // The client listens already; its desk answers, in order with everything else.
+                let task = Task::Serve(unanswered, ClientRequest::ThreadResume(params));
+                if let Err(mpsc::error::SendError(Task::Serve(unanswered, _))) = desk.send(task).await {
+                    connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
+                }
+            }
+            Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
+        },
         ClientRequest::ThreadFork(params) => {
             let opened = fork(&connection, *params).await;
             finish::<call::ThreadFork>(&connection, unanswered, opened).await;
@@ -54,7 +67,7 @@ where
     M: Method<Response = ThreadOpened>,
 {
     match opened {
-        Ok(Opened { mut desk, mut answer, is_news }) => {
+        Ok(Opened { mut desk, tasks, mut answer, is_news }) => {
             let news = is_news.then(|| {
                 // The news say nothing of turns, and those may be many.
                 let turns = std::mem::take(&mut answer.thread.turns);
@@ -67,7 +80,7 @@ where
             if let Some(news) = news {
                 desk.notify(&news, super::now_ms());
             }
-            open_desk(desk);
+            open_desk(desk, tasks);
         }
         Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
     }
@@ -79,19 +92,32 @@ async fn setup(connection: &Arc<Connection>, options: ThreadOptions) -> Result<S
     blocking(move || connection.host.setup(&options, connection.client())).await
 }
 
-async fn begin(connection: &Arc<Connection>, setup: Setup, raw_items: bool) -> Result<(Desk, Thread), ErrorObject> {
+/// Starts a thread and makes place for its desk, before anybody else can know of it.
+async fn begin(connection: &Arc<Connection>, setup: Setup, raw_items: bool) -> Result<Begun, ErrorObject> {
     let wishes = Wishes { raw_items, raw_reasoning: setup.config.reasoning.raw };
     let (thread, feed) = Thread::start(setup).await.map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         ErrorObject::invalid(format!("{error}{cause}"))
     })?;
+    let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
     connection.host.loaded.add(thread.clone());
-    Ok((new_desk(connection, thread.clone(), feed, wishes), thread))
+    Ok((new_desk(connection, thread.clone(), feed, wishes), tasks, thread))
+}
+
+/// A desk that is not open yet, what waits for it, and its thread.
+type Begun = (Desk, mpsc::Receiver<Task>, Thread);
+
+/// How a thread is resumed.
+enum Resumed {
+    /// It was opened for this client.
+    Opened(Box<Opened>),
+    /// The client listens to it already.
+    AtDesk(mpsc::Sender<Task>),
 }
 
 async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<Opened, ErrorObject> {
     let setup = setup(connection, params.options).await?;
-    let (desk, thread) = begin(connection, setup, params.experimental_raw_events).await?;
+    let (desk, tasks, thread) = begin(connection, setup, params.experimental_raw_events).await?;
     let started = thread.started();
     let mut described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
     if connection.vintage() == Vintage::V0166 {
@@ -99,38 +125,41 @@ async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Resul
         described.origin.git_info = None;
     }
     let answer = thread::opened(described, &started.settings);
-    Ok(Opened { desk, answer, is_news: true })
+    Ok(Opened { desk, tasks, answer, is_news: true })
 }
 
-async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Result<Opened, ErrorObject> {
+async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Result<Resumed, ErrorObject> {
     let ThreadResumeParams { thread_id, path, history, exclude_turns, options } = params;
     if let Some(items) = history {
-        return hand_over(connection, items, options).await;
+        return hand_over(connection, items, options).await.map(|opened| Resumed::Opened(Box::new(opened)));
     }
     let (id, path) = find(connection, &thread_id, path).await?;
     let _turn = connection.host.loaded.turn_to_open(id).await;
+    if let Some(desk) = connection.desk(id) {
+        return Ok(Resumed::AtDesk(desk));
+    }
     if let Some(thread) = connection.host.loaded.get(id) {
-        return join(connection, thread, exclude_turns).await;
+        return join(connection, thread, exclude_turns).await.map(|opened| Resumed::Opened(Box::new(opened)));
     }
     let insisted = insisted(&options);
     let setup = setup(connection, options).await?;
     // Both the conversation and the turns are in the file; they are read side by side.
     let turns = if exclude_turns { Turns::Unwanted } else { Turns::read(path.clone(), connection.vintage()) };
     let setup = Setup { beginning: Beginning::Resumed { path, insisted }, ..setup };
-    let (desk, thread) = begin(connection, setup, false).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false).await?;
     let answer = describe(connection, &thread, turns).await?;
-    Ok(Opened { desk, answer, is_news: false })
+    Ok(Resumed::Opened(Box::new(Opened { desk, tasks, answer, is_news: false })))
 }
 
 /// Listens to a thread that is loaded already.
 async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool) -> Result<Opened, ErrorObject> {
     let gone = |_| super::dispatch::not_found(&thread.id().to_string());
-    connection.remove_desk(thread.id());
+    let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
     let Subscription { feed, running, asked, .. } = thread.subscribe().await.map_err(gone)?;
     let mut desk = new_desk(connection, thread.clone(), feed, Wishes::default());
     desk.repeat(running.as_ref(), &asked);
     let answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
-    Ok(Opened { desk, answer, is_news: false })
+    Ok(Opened { desk, tasks, answer, is_news: false })
 }
 
 /// Starts a thread with a conversation that the client brings along.
@@ -147,9 +176,9 @@ async fn hand_over(
     let items = items.map_err(|error| ErrorObject::invalid(format!("Invalid request: history: {error}")))?;
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Given(items), ..setup };
-    let (desk, thread) = begin(connection, setup, false).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false).await?;
     let answer = describe(connection, &thread, Turns::Wanted).await?;
-    Ok(Opened { desk, answer, is_news: false })
+    Ok(Opened { desk, tasks, answer, is_news: false })
 }
 
 async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<Opened, ErrorObject> {
@@ -168,13 +197,13 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     let insisted = insisted(&options);
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Forked { path, point, insisted }, ..setup };
-    let (desk, thread) = begin(connection, setup, false).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false).await?;
     let mut answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     if connection.vintage() == Vintage::V0166 {
         // Nothing was said in the copy itself yet.
         answer.thread.preview.clear();
     }
-    Ok(Opened { desk, answer, is_news: true })
+    Ok(Opened { desk, tasks, answer, is_news: true })
 }
 
 /// Starts a thread that works as the desk's thread does, and tells the client of it.
@@ -189,7 +218,7 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
         ..ThreadOptions::default()
     };
     let setup = setup(connection, options).await?;
-    let (mut beside, thread) = begin(connection, setup, false).await?;
+    let (mut beside, tasks, thread) = begin(connection, setup, false).await?;
     let change = SettingsChange {
         approval_policy: Some(settings.approval_policy),
         sandbox_policy: Some(settings.sandbox_policy.clone()),
@@ -201,7 +230,7 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
     let described = thread::loaded(thread.started(), &settings, ThreadStatus::Idle);
     let news = ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread: described }));
     beside.notify(&news, super::now_ms());
-    open_desk(beside);
+    open_desk(beside, tasks);
     Ok(thread)
 }
 
@@ -238,7 +267,11 @@ async fn find(
 }
 
 /// What a client is told of a thread that was there before.
-async fn describe(connection: &Arc<Connection>, thread: &Thread, turns: Turns) -> Result<ThreadOpened, ErrorObject> {
+pub(crate) async fn describe(
+    connection: &Arc<Connection>,
+    thread: &Thread,
+    turns: Turns,
+) -> Result<ThreadOpened, ErrorObject> {
     let settings = thread.configure(SettingsChange::default()).await;
     let settings = settings.map_err(|_| super::dispatch::not_found(&thread.id().to_string()))?;
     let described = super::shelf::describe(connection, thread, &settings, turns).await?;

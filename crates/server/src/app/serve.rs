@@ -50,6 +50,12 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
             desk.leave().await;
             outbox.answer::<call::ThreadUnsubscribe>(id, Ok(ThreadUnsubscribeResponse { status })).await;
         }
+        ClientRequest::ThreadResume(params) => {
+            let turns = Turns::wanted(!params.exclude_turns);
+            let answer = super::opening::describe(&connection, &desk.thread, turns).await;
+            outbox.answer::<call::ThreadResume>(id, answer).await;
+            desk.ask_again().await;
+        }
         ClientRequest::ThreadRollback(params) => {
             let done = roll_back(desk, params.num_turns as usize).await;
             outbox.answer::<call::ThreadRollback>(id, done).await;

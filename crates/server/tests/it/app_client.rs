@@ -211,6 +211,11 @@ impl AppClient {
         self.close().await;
     }
 
+    /// Ends the connection, and returns what was not read.
+    pub(crate) async fn end_with_rest(mut self) -> Vec<Value> {
+        self.close().await
+    }
+
     async fn close(&mut self) -> Vec<Value> {
         self.is_over = true;
         self.input = None;

@@ -157,3 +157,26 @@ async fn names_and_files_that_are_none_are_refused() {
     }
     client.end().await;
 }
+
+#[tokio::test]
+async fn who_resumes_a_thread_again_is_told_everything_once() {
+    let mut client = scripted("", &answers(&["one"])).await;
+    let thread = start(&mut client).await;
+    for _ in 0..3 {
+        client.ok("thread/resume", json!({"threadId": thread})).await;
+    }
+    // Sent together, so that each arrives while the others are being served.
+    let mut asked = Vec::new();
+    for _ in 0..3 {
+        asked.push(client.ask("thread/resume", json!({"threadId": thread})).await);
+    }
+    let input = json!([{"type": "text", "text": "hi"}]);
+    asked.push(client.ask("turn/start", json!({"threadId": thread, "input": input})).await);
+    for id in asked {
+        client.answer(id).await.expect("it is answered");
+    }
+    client.next_notification("turn/completed").await;
+    let left = client.end_with_rest().await;
+    let again = left.iter().filter(|message| message["method"] == "turn/completed").count();
+    assert_eq!(again, 0, "{left:#?}");
+}
