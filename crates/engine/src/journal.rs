@@ -78,6 +78,8 @@ impl Journal {
 
     /// Like [`Journal::publish`], but what is published then survives a crash of the machine too.
     pub(crate) async fn publish_durably(&mut self) {
+        // At the end of a turn that could not be saved the client hears it again, in case it came too late before.
+        self.unsaved = self.file.is_none();
         let written = match &mut self.file {
             Some(file) => match file.flush() {
                 // The task is cut off only when the program ends, and then nobody waits for the word.
