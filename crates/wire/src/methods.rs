@@ -22,7 +22,7 @@ use crate::v2::config::{
     ConfigBatchWriteParams, ConfigReadParams, ConfigReadResponse, ConfigRequirementsReadResponse,
     ConfigValueWriteParams, ConfigWriteResponse,
 };
-use crate::v2::empty::Empty as Nothing;
+use crate::v2::empty::Empty;
 use crate::v2::features::{
     CollaborationModeListResponse, ExperimentalFeatureEnablement, ExperimentalFeatureListParams,
     ExperimentalFeatureListResponse,
@@ -44,7 +44,7 @@ use crate::v2::search::{
 };
 use crate::v2::skills::{SkillsListParams, SkillsListResponse};
 use crate::v2::thread::{
-    Empty, LoadedListResponse, PageParams, ThreadForkParams, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
+    LoadedListResponse, PageParams, ThreadForkParams, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
     ThreadOpened, ThreadParams, ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams,
     ThreadRollbackParams, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams,
     ThreadUnsubscribeResponse,
@@ -192,23 +192,23 @@ methods! {
     /// Writes several values of the configuration.
     ConfigBatchWrite = "config/batchWrite" (ConfigBatchWriteParams) -> ConfigWriteResponse, Connection, "0.65";
     /// Reads what an administrator demands.
-    ConfigRequirementsRead = "configRequirements/read" (Nothing) -> ConfigRequirementsReadResponse, Connection, "0.105";
+    ConfigRequirementsRead = "configRequirements/read" (Empty) -> ConfigRequirementsReadResponse, Connection, "0.105";
     /// Takes up changes of the configured MCP servers.
-    ConfigMcpServerReload = "config/mcpServer/reload" (Nothing) -> Empty, Connection, "0.105";
+    ConfigMcpServerReload = "config/mcpServer/reload" (Empty) -> Empty, Connection, "0.105";
     /// Reads what the user's file says.
-    GetUserSavedConfig = "getUserSavedConfig" (Nothing) -> GetUserSavedConfigResponse, Connection, "0.42";
+    GetUserSavedConfig = "getUserSavedConfig" (Empty) -> GetUserSavedConfigResponse, Connection, "0.42";
     /// Sets the model that is used when none is chosen.
     SetDefaultModel = "setDefaultModel" (SetDefaultModelParams) -> Empty, Connection, "0.42";
     /// Lists models.
     ModelList = "model/list" (ModelListParams) -> ModelListResponse, Connection, "0.56";
     /// Tells what the provider can do besides answering.
-    ModelProviderCapabilitiesRead = "modelProvider/capabilities/read" (Nothing) -> ProviderCapabilities, Connection, "0.166";
+    ModelProviderCapabilitiesRead = "modelProvider/capabilities/read" (Empty) -> ProviderCapabilities, Connection, "0.166";
     /// Lists what can be switched on.
     ExperimentalFeatureList = "experimentalFeature/list" (ExperimentalFeatureListParams) -> ExperimentalFeatureListResponse, Connection, "0.105";
     /// Switches something on or off until the server ends.
     ExperimentalFeatureEnablementSet = "experimentalFeature/enablement/set" (ExperimentalFeatureEnablement) -> ExperimentalFeatureEnablement, Connection, "0.166";
     /// Lists ways to work together.
-    CollaborationModeList = "collaborationMode/list" (Nothing) -> CollaborationModeListResponse, Connection, "0.105";
+    CollaborationModeList = "collaborationMode/list" (Empty) -> CollaborationModeListResponse, Connection, "0.105";
     /// Lists sets of permissions.
     PermissionProfileList = "permissionProfile/list" (PermissionProfileListParams) -> PermissionProfileListResponse, Connection, "0.166";
     /// Lists MCP servers.
@@ -224,19 +224,19 @@ methods! {
     /// Gives a login up that is not complete.
     AccountLoginCancel = "account/login/cancel" (CancelLoginAccountParams) -> CancelLoginAccountResponse, Connection, "0.56";
     /// Logs out.
-    AccountLogout = "account/logout" (Nothing) -> Empty, Connection, "0.56";
+    AccountLogout = "account/logout" (Empty) -> Empty, Connection, "0.56";
     /// Tells what the account still allows.
-    AccountRateLimitsRead = "account/rateLimits/read" (Nothing) -> GetAccountRateLimitsResponse, Connection, "0.56";
+    AccountRateLimitsRead = "account/rateLimits/read" (Empty) -> GetAccountRateLimitsResponse, Connection, "0.56";
     /// Tells how the user is logged in.
     GetAuthStatus = "getAuthStatus" (GetAuthStatusParams) -> GetAuthStatusResponse, Connection, "0.42";
     /// Logs in with a key.
     LoginApiKey = "loginApiKey" (LoginApiKeyParams) -> Empty, Connection, "0.42";
     /// Logs out.
-    LogoutChatGpt = "logoutChatGpt" (Nothing) -> Empty, Connection, "0.42";
+    LogoutChatGpt = "logoutChatGpt" (Empty) -> Empty, Connection, "0.42";
     /// Tells how this program names itself to providers.
-    GetUserAgent = "getUserAgent" (Nothing) -> GetUserAgentResponse, Connection, "0.42";
+    GetUserAgent = "getUserAgent" (Empty) -> GetUserAgentResponse, Connection, "0.42";
     /// Tells who the user may be.
-    UserInfo = "userInfo" (Nothing) -> UserInfoResponse, Connection, "0.42";
+    UserInfo = "userInfo" (Empty) -> UserInfoResponse, Connection, "0.42";
     /// Keeps what the user thinks of a thread.
     FeedbackUpload = "feedback/upload" (FeedbackUploadParams) -> FeedbackUploadResponse, Process, "0.58";
     /// Keeps what the user thinks of a thread in a place of the client's choice.

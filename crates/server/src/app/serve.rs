@@ -9,9 +9,10 @@ use codex_wire::input::UserInput;
 use codex_wire::methods::{ClientRequest, call};
 use codex_wire::review::ReviewRequest;
 use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::empty::Empty;
 use codex_wire::v2::item::{InputItem, ThreadItem};
 use codex_wire::v2::thread::{
-    Empty, ThreadResponse, ThreadSettingsUpdateParams, ThreadUnsubscribeResponse, UnsubscribeStatus,
+    ThreadResponse, ThreadSettingsUpdateParams, ThreadUnsubscribeResponse, UnsubscribeStatus,
 };
 use codex_wire::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,

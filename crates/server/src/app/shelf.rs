@@ -9,9 +9,10 @@ use codex_store::{ListQuery, ShelfError, SortKey, SourceKind};
 use codex_wire::ids::ThreadId;
 use codex_wire::methods::{ClientRequest, call};
 use codex_wire::rpc::{ErrorObject, Notification};
+use codex_wire::v2::empty::Empty;
 use codex_wire::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed};
 use codex_wire::v2::thread::{
-    ActiveFlag, Empty, OneOrMany, Thread as ShownThread, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
+    ActiveFlag, OneOrMany, Thread as ShownThread, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
     ThreadReadParams, ThreadResponse, ThreadSortKey, ThreadStatus,
 };
 

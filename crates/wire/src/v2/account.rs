@@ -264,6 +264,10 @@ pub struct RateLimitSnapshot {
     pub rate_limit_reached_type: Option<String>,
     /// A limit of this user alone.
     pub individual_limit: Option<Value>,
+    /// The model that the limit is about.
+    pub normal_model_slug: Option<String>,
+    /// Whether a limit on spending was reached.
+    pub spend_control_reached: Option<bool>,
 }
 
 /// One rate-limit window.
@@ -296,6 +300,7 @@ pub struct CreditsSnapshot {
 impl From<tokens::RateLimitSnapshot> for RateLimitSnapshot {
     fn from(limits: tokens::RateLimitSnapshot) -> Self {
         Self {
+            limit_id: Some("codex".to_owned()),
             primary: limits.primary.map(Into::into),
             secondary: limits.secondary.map(Into::into),
             credits: limits.credits.map(Into::into),

@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::account::{AccountLoginCompletedNotification, AccountUpdatedNotification};
+use super::account::{
+    AccountLoginCompletedNotification, AccountRateLimitsUpdatedNotification, AccountUpdatedNotification,
+};
 use super::command_exec::CommandExecOutputDeltaNotification;
 use super::fs::FsChangedNotification;
 use super::item::{FileUpdateChange, TimedItem};
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
 use super::thread::{Thread, ThreadStatus};
 use super::turn::{Turn, TurnError, TurnStatus};
-use super::usage::{RateLimits, ThreadTokenUsage};
+use super::usage::ThreadTokenUsage;
 use crate::ids::RequestId;
 use crate::plan::StepStatus;
 use crate::response::ResponseItem;
@@ -98,7 +100,7 @@ notifications! {
     /// A request of the server was answered.
     "serverRequest/resolved" => ServerRequestResolved(ServerRequestResolved),
     /// The account's limits.
-    "account/rateLimits/updated" => AccountRateLimitsUpdated(AccountRateLimitsUpdated),
+    "account/rateLimits/updated" => AccountRateLimitsUpdated(AccountRateLimitsUpdatedNotification),
     /// Something the user should know.
     "warning" => Warning(Warning),
     /// Something in the configuration the user should know about.
@@ -405,14 +407,6 @@ pub struct ServerRequestResolved {
     pub thread_id: String,
     /// The request.
     pub request_id: RequestId,
-}
-
-/// See [`ServerNotification::AccountRateLimitsUpdated`].
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AccountRateLimitsUpdated {
-    /// The limits.
-    pub rate_limits: RateLimits,
 }
 
 /// See [`ServerNotification::Warning`].

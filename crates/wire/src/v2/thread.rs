@@ -454,7 +454,3 @@ pub struct ThreadUnsubscribeResponse {
     /// How it went.
     pub status: UnsubscribeStatus,
 }
-
-/// An answer with nothing in it.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Empty {}

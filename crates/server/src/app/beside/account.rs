@@ -12,9 +12,8 @@ use codex_wire::v2::account::{
     CancelLoginAccountResponse, CancelLoginAccountStatus, GetAccountParams, GetAccountRateLimitsResponse,
     GetAccountResponse, LoginAccountParams, LoginAccountResponse,
 };
-use codex_wire::v2::empty::Empty as Nothing;
+use codex_wire::v2::empty::Empty;
 use codex_wire::v2::notification::ServerNotification;
-use codex_wire::v2::thread::Empty;
 
 use super::{Passed, explain, group, with_host};
 use crate::app::connection::{Connection, Unanswered};
@@ -160,7 +159,7 @@ async fn read(connection: &Arc<Connection>, _: GetAccountParams) -> Result<GetAc
 }
 
 /// Limits are known from what comes with answers of the model; nobody is asked for them.
-async fn rate_limits(connection: &Arc<Connection>, _: Nothing) -> Result<GetAccountRateLimitsResponse, ErrorObject> {
+async fn rate_limits(connection: &Arc<Connection>, _: Empty) -> Result<GetAccountRateLimitsResponse, ErrorObject> {
     let account = read(connection, GetAccountParams::default()).await?.account;
     Err(ErrorObject::invalid(match account {
         Some(Account::Chatgpt(_)) => {
@@ -178,11 +177,11 @@ async fn status(
     with_login(connection, move |host, config, auth| auth.status(&config.provider, &host.start.env, with_token)).await
 }
 
-fn user_agent(connection: &Arc<Connection>, _: Nothing) -> GetUserAgentResponse {
+fn user_agent(connection: &Arc<Connection>, _: Empty) -> GetUserAgentResponse {
     let user_agent = connection.client().map(|client| client.user_agent.clone()).unwrap_or_default();
     GetUserAgentResponse { user_agent }
 }
 
-async fn user_info(connection: &Arc<Connection>, _: Nothing) -> Result<UserInfoResponse, ErrorObject> {
+async fn user_info(connection: &Arc<Connection>, _: Empty) -> Result<UserInfoResponse, ErrorObject> {
     with_login(connection, |_, _, auth| UserInfoResponse { alleged_user_email: auth.alleged_email() }).await
 }

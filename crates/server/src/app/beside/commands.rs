@@ -14,7 +14,7 @@ use codex_wire::v2::command_exec::{
     CommandExecParams, CommandExecResizeParams, CommandExecResponse, CommandExecTerminalSize,
     CommandExecTerminateParams, CommandExecWriteParams,
 };
-use codex_wire::v2::thread::Empty;
+use codex_wire::v2::empty::Empty;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 

@@ -10,8 +10,7 @@ use codex_wire::v2::config::{
     ConfigBatchWriteParams, ConfigReadParams, ConfigReadResponse, ConfigRequirementsReadResponse,
     ConfigValueWriteParams, ConfigWriteErrorData, ConfigWriteResponse,
 };
-use codex_wire::v2::empty::Empty as Nothing;
-use codex_wire::v2::thread::Empty;
+use codex_wire::v2::empty::Empty;
 
 use super::{Passed, explain, group, with_host};
 use crate::app::connection::{Connection, Unanswered};
@@ -85,12 +84,12 @@ async fn write_batch(
 }
 
 /// No administrator demands anything of this program.
-fn requirements(_: &Arc<Connection>, _: Nothing) -> ConfigRequirementsReadResponse {
+fn requirements(_: &Arc<Connection>, _: Empty) -> ConfigRequirementsReadResponse {
     ConfigRequirementsReadResponse::default()
 }
 
 /// No connection to a server outlives what was read of the configuration, so reading it again is all there is to do.
-async fn reload(connection: &Arc<Connection>, _: Nothing) -> Result<Empty, ErrorObject> {
+async fn reload(connection: &Arc<Connection>, _: Empty) -> Result<Empty, ErrorObject> {
     with_host(connection, |host| {
         host.forget();
         host.config().map(|_| Empty {})
@@ -98,7 +97,7 @@ async fn reload(connection: &Arc<Connection>, _: Nothing) -> Result<Empty, Error
     .await
 }
 
-async fn saved(connection: &Arc<Connection>, _: Nothing) -> Result<GetUserSavedConfigResponse, ErrorObject> {
+async fn saved(connection: &Arc<Connection>, _: Empty) -> Result<GetUserSavedConfigResponse, ErrorObject> {
     with_host(connection, |host| {
         let config = user_config(host).saved().map_err(unreadable)?;
         Ok(GetUserSavedConfigResponse { config })

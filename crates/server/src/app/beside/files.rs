@@ -10,12 +10,12 @@ use std::time::SystemTime;
 
 use codex_wire::methods::ClientRequest;
 use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::empty::Empty;
 use codex_wire::v2::fs::{
     FsCopyParams, FsCreateDirectoryParams, FsGetMetadataParams, FsGetMetadataResponse, FsReadDirectoryEntry,
     FsReadDirectoryParams, FsReadDirectoryResponse, FsReadFileParams, FsReadFileResponse, FsRemoveParams,
     FsWriteFileParams,
 };
-use codex_wire::v2::thread::Empty;
 
 use super::{Passed, group};
 use crate::app::connection::{Connection, Unanswered};

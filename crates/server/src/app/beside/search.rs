@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use codex_search::{DEFAULT_LIMIT, Report, Scope, Session};
 use codex_wire::methods::ClientRequest;
 use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::empty::Empty;
 use codex_wire::v2::notification::ServerNotification;
 use codex_wire::v2::search::{
     FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchResult, FuzzyFileSearchSessionCompletedNotification,
     FuzzyFileSearchSessionStartParams, FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
     FuzzyFileSearchSessionUpdatedNotification,
 };
-use codex_wire::v2::thread::Empty;
 use tokio::sync::watch;
 
 use super::{Passed, group};

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use codex_wire::methods::ClientRequest;
 use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::empty::Empty;
 use codex_wire::v2::fs::{FsUnwatchParams, FsWatchParams, FsWatchResponse};
-use codex_wire::v2::thread::Empty;
 use tokio::task::AbortHandle;
 
 use super::{Passed, group};

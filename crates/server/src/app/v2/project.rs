@@ -9,11 +9,12 @@ use codex_engine::log::{
     Body, CommandStatus, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, PatchStatus, ReviewEntered, TurnId,
 };
 use codex_engine::review;
+use codex_wire::v2::account::AccountRateLimitsUpdatedNotification;
 use codex_wire::v2::item::{ThreadItem, TimedItem};
 use codex_wire::v2::notification::{
-    AccountRateLimitsUpdated, ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted,
-    ReasoningSummaryPartAdded, ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction,
-    ThreadNamed, ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed, TurnPlanStep,
+    ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted, ReasoningSummaryPartAdded,
+    ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction, ThreadNamed,
+    ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed, TurnPlanStep,
     TurnPlanUpdated, TurnStarted, Warning,
 };
 use codex_wire::v2::thread::{ActiveFlag, ThreadStatus};
@@ -115,8 +116,9 @@ impl Projector {
                     let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
                     out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
                 }
-                let rate_limits = (&**rate_limits).into();
-                out.push(ServerNotification::AccountRateLimitsUpdated(AccountRateLimitsUpdated { rate_limits }));
+                let rate_limits = (**rate_limits).clone().into();
+                let updated = AccountRateLimitsUpdatedNotification { rate_limits };
+                out.push(ServerNotification::AccountRateLimitsUpdated(updated));
             }
             Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
             Body::Warning { message } => {
