@@ -4,7 +4,7 @@
 //! no file keeps, such as the pieces in which a text came, is played as one piece.
 
 mod log;
-mod stored;
+pub(crate) mod stored;
 
 use std::collections::VecDeque;
 use std::path::Path;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 /// An item that is whole.
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-pub(super) enum StoredItem {
+pub(crate) enum StoredItem {
     CommandExecution(StoredCommand),
     FileChange {
         id: String,
@@ -32,7 +32,7 @@ pub(super) enum StoredItem {
 
 /// A command that is over.
 #[derive(Deserialize)]
-pub(super) struct StoredCommand {
+pub(crate) struct StoredCommand {
     id: String,
     command: Vec<String>,
     cwd: PathBuf,
@@ -52,7 +52,7 @@ pub(super) struct StoredCommand {
 
 impl StoredItem {
     /// The item as it began, and as it ended.
-    pub(super) fn both(self) -> Option<(Item, Item)> {
+    pub(crate) fn both(self) -> Option<(Item, Item)> {
         match self {
             Self::CommandExecution(command) => Some(command.both()),
             Self::FileChange { id, changes, status } => {
@@ -83,10 +83,12 @@ impl StoredItem {
 
 impl StoredCommand {
     fn both(self) -> (Item, Item) {
+        // The newest releases keep folders as URLs.
+        let cwd = self.cwd.to_str().and_then(|cwd| cwd.strip_prefix("file://")).map(PathBuf::from);
         let begun = CommandItem {
             id: ItemId::new(self.id),
             argv: self.command,
-            cwd: self.cwd,
+            cwd: cwd.unwrap_or(self.cwd),
             parsed: self.parsed_cmd,
             terminal: self.process_id.and_then(|id| id.parse().ok()),
             status: CommandStatus::Running,

@@ -1,26 +1,21 @@
 //! The turns of a thread as its file tells them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use codex_engine::review;
 use codex_store::{Entry, Line, ReadError, RolloutLines};
-use codex_wire::change::FileChange;
-use codex_wire::command::ParsedCommand;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewOutputEvent;
-use codex_wire::v2::item::{
-    CallStatus, CommandAction, CommandExecution, CommandSource, InputItem, ThreadItem, TimedItem,
-};
+use codex_wire::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_wire::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::item::{changes, command_line};
+use super::item::thread_item;
 use crate::app::vintage::Vintage;
+use crate::replay::stored::StoredItem;
 
 /// Reads the turns of a file. It blocks; run it off the async threads.
 pub(crate) fn turns(path: &Path, vintage: Vintage) -> Result<Vec<Turn>, ReadError> {
@@ -191,16 +186,20 @@ impl TurnReader {
     }
 
     fn completed(&mut self, payload: Payload<'_>, at_ms: i64) {
-        let item = payload.item.and_then(|item| serde_json::from_str::<CompletedItem>(item.get()).ok());
-        let Some(item) = item else { return };
-        if self.vintage != Vintage::V0166 && item.is_call() {
+        let Some(text) = payload.item.map(RawValue::get) else { return };
+        let began = payload.started_at_ms.unwrap_or(at_ms);
+        if let Some((_, ended)) = serde_json::from_str::<StoredItem>(text).ok().and_then(StoredItem::both) {
+            if self.vintage == Vintage::V0166 {
+                self.add(thread_item(&ended), began, at_ms);
+            }
             return;
         }
+        let Ok(item) = serde_json::from_str::<CompletedItem>(text) else { return };
         if let CompletedItem::UserMessage { .. } = item {
             self.begin_unless_running(payload.turn_id, at_ms);
         }
         if let Some(item) = item.shown() {
-            self.add(item, payload.started_at_ms.unwrap_or(at_ms), at_ms);
+            self.add(item, began, at_ms);
         }
     }
 
@@ -233,27 +232,11 @@ enum CompletedItem {
         #[serde(default)]
         raw_content: Vec<String>,
     },
-    CommandExecution(Box<StoredCommand>),
-    FileChange {
-        id: String,
-        changes: BTreeMap<PathBuf, FileChange>,
-        #[serde(default)]
-        status: String,
-    },
-    WebSearch {
-        id: String,
-        #[serde(default)]
-        query: String,
-    },
     #[serde(other)]
     Other,
 }
 
 impl CompletedItem {
-    fn is_call(&self) -> bool {
-        matches!(self, Self::CommandExecution(_) | Self::FileChange { .. } | Self::WebSearch { .. })
-    }
-
     fn shown(self) -> Option<ThreadItem> {
         Some(match self {
             Self::UserMessage { id, content } => {
@@ -266,11 +249,6 @@ impl CompletedItem {
             Self::Reasoning { id, summary_text, raw_content } => {
                 ThreadItem::Reasoning { id, summary: summary_text, content: raw_content }
             }
-            Self::CommandExecution(command) => ThreadItem::CommandExecution(Box::new(command.execution())),
-            Self::FileChange { id, changes: files, status } => {
-                ThreadItem::FileChange { id, changes: changes(&files), status: call_status(&status) }
-            }
-            Self::WebSearch { id, query } => ThreadItem::WebSearch { id, query, action: None },
             Self::Other => return None,
         })
     }
@@ -280,63 +258,6 @@ impl CompletedItem {
 struct Part {
     #[serde(default)]
     text: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct StoredCommand {
-    id: String,
-    command: Vec<String>,
-    cwd: PathBuf,
-    #[serde(default)]
-    parsed_cmd: Vec<ParsedCommand>,
-    #[serde(default)]
-    process_id: Option<String>,
-    #[serde(default)]
-    source: String,
-    #[serde(default)]
-    status: String,
-    #[serde(default)]
-    aggregated_output: Option<String>,
-    #[serde(default)]
-    exit_code: Option<i32>,
-    #[serde(default)]
-    duration: Option<Duration>,
-}
-
-impl StoredCommand {
-    fn execution(self) -> CommandExecution {
-        // The newest releases keep folders as URLs.
-        let cwd = self.cwd.to_str().and_then(|cwd| cwd.strip_prefix("file://")).map(PathBuf::from);
-        CommandExecution {
-            id: self.id,
-            plugin_id: (),
-            script_path: (),
-            command: command_line(&self.command),
-            cwd: cwd.unwrap_or(self.cwd),
-            process_id: self.process_id,
-            source: match self.source.as_str() {
-                "unified_exec_startup" => CommandSource::UnifiedExecStartup,
-                "unified_exec_interaction" => CommandSource::UnifiedExecInteraction,
-                "user_shell" => CommandSource::UserShell,
-                _ => CommandSource::Agent,
-            },
-            status: call_status(&self.status),
-            command_actions: self.parsed_cmd.iter().map(CommandAction::from).collect(),
-            aggregated_output: self.aggregated_output.filter(|text| !text.is_empty()),
-            exit_code: self.exit_code,
-            duration_ms: self.duration.map(|it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX)),
-        }
-    }
-}
-
-fn call_status(status: &str) -> CallStatus {
-    match status {
-        "completed" => CallStatus::Completed,
-        "declined" => CallStatus::Declined,
-        "failed" => CallStatus::Failed,
-        // What was running when the file ended runs no more.
-        _ => CallStatus::Failed,
-    }
 }
 
 /// A time of a rollout in milliseconds of Unix time; 0 if it is none.

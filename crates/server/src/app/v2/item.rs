@@ -74,7 +74,7 @@ fn file_change(patch: &PatchItem) -> ThreadItem {
     }
 }
 
-pub(crate) fn changes(changes: &BTreeMap<PathBuf, FileChange>) -> Vec<FileUpdateChange> {
+fn changes(changes: &BTreeMap<PathBuf, FileChange>) -> Vec<FileUpdateChange> {
     let change = |(path, change): (&PathBuf, &FileChange)| {
         let (kind, diff) = match change {
             FileChange::Add { content } => (PatchChangeKind::Add, content.clone()),
