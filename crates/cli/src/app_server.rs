@@ -42,6 +42,8 @@ fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {
         env,
         overrides: shared.overrides(),
         cwd: working_directory(shared)?,
+        // The one client on standard input cannot come back.
+        recent_bytes: 0,
         vintage: args.emulate.map(|emulated| match emulated {
             Emulated::V077 => Vintage::V077,
             Emulated::V0166 => Vintage::V0166,

@@ -71,6 +71,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         beginning: Beginning::New,
         without_skills: None,
         counts_anew: false,
+        recent_bytes: 0,
         cwd,
     })
 }

@@ -412,7 +412,7 @@ fn turn_item(item: &Item) -> Option<TurnItem> {
         Item::WebSearch { id, query } => {
             TurnItem::WebSearch(WebSearchItem { id: id.as_str().to_owned(), query: query.clone() })
         }
-        Item::UserMessage { id, content } => {
+        Item::UserMessage { id, content, .. } => {
             TurnItem::UserMessage(UserMessageItem { id: id.as_str().to_owned(), content: content.clone() })
         }
         Item::AgentMessage { id, text } => TurnItem::AgentMessage(AgentMessageItem {

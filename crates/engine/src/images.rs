@@ -31,13 +31,13 @@ pub(crate) async fn user_message(
     let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. } | UserInput::Skill { .. }));
     if !reads_files {
         let said = message(&content, &cwd, &skills);
-        return UserMessage { id, content, message: said, is_echoed: true };
+        return UserMessage { id, key: None, content, message: said, is_echoed: true };
     }
     let for_reading = content.clone();
     let read = tokio::task::spawn_blocking(move || message(&for_reading, &cwd, &skills)).await;
     let message = read.unwrap_or_else(|_| Message::user("The person's pictures could not be read"));
     let content = if recall == Recall::Full { with_pictures(content, &message) } else { content };
-    UserMessage { id, content, message, is_echoed: true }
+    UserMessage { id, key: None, content, message, is_echoed: true }
 }
 
 /// What clients are shown: pictures as they were when they were read, since a file may change or go.

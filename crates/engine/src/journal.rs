@@ -10,17 +10,22 @@ use codex_wire::ids::ThreadId;
 
 use crate::feed::{Feed, FeedWriter, feed};
 use crate::log::{Body, Event, TurnId};
+use crate::recent::Recent;
 use crate::rollout;
 
 /// Numbers, saves and publishes the events of one thread.
 pub(crate) struct Journal {
     thread: ThreadId,
+    /// The name of this log: numbers begin anew whenever a thread is loaded.
+    log: ThreadId,
     next: u64,
     file: Option<RolloutFile>,
     /// Whether the last attempt to save failed. It is announced once, not at every event.
     unsaved: bool,
     /// Events that wait for the write of their lines.
     waiting: Vec<Arc<Event>>,
+    /// What was published last, for readers that come back.
+    recent: Recent,
     feeds: Vec<FeedWriter>,
 }
 
@@ -33,7 +38,7 @@ impl Journal {
             Err(error) => (None, Some(not_saved(&error))),
         };
         let unsaved = file.is_none();
-        (Self { thread, next: 0, file, unsaved, waiting: Vec::new(), feeds: Vec::new() }, warning)
+        (Self::of(thread, file, unsaved), warning)
     }
 
     /// Opens the log of a thread that goes on. Without its file it lives in memory, and the warning says why.
@@ -43,8 +48,37 @@ impl Journal {
         unsaved: Option<RolloutError>,
     ) -> (Self, Option<String>) {
         let is_unsaved = file.is_none();
-        let journal = Self { thread, next: 0, file, unsaved: is_unsaved, waiting: Vec::new(), feeds: Vec::new() };
-        (journal, unsaved.as_ref().map(not_saved))
+        (Self::of(thread, file, is_unsaved), unsaved.as_ref().map(not_saved))
+    }
+
+    fn of(thread: ThreadId, file: Option<RolloutFile>, unsaved: bool) -> Self {
+        let (waiting, recent, feeds) = (Vec::new(), Recent::default(), Vec::new());
+        Self { thread, log: ThreadId::fresh(), next: 0, file, unsaved, waiting, recent, feeds }
+    }
+
+    /// Keeps so many bytes of what was published last.
+    pub(crate) fn keep_recent(&mut self, bytes: usize) {
+        self.recent.keep(bytes);
+    }
+
+    /// The name of this log.
+    pub(crate) fn log(&self) -> ThreadId {
+        self.log
+    }
+
+    /// The number of the event that was published last.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.recent.last()
+    }
+
+    /// Lets someone read along who has seen everything up to an event; none if what came since is forgotten.
+    pub(crate) fn subscribe_after(&mut self, seq: u64) -> Option<Feed> {
+        let (writer, reader) = feed();
+        for event in self.recent.after(seq)? {
+            writer.push(event);
+        }
+        self.feeds.push(writer);
+        Some(reader)
     }
 
     /// Lets someone read along from here on.
@@ -98,6 +132,7 @@ impl Journal {
             Err(error) => self.lost(&error),
         }
         for event in self.waiting.drain(..) {
+            self.recent.push(&event);
             self.feeds.retain(|feed| feed.push(&event));
         }
     }

@@ -10,6 +10,7 @@ mod context;
 mod environment;
 pub mod eq;
 mod feed;
+mod heard;
 mod images;
 mod journal;
 pub mod log;
@@ -20,6 +21,7 @@ mod opening;
 mod patching;
 mod project_doc;
 mod provider;
+mod recent;
 pub mod review;
 mod rollout;
 mod session;
@@ -34,5 +36,7 @@ mod work;
 pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;
 pub use provider::{ConnectError, connect};
-pub use thread::{Closed, Recall, Setup, StartError, Subscription, Thread, TurnStart, WayBack};
+pub use thread::{
+    Closed, FeedStart, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart, WayBack,
+};
 pub use user_agent::user_agent;

@@ -248,6 +248,8 @@ pub enum Item {
     UserMessage {
         /// Its name.
         id: ItemId,
+        /// The client's own name for it.
+        key: Option<Arc<str>>,
         /// The pieces, as they came.
         content: Vec<UserInput>,
     },

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use chrono::{Local, SecondsFormat, Utc};
-use codex_store::{Beginning as HistoryBeginning, ForkPoint, History, PromptHistory, RolloutError, RolloutFile};
+use codex_store::{Beginning as HistoryBeginning, ForkPoint, History, PromptHistory, RolloutError, RolloutFile, Said};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::ids::ThreadId;
 use codex_wire::response::{Message, ResponseItem};
@@ -12,8 +12,9 @@ use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 
 use crate::beginning::{Beginning, Insisted, Past};
+use crate::heard::Heard;
 use crate::journal::Journal;
-use crate::log::{Record, ThreadStarted};
+use crate::log::{Record, ThreadStarted, TurnId};
 use crate::models::Catalogue;
 use crate::project_doc::{self, ProjectDocs};
 use crate::settings::Settings;
@@ -50,6 +51,8 @@ pub(crate) struct Continued {
     pub(crate) tokens: Option<TokenCountEvent>,
     /// What its last turn ran under.
     pub(crate) before: Option<Settings>,
+    /// What was said last under keys of the client's.
+    pub(crate) heard: Heard,
 }
 
 /// The file of a thread, and what was in it.
@@ -287,5 +290,9 @@ fn continued(mut history: History, before: Option<Settings>, preface: &[Message]
         let told: Vec<_> = told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect();
         past.put_before(told);
     }
-    Continued { past, tokens: history.tokens, before }
+    let mut heard = Heard::default();
+    for Said { key, turn } in history.keys {
+        heard.note(key.into(), TurnId::new(turn));
+    }
+    Continued { past, tokens: history.tokens, before, heard }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::eq::{self, Vocabulary};
-use crate::log::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, TurnId};
+use crate::log::{Body, CommandStatus, Event, Item, PatchStatus, TurnId};
 use crate::settings::Settings;
 
 /// Appends the lines that an event gives.
@@ -38,7 +38,7 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
             file.append("compacted", &CompactedLine { message: "", replacement_history })
         }
         Body::ItemCompleted(item @ (Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. })) => {
-            let names = Names::of(event, Some(item.id()));
+            let names = Names::of(event, Some(item));
             let thread_id = event.thread;
             file.append("event_msg", &CompletedLine { kind: "item_completed", thread_id, names, item: shown(item) })
         }
@@ -52,7 +52,7 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         | Body::ReviewExited(_)
         | Body::TurnEnded(_) => {
             let item = match &event.body {
-                Body::ItemCompleted(item) => Some(item.id()),
+                Body::ItemCompleted(item) => Some(item),
                 _ => None,
             };
             let names = Names::of(event, item);
@@ -81,11 +81,19 @@ struct Names<'a> {
     turn_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     item_id: Option<&'a str>,
+    /// The client's own name for what the user said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<&'a str>,
 }
 
 impl<'a> Names<'a> {
-    fn of(event: &'a Event, item: Option<&'a ItemId>) -> Self {
-        Self { turn_id: event.turn.as_ref().map(TurnId::as_str), item_id: item.map(ItemId::as_str) }
+    fn of(event: &'a Event, item: Option<&'a Item>) -> Self {
+        let client_id = match item {
+            Some(Item::UserMessage { key, .. }) => key.as_deref(),
+            _ => None,
+        };
+        let item_id = item.map(|item| item.id().as_str());
+        Self { turn_id: event.turn.as_ref().map(TurnId::as_str), item_id, client_id }
     }
 }
 

@@ -9,11 +9,11 @@ mod reviewing;
 mod terminals;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_model::Prompt;
 use codex_patch::TurnDiff;
-use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::{Message, ResponseItem};
@@ -30,6 +30,7 @@ use self::terminals::OpenTerminals;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
+use crate::heard::Heard;
 use crate::images;
 use crate::journal::Journal;
 use crate::log::{Abort, Approval, Body, Item, Outcome, Record, ThreadStarted, TurnId};
@@ -37,14 +38,13 @@ use crate::models::Catalogue;
 use crate::notify::{Notice, notify};
 use crate::opening::{Continued, Opening};
 use crate::settings::{Settings, SettingsChange};
-use crate::thread::{Command, Recall, Setup, StartError, Subscription, TurnStart, WayBack};
+use crate::thread::{Command, FeedStart, Place, Recall, Saying, Setup, StartError, Subscription, TurnStart, WayBack};
 use crate::tools::Tools;
-use crate::turn::{Effect, Input, Turn};
+use crate::turn::{Effect, Input, Turn, UserMessage};
 use crate::work::{Arrived, Work};
 
 /// The state of one thread.
 pub(crate) struct Session {
-    id: ThreadId,
     setup: Setup,
     started: Arc<ThreadStarted>,
     settings: Arc<Settings>,
@@ -62,6 +62,8 @@ pub(crate) struct Session {
     reviewing: Option<Review>,
     /// The questions that wait for an answer.
     asked: Vec<Arc<Approval>>,
+    /// What was said last under keys of the client's.
+    heard: Heard,
     /// The ends of turns, in a session whose client may go back to them.
     bookmarks: Option<Vec<Bookmark>>,
     /// Whether the client has said its last word, so that questions can only be denied.
@@ -99,6 +101,7 @@ impl Session {
         let Opening { started, instructions, preface, skills, mut warnings, mut journal, catalogue, past } =
             Opening::prepare(&setup).await?;
         let given = std::mem::take(&mut setup.beginning).given();
+        journal.keep_recent(setup.recent_bytes);
         let feed = journal.subscribe();
         journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
         let settings = Arc::clone(&started.settings);
@@ -107,7 +110,6 @@ impl Session {
         let has_terminals = setup.config.features.get("unified_exec").copied();
         let has_terminals = has_terminals.unwrap_or_else(|| catalogue.info(&settings.model).has_terminals);
         let mut session = Self {
-            id: started.meta.id,
             tools: Tools::offered(has_terminals, setup.config.web_search)?,
             catalogue,
             setup,
@@ -122,6 +124,7 @@ impl Session {
             plan: None,
             reviewing: None,
             asked: Vec::new(),
+            heard: Heard::default(),
             bookmarks: None,
             is_finishing: false,
             journal,
@@ -157,7 +160,8 @@ impl Session {
     }
 
     fn go_on(&mut self, continued: Continued) {
-        let Continued { past, tokens, before } = continued;
+        let Continued { past, tokens, before, heard } = continued;
+        self.heard = heard;
         let tokens = tokens.filter(|_| !self.setup.counts_anew);
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
@@ -226,8 +230,8 @@ impl Session {
     async fn obey(&mut self, command: Command) {
         // A client that no longer waits for its answer is no reason to undo what it asked for.
         match command {
-            Command::Say { turn, content, change, reply } => {
-                let start = self.say(turn, content, *change).await;
+            Command::Say { turn, saying, reply } => {
+                let start = self.hear(turn, *saying).await;
                 let _: Result<(), TurnStart> = reply.send(start);
             }
             Command::Configure { change, reply } => {
@@ -275,23 +279,45 @@ impl Session {
             Command::CountListeners { reply } => {
                 let _: Result<(), usize> = reply.send(self.journal.listeners());
             }
-            Command::Subscribe { reply } => {
-                let _: Result<(), Subscription> = reply.send(self.subscribe());
+            Command::Subscribe { after, reply } => {
+                let _: Result<(), Subscription> = reply.send(self.subscribe(after.as_ref()));
             }
             Command::Finish { .. } | Command::Close { .. } => {}
         }
     }
 
-    fn subscribe(&mut self) -> Subscription {
+    fn subscribe(&mut self, after: Option<&Place>) -> Subscription {
+        let log = self.journal.log();
+        let after = after.filter(|place| place.log.as_ref().is_none_or(|name| *name == log.to_string()));
+        let unbroken = after.and_then(|place| self.journal.subscribe_after(place.seq));
         Subscription {
-            feed: self.journal.subscribe(),
+            begins: FeedStart { log, last: self.journal.last(), is_unbroken: unbroken.is_some() },
+            feed: unbroken.unwrap_or_else(|| self.journal.subscribe()),
             settings: Arc::clone(&self.settings),
             running: self.running.as_ref().map(|running| running.id.clone()),
             asked: self.asked.clone(),
         }
     }
 
-    async fn say(&mut self, turn: TurnId, content: Vec<UserInput>, change: SettingsChange) -> TurnStart {
+    /// Obeys what was said, unless it was said before.
+    async fn hear(&mut self, turn: TurnId, saying: Saying) -> TurnStart {
+        let key = saying.key.clone();
+        if let Some(known) = key.as_deref().and_then(|key| self.heard.turn_of(key)) {
+            return TurnStart::Known(known.clone());
+        }
+        let start = self.say(turn.clone(), saying).await;
+        if let Some(key) = key {
+            let taken_in_by = match &start {
+                TurnStart::Joined(running) => running.clone(),
+                TurnStart::Started | TurnStart::Known(_) => turn,
+            };
+            self.heard.note(key, taken_in_by);
+        }
+        start
+    }
+
+    async fn say(&mut self, turn: TurnId, saying: Saying) -> TurnStart {
+        let Saying { content, change, key } = saying;
         if self.bookmarks.is_some() {
             // The clients that have bookmarks were written for input that takes the place of what runs.
             self.stop(Abort::Replaced).await;
@@ -302,19 +328,12 @@ impl Session {
                 let message = "the input joined the running turn, so its settings were not applied".to_owned();
                 self.emit(Body::Warning { message });
             }
-            let said = images::user_message(
-                content,
-                self.turn_settings().cwd.clone(),
-                Arc::clone(&self.skills),
-                self.setup.recall,
-            )
-            .await;
+            let said = self.message(content, key, self.turn_settings().cwd.clone()).await;
             self.step(Input::UserSaid(said)).await;
             return TurnStart::Joined(joined);
         }
         self.settings = Arc::new(self.settings.changed(&change));
-        let said =
-            images::user_message(content, self.settings.cwd.clone(), Arc::clone(&self.skills), self.setup.recall).await;
+        let said = self.message(content, key, self.settings.cwd.clone()).await;
         let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&self.settings));
         self.begin(turn, machine, change.output_schema);
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
@@ -324,6 +343,17 @@ impl Session {
         }
         self.perform(effects).await;
         TurnStart::Started
+    }
+
+    /// Makes a message of what was said. What it waits for does not borrow the session.
+    fn message(
+        &self,
+        content: Vec<UserInput>,
+        key: Option<Arc<str>>,
+        cwd: PathBuf,
+    ) -> impl Future<Output = UserMessage> + use<> {
+        let said = images::user_message(content, cwd, Arc::clone(&self.skills), self.setup.recall);
+        async { UserMessage { key, ..said.await } }
     }
 
     /// Sums the conversation up. What runs makes way.
@@ -426,7 +456,7 @@ impl Session {
         notify(
             argv,
             &Notice {
-                thread: self.id,
+                thread: self.started.meta.id,
                 turn: &running.id,
                 settings: &running.settings,
                 said: running.said.clone(),

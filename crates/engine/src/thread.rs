@@ -53,6 +53,8 @@ pub struct Setup {
     pub without_skills: Option<&'static str>,
     /// Whether what a resumed thread has cost so far is forgotten, as some clients expect.
     pub counts_anew: bool,
+    /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
+    pub recent_bytes: usize,
 }
 
 /// What the model remembers of what was cut off or cut out. Clients were written for either.
@@ -110,6 +112,29 @@ pub enum TurnStart {
     Started,
     /// A turn was running; the model gets the input with its next request.
     Joined(TurnId),
+    /// The same input, by its key, has been said before, in this turn. Nothing has changed.
+    Known(TurnId),
+}
+
+/// What somebody says.
+#[derive(Debug, Clone, Default)]
+pub struct Saying {
+    /// The pieces.
+    pub content: Vec<UserInput>,
+    /// What the turn that it starts, and those after it, run under.
+    pub change: SettingsChange,
+    /// The client's own name for it. What was said before under the same key is not said again, so a client that does
+    /// not know whether it was heard can repeat itself.
+    pub key: Option<Arc<str>>,
+}
+
+/// A place in a thread's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Which log: numbers begin anew whenever a thread is loaded. Without it, the one that is loaded is meant.
+    pub log: Option<String>,
+    /// The number of the event that was read last.
+    pub seq: u64,
 }
 
 /// A place to read a thread's log from now on, and what is going on at that moment.
@@ -123,6 +148,20 @@ pub struct Subscription {
     pub running: Option<TurnId>,
     /// The questions that wait for an answer.
     pub asked: Vec<Arc<Approval>>,
+    /// Where the feed begins.
+    pub begins: FeedStart,
+}
+
+/// Where a feed begins in its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeedStart {
+    /// The name of the log.
+    pub log: ThreadId,
+    /// The number of the event that had been published last.
+    pub last: Option<u64>,
+    /// Whether the feed begins where the reader stopped. If not, it begins now, and what came before must be read from
+    /// the thread's file.
+    pub is_unbroken: bool,
 }
 
 /// What became of the wish to take the conversation back.
@@ -149,7 +188,7 @@ pub struct Thread {
 /// What a session is asked to do.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Say { turn: TurnId, content: Vec<UserInput>, change: Box<SettingsChange>, reply: oneshot::Sender<TurnStart> },
+    Say { turn: TurnId, saying: Box<Saying>, reply: oneshot::Sender<TurnStart> },
     Configure { change: Box<SettingsChange>, reply: oneshot::Sender<Arc<Settings>> },
     Reconfigure { change: Box<SettingsChange>, reply: oneshot::Sender<Arc<Settings>> },
     GoBack { response: String, reply: oneshot::Sender<WayBack> },
@@ -159,7 +198,7 @@ pub(crate) enum Command {
     Interrupt { reply: oneshot::Sender<bool> },
     RollBack { turns: usize, reply: oneshot::Sender<bool> },
     Running { reply: oneshot::Sender<Option<TurnId>> },
-    Subscribe { reply: oneshot::Sender<Subscription> },
+    Subscribe { after: Option<Place>, reply: oneshot::Sender<Subscription> },
     CountListeners { reply: oneshot::Sender<usize> },
     Finish { reply: oneshot::Sender<()> },
     Close { reply: oneshot::Sender<()> },
@@ -205,8 +244,16 @@ impl Thread {
         content: Vec<UserInput>,
         change: SettingsChange,
     ) -> Result<TurnStart, Closed> {
-        let change = Box::new(change);
-        self.ask(|reply| Command::Say { turn, content, change, reply }).await
+        self.say_once(turn, Saying { content, change, key: None }).await
+    }
+
+    /// The same, unless it was said before under the same key.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn say_once(&self, turn: TurnId, saying: Saying) -> Result<TurnStart, Closed> {
+        let saying = Box::new(saying);
+        self.ask(|reply| Command::Say { turn, saying, reply }).await
     }
 
     /// Changes the settings of later turns, and returns what they are now.
@@ -305,7 +352,15 @@ impl Thread {
     /// # Errors
     /// When the thread has ended.
     pub async fn subscribe(&self) -> Result<Subscription, Closed> {
-        self.ask(|reply| Command::Subscribe { reply }).await
+        self.ask(|reply| Command::Subscribe { after: None, reply }).await
+    }
+
+    /// Reads along from a place in the log, if what was said since is still known, or from here on.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn subscribe_after(&self, after: Place) -> Result<Subscription, Closed> {
+        self.ask(|reply| Command::Subscribe { after: Some(after), reply }).await
     }
 
     /// How many read along.

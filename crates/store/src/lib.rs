@@ -25,7 +25,7 @@ pub use holder::Holder;
 pub use index::{IndexError, ListQuery, Page, SearchHit, SearchResults, ShelfError, SortKey, SourceKind, ThreadIndex};
 pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};
 pub use rollout::{
-    BadLine, Beginning, Entry, Fault, ForkError, ForkPoint, History, Line, OpenCall, ReadError, RolloutLines,
+    BadLine, Beginning, Entry, Fault, ForkError, ForkPoint, History, Line, OpenCall, ReadError, RolloutLines, Said,
     count_turns, fork,
 };
 pub use rollout_file::{RolloutError, RolloutFile};

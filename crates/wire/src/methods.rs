@@ -43,6 +43,7 @@ use crate::v2::search::{
     FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
 };
 use crate::v2::skills::{SkillsListParams, SkillsListResponse};
+use crate::v2::subscribe::{ThreadSubscribeParams, ThreadSubscribeResponse};
 use crate::v2::thread::{
     LoadedListResponse, PageParams, ThreadForkParams, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
     ThreadOpened, ThreadParams, ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams,
@@ -172,6 +173,8 @@ methods! {
     ThreadSettingsUpdate = "thread/settings/update" (ThreadSettingsUpdateParams) -> Empty, Thread, "0.166";
     /// Runs a command of the user's.
     ThreadShellCommand = "thread/shellCommand" (ThreadShellCommandParams) -> Empty, Thread, "0.166";
+    /// Listens to a thread by numbers, from where the client stopped.
+    ThreadSubscribe = "thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResponse, Process, "0.200";
     /// Listens to a thread no more.
     ThreadUnsubscribe = "thread/unsubscribe" (ThreadParams) -> ThreadUnsubscribeResponse, Thread, "0.105";
     /// Says something to a thread.

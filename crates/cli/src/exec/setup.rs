@@ -36,6 +36,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     Ok(Setup {
         without_skills: None,
         counts_anew: false,
+        recent_bytes: 0,
         config: Arc::new(config),
         programs: apply_patch::install(&home),
         home,

@@ -92,7 +92,7 @@ impl Session {
         let Settings { model, effort, summary, verbosity, .. } = &**self.turn_settings();
         let reasons = self.catalogue.info(model).reasons || effort.is_some();
         Prompt {
-            thread: self.id,
+            thread: self.started.meta.id,
             model: model.clone(),
             instructions: Arc::clone(&self.instructions),
             input: self.context.input(),

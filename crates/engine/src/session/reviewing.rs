@@ -30,6 +30,7 @@ impl Session {
         let prompt = review::prompt(&request.target);
         let said = UserMessage {
             id: ItemId::new(ThreadId::fresh().to_string()),
+            key: None,
             content: vec![UserInput::Text { text: prompt.clone() }],
             message: Message::user(prompt.clone()),
             is_echoed: false,

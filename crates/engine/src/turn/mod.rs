@@ -13,6 +13,7 @@ mod calls;
 mod tests;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use codex_model::{Backoff, ModelEvent, Retry};
@@ -78,6 +79,8 @@ pub(crate) enum Effect {
 pub(crate) struct UserMessage {
     /// The name of the item.
     pub(crate) id: ItemId,
+    /// The client's own name for it.
+    pub(crate) key: Option<Arc<str>>,
     /// As it came, for clients.
     pub(crate) content: Vec<UserInput>,
     /// As the model gets it.
@@ -274,7 +277,7 @@ impl Turn {
 
     fn take_in_what_was_said(&mut self, effects: &mut Vec<Effect>) {
         for said in self.joined.drain(..) {
-            let item = Item::UserMessage { id: said.id, content: said.content };
+            let item = Item::UserMessage { id: said.id, key: said.key, content: said.content };
             record(ResponseItem::Message(said.message), effects);
             if said.is_echoed {
                 effects.push(Effect::Emit(Body::ItemStarted(item.clone())));

@@ -74,6 +74,7 @@ impl World {
             beginning: Beginning::New,
             without_skills: None,
             counts_anew: false,
+            recent_bytes: 0,
         };
         (setup, prompts)
     }

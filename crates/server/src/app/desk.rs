@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 
 use super::connection::{Asked, Connection, Unanswered};
 use super::outbox::add_line;
+use super::subscription::{Numbering, add_number};
 use super::v2::item::command_line;
 use super::v2::project::{Projector, Wishes};
 use super::vintage::Vintage;
@@ -54,6 +55,8 @@ pub(crate) struct Desk {
     vocabulary: Option<Vocabulary>,
     /// The questions that the client was asked, by call.
     questions: HashMap<ItemId, i64>,
+    /// How far the client has come, if it listens by numbers.
+    pub(crate) numbering: Option<Numbering>,
     /// Whether the client listens no more, and whether the thread ends with that.
     leaving: Option<Leaving>,
     buffer: Vec<u8>,
@@ -92,6 +95,7 @@ impl Desk {
             thread,
             feed,
             questions: HashMap::new(),
+            numbering: None,
             leaving: None,
             buffer: Vec::new(),
             notifications: Vec::new(),
@@ -104,6 +108,19 @@ impl Desk {
         let turn = running.map(TurnId::as_str).unwrap_or_default();
         for approval in asked {
             self.ask(turn, approval, 0);
+        }
+    }
+
+    /// Reads the thread's log from another feed.
+    pub(crate) fn listen(&mut self, feed: Feed) {
+        self.feed = feed;
+    }
+
+    /// Tells a client that listens by numbers if it was behind and is not any more.
+    pub(crate) fn mark_if_caught_up(&mut self, told: Option<u64>) {
+        let id = self.thread.id();
+        if let Some(mark) = self.numbering.as_mut().and_then(|numbering| numbering.caught_up(id, told)) {
+            self.notify(&mark, super::now_ms());
         }
     }
 
@@ -189,6 +206,20 @@ impl Desk {
     }
 
     fn take(&mut self, event: &Event) {
+        let before = self.buffer.len();
+        self.translate(event);
+        if let Some(numbering) = &self.numbering {
+            let is_behind = numbering.is_behind();
+            if self.buffer.len() > before {
+                add_number(&mut self.buffer, event.seq);
+            }
+            if is_behind {
+                self.mark_if_caught_up(Some(event.seq));
+            }
+        }
+    }
+
+    fn translate(&mut self, event: &Event) {
         if let Some(vocabulary) = self.vocabulary {
             self.take_events(event, vocabulary);
         }

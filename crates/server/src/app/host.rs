@@ -36,6 +36,8 @@ pub struct Start {
     pub programs: Option<PathBuf>,
     /// The name this program gives itself to providers.
     pub originator: String,
+    /// How many bytes of what each thread said last are kept for clients that were cut off.
+    pub recent_bytes: usize,
     /// Which release's ways are followed; found out from the configuration if unset.
     pub vintage: Option<Vintage>,
 }
@@ -173,6 +175,7 @@ impl Host {
             beginning: Beginning::New,
             without_skills: Some(NO_SKILLS),
             counts_anew: vintage == Vintage::V077,
+            recent_bytes: self.start.recent_bytes,
             cwd,
         })
     }

@@ -17,6 +17,7 @@ mod opening;
 mod outbox;
 mod serve;
 mod shelf;
+mod subscription;
 pub(crate) mod v2;
 mod vintage;
 

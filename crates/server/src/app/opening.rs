@@ -26,10 +26,10 @@ use super::vintage::Vintage;
 
 /// A thread that is open, and what the client is told of it.
 pub(crate) struct Opened {
-    desk: Desk,
+    pub(crate) desk: Desk,
     /// What waits for the desk.
-    tasks: mpsc::Receiver<Task>,
-    answer: ThreadOpened,
+    pub(crate) tasks: mpsc::Receiver<Task>,
+    pub(crate) answer: ThreadOpened,
     /// Whether all hear that it is there now.
     is_news: bool,
 }
@@ -57,6 +57,9 @@ pub(crate) async fn serve(connection: Arc<Connection>, unanswered: Unanswered, r
         ClientRequest::ThreadFork(params) => {
             let opened = fork(&connection, *params).await;
             finish::<call::ThreadFork>(&connection, unanswered, opened).await;
+        }
+        ClientRequest::ThreadSubscribe(params) => {
+            super::subscription::serve(&connection, unanswered, *params).await;
         }
         request => super::shelf::serve(&connection, unanswered, request).await,
     }
@@ -108,7 +111,7 @@ async fn begin(connection: &Arc<Connection>, setup: Setup, raw_items: bool) -> R
 type Begun = (Desk, mpsc::Receiver<Task>, Thread);
 
 /// How a thread is resumed.
-enum Resumed {
+pub(crate) enum Resumed {
     /// It was opened for this client.
     Opened(Box<Opened>),
     /// The client listens to it already.
@@ -128,7 +131,7 @@ async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Resul
     Ok(Opened { desk, tasks, answer, is_news: true })
 }
 
-async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Result<Resumed, ErrorObject> {
+pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Result<Resumed, ErrorObject> {
     let ThreadResumeParams { thread_id, path, history, exclude_turns, options } = params;
     if let Some(items) = history {
         return hand_over(connection, items, options).await.map(|opened| Resumed::Opened(Box::new(opened)));

@@ -1,11 +1,10 @@
 //! What a desk does with the requests about its thread.
 
-use codex_engine::TurnStart;
 use codex_engine::log::TurnId;
 use codex_engine::review;
 use codex_engine::settings::SettingsChange;
+use codex_engine::{Saying, TurnStart};
 use codex_wire::ids::ThreadId;
-use codex_wire::input::UserInput;
 use codex_wire::methods::{ClientRequest, call};
 use codex_wire::review::ReviewRequest;
 use codex_wire::rpc::ErrorObject;
@@ -45,6 +44,9 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
         ClientRequest::ThreadSettingsUpdate(params) => {
             let done = desk.thread.configure(settings(*params)).await.map(|_| Empty {});
             outbox.answer::<call::ThreadSettingsUpdate>(id, done.map_err(|_| closed(desk))).await;
+        }
+        ClientRequest::ThreadSubscribe(params) => {
+            return super::subscription::at_desk(desk, unanswered, *params).await;
         }
         ClientRequest::ThreadUnsubscribe(_) => {
             let status = UnsubscribeStatus::Unsubscribed;
@@ -99,27 +101,56 @@ async fn start(desk: &mut Desk, params: TurnStartParams) -> Result<TurnStartResp
     if let Some(cwd) = change.cwd.as_ref().filter(|cwd| !cwd.is_dir() && cwd.is_absolute()) {
         return Err(ErrorObject::invalid(format!("the working directory {} does not exist", cwd.display())));
     }
-    let turn = say(desk, params.input, change).await?;
-    Ok(TurnStartResponse { turn: Turn::begun(turn) })
+    let key = params.client_user_message_id.map(Into::into);
+    let turn = match say(desk, Saying { content: params.input, change, key }).await? {
+        Taken { turn, is_new: true } => Turn::begun(turn),
+        Taken { turn, is_new: false } => earlier(desk, turn).await?,
+    };
+    Ok(TurnStartResponse { turn })
 }
 
-/// Says something, and returns the name of the turn that takes it in.
-async fn say(desk: &Desk, input: Vec<UserInput>, change: SettingsChange) -> Result<String, ErrorObject> {
+/// A turn that was there before, with what it came to if it is over.
+async fn earlier(desk: &Desk, id: String) -> Result<Turn, ErrorObject> {
+    let running = desk.thread.running().await.map_err(|_| closed(desk))?;
+    if running.is_some_and(|running| running.as_str() == id) {
+        return Ok(Turn::begun(id));
+    }
+    let turns = stored_turns(desk).await?;
+    Ok(turns.into_iter().find(|turn| turn.id == id).unwrap_or_else(|| Turn::begun(id)))
+}
+
+async fn stored_turns(desk: &Desk) -> Result<Vec<Turn>, ErrorObject> {
+    let (path, vintage) = (desk.thread.started().rollout.clone(), desk.connection.vintage());
+    super::shelf::blocking(move || super::v2::history::turns(&path, vintage).map_err(ErrorObject::from_display)).await
+}
+
+/// What became of something that was said.
+struct Taken {
+    /// The turn that takes it in.
+    turn: String,
+    /// Whether it had not been said before.
+    is_new: bool,
+}
+
+/// Says something.
+async fn say(desk: &Desk, saying: Saying) -> Result<Taken, ErrorObject> {
     let turn = fresh_turn();
-    let start = desk.thread.say(turn.clone(), input, change).await.map_err(|_| closed(desk))?;
+    let start = desk.thread.say_once(turn.clone(), saying).await.map_err(|_| closed(desk))?;
     Ok(match start {
-        TurnStart::Started => turn.as_str().to_owned(),
-        TurnStart::Joined(running) => running.as_str().to_owned(),
+        TurnStart::Started => Taken { turn: turn.as_str().to_owned(), is_new: true },
+        TurnStart::Joined(running) => Taken { turn: running.as_str().to_owned(), is_new: true },
+        TurnStart::Known(before) => Taken { turn: before.as_str().to_owned(), is_new: false },
     })
 }
 
 async fn steer(desk: &mut Desk, params: TurnSteerParams) -> Result<TurnSteerResponse, ErrorObject> {
-    let TurnSteerParams { expected_turn_id, input, .. } = params;
+    let TurnSteerParams { expected_turn_id, input, client_user_message_id, .. } = params;
     if input.is_empty() {
         return Err(ErrorObject::invalid("input must not be empty"));
     }
     check_running(desk, &expected_turn_id).await?;
-    let turn_id = say(desk, input, SettingsChange::default()).await?;
+    let key = client_user_message_id.map(Into::into);
+    let turn_id = say(desk, Saying { content: input, key, ..Saying::default() }).await?.turn;
     Ok(TurnSteerResponse { turn_id })
 }
 
@@ -179,9 +210,7 @@ async fn roll_back(desk: &mut Desk, turns: usize) -> Result<ThreadResponse, Erro
 }
 
 async fn revert(desk: &mut Desk, before: String) -> Result<ThreadResponse, ErrorObject> {
-    let (path, vintage) = (desk.thread.started().rollout.clone(), desk.connection.vintage());
-    let read = move || super::v2::history::turns(&path, vintage).map_err(ErrorObject::from_display);
-    let turns = super::shelf::blocking(read).await?;
+    let turns = stored_turns(desk).await?;
     let place = turns.iter().position(|turn| turn.id == before);
     let place = place.ok_or_else(|| ErrorObject::invalid(format!("turn not found: {before}")))?;
     roll_back(desk, turns.len() - place).await

@@ -164,7 +164,7 @@ impl LogReader {
                 let images = said.images.into_iter().flatten().map(|image_url| UserInput::Image { image_url });
                 let content = std::iter::once(UserInput::Text { text: said.message }).chain(images).collect();
                 let id = self.name(item);
-                self.whole(Item::UserMessage { id, content }, out);
+                self.whole(Item::UserMessage { id, key: None, content }, out);
             }
             EventMsg::AgentMessage(said) => self.said(item, said.message, out),
             EventMsg::AgentReasoning(thought) => self.thought(item, thought.text, out),

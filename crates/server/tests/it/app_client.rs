@@ -58,6 +58,7 @@ impl AppClient {
             cwd: root.join("work"),
             programs: None,
             originator: "codex_cli_rs".to_owned(),
+            recent_bytes: 64 * 1024,
             vintage: Some(vintage),
         });
         let (input, read) = duplex(PIPE_BYTES);
@@ -172,22 +173,29 @@ impl AppClient {
         self.send(&message).await;
     }
 
-    /// The names of all notifications up to the first one of that name, those of the event queue left out.
-    pub(crate) async fn names_until(&mut self, method: &str) -> Vec<String> {
-        let mut names = Vec::new();
+    /// All messages up to the first notification of that name, those of the event queue left out.
+    pub(crate) async fn messages_until(&mut self, method: &str) -> Vec<Value> {
+        let mut messages = Vec::new();
         loop {
             let message = match self.waiting.pop_front() {
                 Some(message) => message,
                 None => self.read().await.expect("the server is there"),
             };
-            let name = message["method"].as_str().unwrap_or("answer").to_owned();
+            let name = message["method"].as_str().unwrap_or_default();
+            let is_last = name == method;
             if !name.starts_with("codex/event/") {
-                names.push(name.clone());
+                messages.push(message);
             }
-            if name == method {
-                return names;
+            if is_last {
+                return messages;
             }
         }
+    }
+
+    /// The names of all messages up to the first notification of that name, those of the event queue left out.
+    pub(crate) async fn names_until(&mut self, method: &str) -> Vec<String> {
+        let name = |message: &Value| message["method"].as_str().unwrap_or("answer").to_owned();
+        self.messages_until(method).await.iter().map(name).collect()
     }
 
     /// Says that the client has said everything.

@@ -97,6 +97,7 @@ impl Client {
             beginning: Beginning::New,
             without_skills: None,
             counts_anew: false,
+            recent_bytes: 0,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);

@@ -39,12 +39,23 @@ pub struct History {
     pub replaced: usize,
     /// The places of what the user said since then, one for each turn.
     pub said: Vec<usize>,
+    /// What the user said last under keys of the client's, oldest first.
+    pub keys: Vec<Said>,
     /// Whether the last turn has no end. Files without the words for it are judged by their last item.
     pub unfinished: bool,
     /// Calls without an output, in order.
     pub open_calls: Vec<OpenCall>,
     /// Lines that were passed over, the first hundred of them.
     pub bad_lines: Vec<BadLine>,
+}
+
+/// Something the user said under a key of the client's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The key.
+    pub key: String,
+    /// The turn that took it in.
+    pub turn: String,
 }
 
 /// What the items of a history begin with.
@@ -148,6 +159,7 @@ struct Rebuild {
     beginning: Option<Beginning>,
     replaced: usize,
     said: Vec<usize>,
+    keys: Vec<Said>,
     /// The newest message in the user's name that no event has claimed yet.
     unclaimed: Option<usize>,
     open: HashMap<String, OpenCall>,
@@ -200,6 +212,9 @@ impl Rebuild {
         if event.is_user_message() {
             self.said.extend(self.unclaimed.take());
             self.running = true;
+            if let (Some(key), Some(turn)) = (event.client_id, event.turn_id) {
+                self.keys.push(Said { key: key.0.into_owned(), turn: turn.0.into_owned() });
+            }
             return;
         }
         match &*event.kind {
@@ -254,6 +269,7 @@ impl Rebuild {
             items: self.items,
             replaced: self.replaced,
             said: self.said,
+            keys: self.keys,
             unfinished: self.running,
             open_calls,
             bad_lines,

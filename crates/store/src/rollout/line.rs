@@ -114,6 +114,11 @@ pub(crate) struct EventHead<'a> {
     item: Option<EventItem<'a>>,
     #[serde(default)]
     num_turns: Option<usize>,
+    /// The client's own name for what the user said.
+    #[serde(borrow, default)]
+    pub(crate) client_id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) turn_id: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]

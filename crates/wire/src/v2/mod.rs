@@ -7,6 +7,7 @@ pub mod item;
 pub mod notification;
 pub mod policy;
 pub mod request;
+pub mod subscribe;
 pub mod thread;
 pub mod turn;
 pub mod usage;

@@ -11,6 +11,7 @@ use super::command_exec::CommandExecOutputDeltaNotification;
 use super::fs::FsChangedNotification;
 use super::item::{FileUpdateChange, TimedItem};
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
+use super::subscribe::ThreadCaughtUp;
 use super::thread::{Thread, ThreadStatus};
 use super::turn::{Turn, TurnError, TurnStatus};
 use super::usage::ThreadTokenUsage;
@@ -67,6 +68,8 @@ notifications! {
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
     /// A conversation was summed up.
     "thread/compacted" => ThreadCompacted(TurnNamed),
+    /// A client that was cut off knows everything again.
+    "thread/caughtUp" => ThreadCaughtUp(ThreadCaughtUp),
     /// A turn has begun.
     "turn/started" => TurnStarted(TurnStarted),
     /// A turn is over.

@@ -58,6 +58,9 @@ struct Payload<'a> {
     item: Option<&'a RawValue>,
     #[serde(default)]
     started_at_ms: Option<i64>,
+    /// The client's own name for what the user said.
+    #[serde(default)]
+    client_id: Option<String>,
 }
 
 /// Where in a line the type of its item stands, at the latest.
@@ -86,7 +89,8 @@ impl TurnReader {
                 let mut content = vec![InputItem::Text { text, text_elements: Vec::new() }];
                 content.extend(payload.images.into_iter().flatten().map(|url| InputItem::Image { url }));
                 let id = self.item_name(payload.item_id);
-                self.add(ThreadItem::UserMessage { id, client_id: None, content }, at_ms, at_ms);
+                let client_id = payload.client_id;
+                self.add(ThreadItem::UserMessage { id, client_id, content }, at_ms, at_ms);
             }
             "agent_message" => {
                 let id = self.item_name(payload.item_id);

@@ -13,9 +13,9 @@ use codex_wire::v2::item::{
 /// An item as clients see it.
 pub(crate) fn thread_item(item: &Item) -> ThreadItem {
     match item {
-        Item::UserMessage { id, content } => ThreadItem::UserMessage {
+        Item::UserMessage { id, key, content } => ThreadItem::UserMessage {
             id: id.as_str().to_owned(),
-            client_id: None,
+            client_id: key.as_deref().map(str::to_owned),
             content: content.iter().map(InputItem::from).collect(),
         },
         Item::AgentMessage { id, text } => ThreadItem::agent_message(id.as_str().to_owned(), text.clone()),

@@ -1,0 +1,44 @@
+//! What a thread has heard under a key of its client's, so that a client which repeats itself is not obeyed twice.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::log::TurnId;
+
+/// How many keys are remembered. A client repeats what it said last, not what it said long ago.
+const KEPT: usize = 256;
+
+/// The keys that were heard last, each with the turn that took it in.
+#[derive(Debug, Default)]
+pub(crate) struct Heard(VecDeque<(Arc<str>, TurnId)>);
+
+impl Heard {
+    /// Remembers a key.
+    pub(crate) fn note(&mut self, key: Arc<str>, turn: TurnId) {
+        if self.0.len() == KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back((key, turn));
+    }
+
+    /// The turn that took in what was said under a key.
+    pub(crate) fn turn_of(&self, key: &str) -> Option<&TurnId> {
+        self.0.iter().rev().find(|(heard, _)| **heard == *key).map(|(_, turn)| turn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_keys_are_forgotten_first() {
+        let mut heard = Heard::default();
+        for number in 0..=KEPT {
+            heard.note(number.to_string().into(), TurnId::new(format!("turn {number}")));
+        }
+        assert_eq!(heard.turn_of("0"), None);
+        assert_eq!(heard.turn_of("1"), Some(&TurnId::new("turn 1")));
+        assert_eq!(heard.0.len(), KEPT);
+    }
+}

@@ -1,0 +1,147 @@
+//! What a thread has said last, for readers that were cut off and come back.
+//!
+//! Invariant: memory is bounded. What is kept is an unbroken run up to the last event, so whoever is told "these are
+//! the events after yours" has missed none.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use codex_wire::change::FileChange;
+
+use crate::log::{Body, Delta, Event, Item};
+
+/// What an event costs besides the texts in it.
+const EVENT_BYTES: usize = 256;
+
+/// The last events of a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    events: VecDeque<Arc<Event>>,
+    bytes: usize,
+    /// How many bytes are kept; none of it if 0.
+    limit: usize,
+    /// The number of the next event.
+    next: u64,
+}
+
+impl Recent {
+    /// Keeps so many bytes from here on.
+    pub(crate) fn keep(&mut self, limit: usize) {
+        self.limit = limit;
+        self.shrink();
+    }
+
+    /// Adds an event that was published.
+    pub(crate) fn push(&mut self, event: &Arc<Event>) {
+        self.next = event.seq + 1;
+        if self.limit > 0 {
+            self.bytes += weight(event);
+            self.events.push_back(Arc::clone(event));
+            self.shrink();
+        }
+    }
+
+    /// The number of the event that was published last.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.next.checked_sub(1)
+    }
+
+    /// The events after one; none if some of them are forgotten, or if there was no such event.
+    pub(crate) fn after(&self, seq: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
+        let first = self.events.front().map_or(self.next, |event| event.seq);
+        let is_known = seq < self.next && seq + 1 >= first;
+        is_known.then(|| self.events.iter().filter(move |event| event.seq > seq))
+    }
+
+    fn shrink(&mut self) {
+        while self.bytes > self.limit
+            && let Some(event) = self.events.pop_front()
+        {
+            self.bytes -= weight(&event);
+        }
+    }
+}
+
+/// About how many bytes an event takes up.
+fn weight(event: &Event) -> usize {
+    let texts = match &event.body {
+        Body::ItemDelta { delta, .. } => match delta {
+            Delta::Text(text) | Delta::Summary { text, .. } | Delta::Raw { text, .. } => text.len(),
+            Delta::Output { bytes, .. } => bytes.len(),
+            Delta::SummaryPart { .. } => 0,
+        },
+        Body::ItemStarted(item) | Body::ItemCompleted(item) => item_weight(item),
+        Body::Recorded(record) => record.json.get().len(),
+        Body::DiffChanged(diff) => diff.len(),
+        _ => 0,
+    };
+    EVENT_BYTES + texts
+}
+
+fn item_weight(item: &Item) -> usize {
+    match item {
+        Item::AgentMessage { text, .. } => text.len(),
+        Item::Command(command) => command.end.as_ref().map_or(0, |end| 2 * end.aggregated.len() + end.formatted.len()),
+        Item::Patch(patch) => patch.changes.values().map(change_weight).sum(),
+        _ => 0,
+    }
+}
+
+fn change_weight(change: &FileChange) -> usize {
+    match change {
+        FileChange::Add { content } | FileChange::Delete { content } => content.len(),
+        FileChange::Update { unified_diff, .. } => unified_diff.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::ids::ThreadId;
+
+    use super::*;
+
+    fn warning(seq: u64, bytes: usize) -> Arc<Event> {
+        let text = "x".repeat(bytes);
+        let body = Body::DiffChanged(text.into());
+        Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })
+    }
+
+    fn seqs(recent: &Recent, after: u64) -> Option<Vec<u64>> {
+        recent.after(after).map(|events| events.map(|event| event.seq).collect())
+    }
+
+    #[test]
+    fn what_is_kept_is_an_unbroken_run_to_the_last_event() {
+        let mut recent = Recent::default();
+        recent.keep(3 * (EVENT_BYTES + 100));
+        for seq in 0..5 {
+            recent.push(&warning(seq, 100));
+        }
+        assert_eq!(recent.last(), Some(4));
+        assert_eq!(seqs(&recent, 4), Some(vec![]));
+        assert_eq!(seqs(&recent, 2), Some(vec![3, 4]));
+        assert_eq!(seqs(&recent, 1), Some(vec![2, 3, 4]));
+        assert_eq!(seqs(&recent, 0), None, "event 1 is forgotten");
+        assert_eq!(seqs(&recent, 5), None, "there was no such event");
+    }
+
+    #[test]
+    fn an_event_larger_than_the_room_is_not_kept() {
+        let mut recent = Recent::default();
+        recent.keep(EVENT_BYTES + 100);
+        recent.push(&warning(0, 10));
+        recent.push(&warning(1, 1000));
+        assert_eq!(seqs(&recent, 0), None);
+        assert_eq!(seqs(&recent, 1), Some(vec![]));
+        assert_eq!(recent.bytes, 0);
+    }
+
+    #[test]
+    fn without_room_only_the_last_number_is_known() {
+        let mut recent = Recent::default();
+        assert_eq!(recent.last(), None);
+        recent.push(&warning(0, 1));
+        recent.push(&warning(1, 1));
+        assert_eq!((recent.last(), seqs(&recent, 1), seqs(&recent, 0)), (Some(1), Some(vec![]), None));
+    }
+}

@@ -1,0 +1,204 @@
+//! Listening by numbers: a client that was cut off goes on where it stopped.
+//!
+//! The last message that an event gives carries the event's number as `seq`. A client that comes back names the last
+//! number it has seen, is told what it has missed, and then that it has caught up. Where too much was missed, or the
+//! thread was loaded anew meanwhile, it gets the whole thread instead, and is told so.
+
+use std::sync::Arc;
+
+use codex_engine::{FeedStart, Place, Subscription};
+use codex_wire::ids::ThreadId;
+use codex_wire::methods::{ClientRequest, call};
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v2::notification::ServerNotification;
+use codex_wire::v2::subscribe::{ThreadCaughtUp, ThreadSubscribeParams, ThreadSubscribeResponse};
+use codex_wire::v2::thread::{ThreadOptions, ThreadResumeParams};
+
+use super::connection::{Connection, Unanswered};
+use super::desk::{Desk, Task};
+use super::dispatch::{new_desk, not_found, open_desk};
+use super::opening::{self, Opened, Resumed};
+use super::shelf::{Turns, parse_name};
+use super::v2::project::Wishes;
+
+/// How far a client that listens by numbers has come.
+#[derive(Debug)]
+pub(crate) struct Numbering {
+    log: ThreadId,
+    /// The event after which the client has caught up; none once it has.
+    mark: Option<u64>,
+}
+
+impl Numbering {
+    /// Of a client that has been told everything up to `told` when `last` was the last event.
+    fn new(log: ThreadId, told: Option<u64>, last: Option<u64>) -> Self {
+        Self { log, mark: last.filter(|last| told.is_none_or(|told| told < *last)) }
+    }
+
+    /// What the client is told, if it has caught up now that it was told of this event.
+    pub(crate) fn caught_up(&mut self, thread: ThreadId, told: Option<u64>) -> Option<ServerNotification> {
+        let has_caught_up = self.mark.is_none_or(|mark| told.is_some_and(|told| told >= mark));
+        has_caught_up.then(|| {
+            self.mark = None;
+            let (thread_id, log_id) = (thread.to_string(), self.log.to_string());
+            ServerNotification::ThreadCaughtUp(ThreadCaughtUp { thread_id, log_id, seq: told })
+        })
+    }
+
+    /// Whether the client is still being told what it has missed.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.mark.is_some()
+    }
+}
+
+/// Writes the number of an event into the last of its messages.
+pub(crate) fn add_number(lines: &mut Vec<u8>, seq: u64) {
+    if lines.ends_with(b"}\n") {
+        lines.truncate(lines.len() - 2);
+        lines.extend_from_slice(format!(",\"seq\":{seq}}}\n").as_bytes());
+    }
+}
+
+/// Serves `thread/subscribe` where the client has no desk for the thread yet.
+pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, params: ThreadSubscribeParams) {
+    match open(connection, &params).await {
+        Ok(Listening::New { mut desk, tasks, answer, told }) => {
+            connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(*answer)).await;
+            desk.mark_if_caught_up(told);
+            open_desk(desk, tasks);
+        }
+        Ok(Listening::AtDesk(desk)) => {
+            let task = Task::Serve(unanswered, ClientRequest::ThreadSubscribe(Box::new(params)));
+            if let Err(tokio::sync::mpsc::error::SendError(Task::Serve(unanswered, _))) = desk.send(task).await {
+                connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
+            }
+        }
+        Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
+    }
+}
+
+/// Where a client listens.
+enum Listening {
+    /// At a desk that is opened for it.
+    New {
+        desk: Desk,
+        tasks: tokio::sync::mpsc::Receiver<Task>,
+        answer: Box<ThreadSubscribeResponse>,
+        /// The last event the client knows of.
+        told: Option<u64>,
+    },
+    /// Where it listens already.
+    AtDesk(tokio::sync::mpsc::Sender<Task>),
+}
+
+async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Listening, ErrorObject> {
+    let id = parse_name(&params.thread_id)?;
+    {
+        let _turn = connection.host.loaded.turn_to_open(id).await;
+        if let Some(desk) = connection.desk(id) {
+            return Ok(Listening::AtDesk(desk));
+        }
+        if let Some(thread) = connection.host.loaded.get(id)
+            && let Some(tasks) = connection.reserve_desk(id)
+        {
+            let gone = |_| not_found(&params.thread_id);
+            let Subscription { feed, running, asked, begins, .. } = subscribe(&thread, params).await.map_err(gone)?;
+            let mut desk = new_desk(connection, thread, feed, Wishes::default());
+            desk.repeat(running.as_ref(), &asked);
+            let (answer, told) = begin(&mut desk, params, begins).await?;
+            return Ok(Listening::New { desk, tasks, answer: Box::new(answer), told });
+        }
+    }
+    load(connection, params).await
+}
+
+/// Loads the thread. Whatever the client has seen of it was in another log.
+async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Listening, ErrorObject> {
+    let resume = ThreadResumeParams {
+        thread_id: params.thread_id.clone(),
+        path: None,
+        history: None,
+        exclude_turns: false,
+        options: ThreadOptions::default(),
+    };
+    match opening::resume(connection, resume).await? {
+        Resumed::AtDesk(desk) => Ok(Listening::AtDesk(desk)),
+        Resumed::Opened(opened) => {
+            let Opened { mut desk, tasks, answer, .. } = *opened;
+            let now = desk.thread.subscribe().await.map_err(|_| not_found(&params.thread_id))?.begins;
+            desk.numbering = Some(Numbering::new(now.log, None, now.last));
+            let (log_id, seq) = (now.log.to_string(), now.last);
+            let answer = ThreadSubscribeResponse { thread: answer.thread, log_id, seq, reset: true };
+            Ok(Listening::New { desk, tasks, answer: Box::new(answer), told: None })
+        }
+    }
+}
+
+async fn subscribe(
+    thread: &codex_engine::Thread,
+    params: &ThreadSubscribeParams,
+) -> Result<Subscription, codex_engine::Closed> {
+    match params.after {
+        Some(seq) => thread.subscribe_after(Place { log: params.log_id.clone(), seq }).await,
+        None => thread.subscribe().await,
+    }
+}
+
+/// Numbers a desk's messages from here on.
+async fn begin(
+    desk: &mut Desk,
+    params: &ThreadSubscribeParams,
+    begins: FeedStart,
+) -> Result<(ThreadSubscribeResponse, Option<u64>), ErrorObject> {
+    let FeedStart { log, last, is_unbroken } = begins;
+    let told = if is_unbroken { params.after } else { last };
+    desk.numbering = Some(Numbering::new(log, told, last));
+    let opened = opening::describe(&desk.connection, &desk.thread, Turns::wanted(!is_unbroken)).await?;
+    let answer =
+        ThreadSubscribeResponse { thread: opened.thread, log_id: log.to_string(), seq: last, reset: !is_unbroken };
+    Ok((answer, told))
+}
+
+/// Serves `thread/subscribe` at the desk where the client listens already.
+pub(crate) async fn at_desk(desk: &mut Desk, unanswered: Unanswered, params: ThreadSubscribeParams) {
+    let connection = Arc::clone(&desk.connection);
+    let begun = match subscribe(&desk.thread, &params).await {
+        Ok(subscription) => begin(desk, &params, subscription.begins).await.map(|begun| (begun, subscription.feed)),
+        Err(_) => Err(not_found(&params.thread_id)),
+    };
+    match begun {
+        Ok(((answer, told), feed)) => {
+            desk.listen(feed);
+            connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(answer)).await;
+            desk.mark_if_caught_up(told);
+            desk.ask_again().await;
+        }
+        Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_goes_into_the_last_message() {
+        let mut lines = b"{\"method\":\"a\"}\n{\"method\":\"b\",\"params\":{}}\n".to_vec();
+        add_number(&mut lines, 7);
+        assert_eq!(lines, b"{\"method\":\"a\"}\n{\"method\":\"b\",\"params\":{},\"seq\":7}\n");
+        let mut nothing = Vec::new();
+        add_number(&mut nothing, 7);
+        assert!(nothing.is_empty());
+    }
+
+    #[test]
+    fn a_client_has_caught_up_once_it_was_told_of_the_last_event() {
+        let thread = ThreadId::fresh();
+        let mut numbering = Numbering::new(thread, Some(3), Some(5));
+        assert!(numbering.caught_up(thread, Some(4)).is_none());
+        assert!(numbering.is_behind());
+        assert!(numbering.caught_up(thread, Some(5)).is_some());
+        assert!(!numbering.is_behind());
+        assert!(!Numbering::new(thread, Some(5), Some(5)).is_behind());
+    }
+}

@@ -1,0 +1,161 @@
+//! Listening by numbers, and saying something only once.
+
+use serde_json::{Value, json};
+
+use crate::app_client::AppClient;
+use crate::app_threads::{scripted, start, turn};
+
+fn text(text: &str) -> Value {
+    json!({"items": [{"text": text}]})
+}
+
+fn said(thread: &str, key: &str) -> Value {
+    json!({"threadId": thread, "input": [{"type": "text", "text": "go"}], "clientUserMessageId": key})
+}
+
+/// The numbered messages up to the first notification of that name, each with its number.
+async fn numbered(client: &mut AppClient, until: &str) -> Vec<(u64, String)> {
+    let mut seen = Vec::new();
+    for message in client.messages_until(until).await {
+        let method = message["method"].as_str().unwrap_or("answer").to_owned();
+        if let Some(seq) = message["seq"].as_u64() {
+            seen.push((seq, method));
+        }
+    }
+    seen
+}
+
+fn is_rising(numbers: &[(u64, String)]) -> bool {
+    numbers.windows(2).all(|pair| pair[0].0 < pair[1].0)
+}
+
+#[tokio::test]
+async fn what_was_missed_is_told_again_by_its_numbers() {
+    let script = json!([{"items": [{"text": "Hi there.", "deltas": ["Hi ", "there."]}]}]);
+    let mut client = scripted("", &script).await;
+    let thread = start(&mut client).await;
+    let first = client.ok("thread/subscribe", json!({"threadId": thread})).await;
+    assert_eq!(first["reset"], true, "the client has seen nothing yet");
+    let caught_up = client.next_notification("thread/caughtUp").await;
+    assert_eq!((&caught_up["seq"], &caught_up["logId"]), (&first["seq"], &first["logId"]));
+
+    client.ok("turn/start", said(&thread, "a")).await;
+    let seen = numbered(&mut client, "turn/completed").await;
+    assert!(is_rising(&seen), "{seen:?}");
+    assert_eq!(seen.last().map(|(_, method)| method.as_str()), Some("turn/completed"));
+
+    for place in 0..seen.len() {
+        let after = seen[place].0;
+        let params = json!({"threadId": thread, "after": after, "logId": first["logId"]});
+        let answer = client.ok("thread/subscribe", params).await;
+        assert_eq!((&answer["reset"], &answer["thread"]["turns"]), (&json!(false), &json!([])));
+        let again = numbered(&mut client, "thread/caughtUp").await;
+        assert_eq!(again, seen[place + 1..], "after {after}");
+    }
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_missed_too_much_gets_the_whole_thread() {
+    let mut client = scripted("", &json!([text(&"x".repeat(100_000)), text("short")])).await;
+    let thread = start(&mut client).await;
+    let log = client.ok("thread/subscribe", json!({"threadId": thread})).await["logId"].clone();
+    turn(&mut client, &thread, "one").await;
+    turn(&mut client, &thread, "two").await;
+    for params in [
+        json!({"threadId": thread, "after": 1, "logId": log}),
+        json!({"threadId": thread, "after": 1_000_000, "logId": log}),
+        json!({"threadId": thread, "after": 1_000_000, "logId": "another"}),
+        json!({"threadId": thread}),
+    ] {
+        client.next_notification("thread/caughtUp").await;
+        let answer = client.ok("thread/subscribe", params.clone()).await;
+        assert_eq!(answer["reset"], true, "{params}");
+        let turns = answer["thread"]["turns"].as_array().expect("turns");
+        assert_eq!(turns.len(), 2, "{params}");
+        assert_eq!(turns[1]["items"][1]["text"], "short");
+    }
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_question_waits_for_a_client_that_comes_back() {
+    let asks = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'";
+    let command = json!({"items": [{"call": "shell", "args": {"command": ["sh", "-c", "echo ran > out"]}}]});
+    let mut client = scripted(asks, &json!([command, text("Done.")])).await;
+    let thread = start(&mut client).await;
+    let subscribed = client.ok("thread/subscribe", json!({"threadId": thread})).await;
+    client.ok("turn/start", said(&thread, "a")).await;
+    client.next_request("item/commandExecution/requestApproval").await;
+    client.ok("thread/unsubscribe", json!({"threadId": thread})).await;
+    let params = json!({"threadId": thread, "after": subscribed["seq"], "logId": subscribed["logId"]});
+    assert_eq!(client.ok("thread/subscribe", params).await["reset"], false);
+    let (id, asked) = client.next_request("item/commandExecution/requestApproval").await;
+    assert_eq!(asked["command"], "sh -c 'echo ran > out'");
+    client.respond(id, json!({"result": {"decision": "accept"}})).await;
+    client.next_notification("turn/completed").await;
+    assert_eq!(std::fs::read_to_string(client.work("out")).ok().as_deref(), Some("ran\n"));
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_thread_that_is_not_loaded_is_loaded_to_be_listened_to() {
+    let mut client = scripted("", &json!([text("one"), text("two")])).await;
+    let thread = start(&mut client).await;
+    let log = client.ok("thread/subscribe", json!({"threadId": thread})).await["logId"].clone();
+    client.next_notification("thread/caughtUp").await;
+    turn(&mut client, &thread, "hello").await;
+    client.ok("thread/unsubscribe", json!({"threadId": thread})).await;
+    let answer = client.ok("thread/subscribe", json!({"threadId": thread, "after": 3, "logId": log})).await;
+    assert_eq!(answer["reset"], true, "its numbers began anew");
+    assert_ne!(answer["logId"], log);
+    assert_eq!(answer["thread"]["turns"].as_array().map(Vec::len), Some(1));
+    client.next_notification("thread/caughtUp").await;
+    let missing = json!({"threadId": "00000000-0000-7000-8000-000000000000"});
+    assert_eq!(client.refused("thread/subscribe", missing).await.0, -32600);
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn what_is_said_twice_under_one_key_is_heard_once() {
+    let mut client = scripted("", &json!([text("one"), text("two")])).await;
+    let thread = start(&mut client).await;
+    let first = client.ok("turn/start", said(&thread, "a")).await["turn"]["id"].clone();
+    let item = client.next_notification("item/completed").await;
+    assert_eq!(item["item"]["clientId"], "a");
+    client.next_notification("turn/completed").await;
+
+    let again = client.ok("turn/start", said(&thread, "a")).await;
+    assert_eq!((&again["turn"]["id"], &again["turn"]["status"]), (&first, &json!("completed")));
+    assert_eq!(again["turn"]["items"][1]["text"], "one");
+
+    // The key outlives the loaded thread.
+    client.ok("thread/unsubscribe", json!({"threadId": thread})).await;
+    let resumed = client.ok("thread/resume", json!({"threadId": thread})).await;
+    assert_eq!(resumed["thread"]["turns"][0]["items"][0]["clientId"], "a");
+    assert_eq!(client.ok("turn/start", said(&thread, "a")).await["turn"]["id"], first);
+    let other = client.ok("turn/start", said(&thread, "b")).await["turn"]["id"].clone();
+    assert_ne!(other, first);
+    client.next_notification("turn/completed").await;
+    let read = client.ok("thread/read", json!({"threadId": thread, "includeTurns": true})).await;
+    assert_eq!(read["thread"]["turns"].as_array().map(Vec::len), Some(2));
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_retry_while_the_turn_runs_names_the_turn_that_runs() {
+    let asks = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'";
+    let command = json!({"items": [{"call": "shell", "args": {"command": ["sh", "-c", "echo ran > out"]}}]});
+    let mut client = scripted(asks, &json!([command, text("Done.")])).await;
+    let thread = start(&mut client).await;
+    let first = client.ok("turn/start", said(&thread, "a")).await["turn"]["id"].clone();
+    let (id, _) = client.next_request("item/commandExecution/requestApproval").await;
+    let again = client.ok("turn/start", said(&thread, "a")).await;
+    assert_eq!((&again["turn"]["id"], &again["turn"]["status"]), (&first, &json!("inProgress")));
+    client.respond(id, json!({"result": {"decision": "accept"}})).await;
+    let completed = client.next_notification("turn/completed").await;
+    assert_eq!(completed["turn"]["id"], first);
+    let rest = client.end_with_rest().await;
+    let messages = rest.iter().filter(|message| message["params"]["item"]["type"] == "userMessage").count();
+    assert_eq!(messages, 2, "one message, begun and whole");
+}
