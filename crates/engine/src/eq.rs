@@ -385,7 +385,11 @@ impl View<'_> {
 }
 
 fn source(command: &CommandItem) -> ExecCommandSource {
-    if command.terminal.is_some() { ExecCommandSource::UnifiedExecStartup } else { ExecCommandSource::Agent }
+    match command {
+        CommandItem { is_users_own: true, .. } => ExecCommandSource::UserShell,
+        CommandItem { terminal: Some(_), .. } => ExecCommandSource::UnifiedExecStartup,
+        CommandItem { .. } => ExecCommandSource::Agent,
+    }
 }
 
 /// The text of a message and the pictures in it.

@@ -165,7 +165,11 @@ fn shown(item: &Item) -> ShownItem<'_> {
                 cwd: &command.cwd,
                 parsed_cmd: &command.parsed,
                 process_id: command.terminal.map(|terminal| terminal.to_string()),
-                source: if command.terminal.is_some() { "unified_exec_startup" } else { "agent" },
+                source: match (command.is_users_own, command.terminal) {
+                    (true, _) => "user_shell",
+                    (false, Some(_)) => "unified_exec_startup",
+                    (false, None) => "agent",
+                },
                 status: match command.status {
                     CommandStatus::AwaitingApproval | CommandStatus::Running => "in_progress",
                     CommandStatus::Completed => "completed",

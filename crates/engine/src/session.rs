@@ -4,12 +4,13 @@ mod asking;
 mod bookmarks;
 mod calls;
 mod commands;
+mod own;
 mod patches;
 mod reviewing;
+mod saying;
 mod terminals;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_model::Prompt;
@@ -31,16 +32,15 @@ use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
 use crate::heard::Heard;
-use crate::images;
 use crate::journal::Journal;
 use crate::log::{Abort, Approval, Body, Item, Outcome, Record, ThreadStarted, TurnId};
 use crate::models::Catalogue;
 use crate::notify::{Notice, notify};
 use crate::opening::{Continued, Opening};
-use crate::settings::{Settings, SettingsChange};
-use crate::thread::{Command, FeedStart, Place, Recall, Saying, Setup, StartError, Subscription, TurnStart, WayBack};
+use crate::settings::Settings;
+use crate::thread::{Command, FeedStart, Place, Recall, Setup, StartError, Subscription, TurnStart, WayBack};
 use crate::tools::Tools;
-use crate::turn::{Effect, Input, Turn, UserMessage};
+use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
 
 /// The state of one thread.
@@ -256,6 +256,14 @@ impl Session {
                 self.review(turn, *request).await;
                 let _: Result<(), ()> = reply.send(());
             }
+            Command::RunOwn { turn, command, timeout, reply } => {
+                let begun = self.run_own(turn, command, timeout).await;
+                let _: Result<(), bool> = reply.send(begun);
+            }
+            Command::Inject { items, reply } => {
+                let done = self.inject(items).await;
+                let _: Result<(), bool> = reply.send(done);
+            }
             Command::Answer { id, decision, reply } => {
                 let was_asked = self.answer(&id, decision).await;
                 let _: Result<(), bool> = reply.send(was_asked);
@@ -297,63 +305,6 @@ impl Session {
             running: self.running.as_ref().map(|running| running.id.clone()),
             asked: self.asked.clone(),
         }
-    }
-
-    /// Obeys what was said, unless it was said before.
-    async fn hear(&mut self, turn: TurnId, saying: Saying) -> TurnStart {
-        let key = saying.key.clone();
-        if let Some(known) = key.as_deref().and_then(|key| self.heard.turn_of(key)) {
-            return TurnStart::Known(known.clone());
-        }
-        let start = self.say(turn.clone(), saying).await;
-        if let Some(key) = key {
-            let taken_in_by = match &start {
-                TurnStart::Joined(running) => running.clone(),
-                TurnStart::Started | TurnStart::Known(_) => turn,
-            };
-            self.heard.note(key, taken_in_by);
-        }
-        start
-    }
-
-    async fn say(&mut self, turn: TurnId, saying: Saying) -> TurnStart {
-        let Saying { content, change, key } = saying;
-        if self.bookmarks.is_some() {
-            // The clients that have bookmarks were written for input that takes the place of what runs.
-            self.stop(Abort::Replaced).await;
-        }
-        if let Some(running) = &self.running {
-            let joined = running.id.clone();
-            if change != SettingsChange::default() {
-                let message = "the input joined the running turn, so its settings were not applied".to_owned();
-                self.emit(Body::Warning { message });
-            }
-            let said = self.message(content, key, self.turn_settings().cwd.clone()).await;
-            self.step(Input::UserSaid(said)).await;
-            return TurnStart::Joined(joined);
-        }
-        self.settings = Arc::new(self.settings.changed(&change));
-        let said = self.message(content, key, self.settings.cwd.clone()).await;
-        let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&self.settings));
-        self.begin(turn, machine, change.output_schema);
-        let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
-        if environment != self.environment {
-            self.tell_model(Message::user(environment.text()));
-            self.environment = environment;
-        }
-        self.perform(effects).await;
-        TurnStart::Started
-    }
-
-    /// Makes a message of what was said. What it waits for does not borrow the session.
-    fn message(
-        &self,
-        content: Vec<UserInput>,
-        key: Option<Arc<str>>,
-        cwd: PathBuf,
-    ) -> impl Future<Output = UserMessage> + use<> {
-        let said = images::user_message(content, cwd, Arc::clone(&self.skills), self.setup.recall);
-        async { UserMessage { key, ..said.await } }
     }
 
     /// Sums the conversation up. What runs makes way.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use codex_config::{Config, Home};
 use codex_model::Model;
@@ -9,6 +10,7 @@ use codex_store::{ForkError, ReadError, RolloutError};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
+use codex_wire::response::ResponseItem;
 use codex_wire::review::ReviewRequest;
 use codex_wire::rollout::SessionSource;
 use codex_wire::skill::SkillsListEntry;
@@ -194,6 +196,8 @@ pub(crate) enum Command {
     GoBack { response: String, reply: oneshot::Sender<WayBack> },
     Compact { turn: TurnId, reply: oneshot::Sender<()> },
     Review { turn: TurnId, request: Box<ReviewRequest>, reply: oneshot::Sender<()> },
+    RunOwn { turn: TurnId, command: String, timeout: Option<Duration>, reply: oneshot::Sender<bool> },
+    Inject { items: Vec<ResponseItem>, reply: oneshot::Sender<bool> },
     Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
     RollBack { turns: usize, reply: oneshot::Sender<bool> },
@@ -298,6 +302,23 @@ impl Thread {
     pub async fn review(&self, turn: TurnId, request: ReviewRequest) -> Result<(), Closed> {
         let request = Box::new(request);
         self.ask(|reply| Command::Review { turn, request, reply }).await
+    }
+
+    /// Runs a command of the user's own, for a shell, in a turn of that name: outside the sandbox, and nobody is asked.
+    /// The model learns of it with the next thing that is said. False when a turn runs already.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn run_own(&self, turn: TurnId, command: String, timeout: Option<Duration>) -> Result<bool, Closed> {
+        self.ask(|reply| Command::RunOwn { turn, command, timeout, reply }).await
+    }
+
+    /// Puts items into the conversation with the model; false when a turn runs, whose calls and outputs they could part.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn inject(&self, items: Vec<ResponseItem>) -> Result<bool, Closed> {
+        self.ask(|reply| Command::Inject { items, reply }).await
     }
 
     /// Whether the user has set up servers of tools.

@@ -232,7 +232,9 @@ pub(crate) fn run(call: &Call, cwd: &Path) -> Begun {
     match (call.tool.as_str(), &call.payload) {
         ("update_plan", CallPayload::Function(arguments)) => Begun::Over(update_plan(arguments)),
         ("view_image", CallPayload::Function(arguments)) => view_image(call.id.clone(), arguments, cwd),
-        (tool, CallPayload::Function(_)) => Begun::Over(CallResult::text(format!("unsupported call: {tool}"))),
+        (tool, CallPayload::Function(_) | CallPayload::Own { .. }) => {
+            Begun::Over(CallResult::text(format!("unsupported call: {tool}")))
+        }
         (tool, CallPayload::Custom(_)) => {
             Begun::Over(CallResult::text(format!("unsupported custom tool call: {tool}")))
         }

@@ -37,6 +37,10 @@ use crate::v2::hooks::{HooksListParams, HooksListResponse};
 use crate::v2::initialize::{InitializeParams, InitializeResponse};
 use crate::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
 use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
+use crate::v2::pages::{
+    ThreadInjectItemsParams, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
+    ThreadTurnsListResponse,
+};
 use crate::v2::permissions::{PermissionProfileListParams, PermissionProfileListResponse};
 use crate::v2::search::{
     FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionStartParams,
@@ -155,6 +159,10 @@ methods! {
     ThreadLoadedList = "thread/loaded/list" (PageParams) -> LoadedListResponse, Connection, "0.105";
     /// Reads a thread.
     ThreadRead = "thread/read" (ThreadReadParams) -> ThreadResponse, Process, "0.105";
+    /// Lists the turns of a thread.
+    ThreadTurnsList = "thread/turns/list" (ThreadTurnsListParams) -> ThreadTurnsListResponse, Process, "0.166";
+    /// Lists the items of a thread.
+    ThreadItemsList = "thread/items/list" (ThreadItemsListParams) -> ThreadItemsListResponse, Process, "0.166";
     /// Puts a thread away.
     ThreadArchive = "thread/archive" (ThreadParams) -> Empty, Thread, "0.56";
     /// Takes a thread back.
@@ -173,6 +181,8 @@ methods! {
     ThreadSettingsUpdate = "thread/settings/update" (ThreadSettingsUpdateParams) -> Empty, Thread, "0.166";
     /// Runs a command of the user's.
     ThreadShellCommand = "thread/shellCommand" (ThreadShellCommandParams) -> Empty, Thread, "0.166";
+    /// Puts items into the conversation with the model.
+    ThreadInjectItems = "thread/inject_items" (ThreadInjectItemsParams) -> Empty, Thread, "0.166";
     /// Listens to a thread by numbers, from where the client stopped.
     ThreadSubscribe = "thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResponse, Process, "0.200";
     /// Listens to a thread no more.
@@ -315,10 +325,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("thread/attachment", "this release keeps no attachments of threads"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
     ("thread/metadata/update", "this release keeps what a thread's log says of its repository"),
-    ("thread/revert", "this release goes back with `thread/rollback` or `thread/fork`"),
-    ("thread/turns/list", "this release gives a thread's turns with `thread/read`"),
-    ("thread/items/list", "this release gives a thread's items with `thread/read`"),
-    ("thread/inject_items", "this release takes a conversation over with the history of `thread/resume`"),
     ("thread/memory", "this release keeps no memories across threads"),
     ("memory/", "this release keeps no memories across threads"),
     ("thread/queue/", "this release takes input during a turn with `turn/steer` and queues none"),

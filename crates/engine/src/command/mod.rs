@@ -281,6 +281,7 @@ impl CommandCall {
             cwd: self.request.cwd.clone(),
             parsed: codex_shell::parsed_commands(&self.request.argv),
             terminal: self.request.terminal.map(|look| look.process),
+            is_users_own: self.request.is_users_own,
             status,
             end,
         }

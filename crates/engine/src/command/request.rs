@@ -23,6 +23,8 @@ pub(crate) struct CommandRequest {
     pub(crate) cwd: PathBuf,
     /// How long it may take.
     pub(crate) timeout: Duration,
+    /// Whether the user runs it, not the model.
+    pub(crate) is_users_own: bool,
     /// Whether the model asks to leave the sandbox.
     pub(crate) is_escalated: bool,
     /// Whether this machine cannot keep the sandbox's promises, so that running means running outside.
@@ -139,6 +141,7 @@ impl CommandRequest {
             argv,
             cwd: shared.workdir.map_or_else(|| cwd.to_owned(), |workdir| cwd.join(workdir)),
             timeout: shared.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis),
+            is_users_own: false,
             is_escalated: asks || shared.with_escalated_permissions == Some(true),
             cannot_be_confined: false,
             justification: shared.justification.filter(|text| !text.trim().is_empty()),

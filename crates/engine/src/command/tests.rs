@@ -12,6 +12,7 @@ fn request(is_escalated: bool) -> CommandRequest {
         argv: vec!["touch".to_owned(), "x".to_owned()],
         cwd: "/w".into(),
         timeout: Duration::from_secs(10),
+        is_users_own: false,
         is_escalated,
         cannot_be_confined: false,
         justification: is_escalated.then(|| "it must be".to_owned()),

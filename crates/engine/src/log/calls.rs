@@ -23,6 +23,8 @@ pub struct CommandItem {
     pub parsed: Vec<ParsedCommand>,
     /// The number of its terminal, if it runs in one.
     pub terminal: Option<u64>,
+    /// Whether the user runs it, not the model.
+    pub is_users_own: bool,
     /// How far it is.
     pub status: CommandStatus,
     /// How it ended, once it has.

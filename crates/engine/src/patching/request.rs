@@ -61,6 +61,7 @@ impl PatchRequest {
             CallPayload::Function(arguments) => {
                 serde_json::from_str::<FunctionArguments>(arguments).map(|arguments| arguments.input)
             }
+            CallPayload::Own { .. } => return None,
         };
         let call = call.id.clone();
         Some(text.map(|text| Self { call, text, cwd: cwd.to_owned(), voice: Voice::Tool }))

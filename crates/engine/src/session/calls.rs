@@ -16,6 +16,9 @@ use crate::work::{Doing, News, Work};
 impl Session {
     /// Begins a call. Returns what the turn is told when that is already its end.
     pub(super) fn run_call(&mut self, call: &Call) -> Option<Input> {
+        if let CallPayload::Own { command, timeout } = &call.payload {
+            return self.start_own(&call.id, command, *timeout);
+        }
         let place = Place {
             cwd: &self.turn_settings().cwd,
             shell: self.setup.shell.as_deref().unwrap_or("/bin/sh"),
@@ -45,7 +48,7 @@ impl Session {
                 CallPayload::Function(arguments) if call.tool == "write_stdin" => {
                     self.write_terminal(&call.id, arguments)
                 }
-                CallPayload::Function(_) | CallPayload::Custom(_) => self.run_tool(call),
+                CallPayload::Function(_) | CallPayload::Custom(_) | CallPayload::Own { .. } => self.run_tool(call),
             },
         }
     }

@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// Performs the effects of a command. Returns what the turn is told when the command is over.
-    fn perform_command(&mut self, id: &ItemId, effects: Vec<command::Effect>) -> Option<Input> {
+    pub(super) fn perform_command(&mut self, id: &ItemId, effects: Vec<command::Effect>) -> Option<Input> {
         for effect in effects {
             match effect {
                 command::Effect::Emit(body) => self.emit(body),
@@ -189,7 +189,7 @@ impl Session {
         }
     }
 
-    fn output_limit(&self) -> usize {
+    pub(super) fn output_limit(&self) -> usize {
         let tokens = self.setup.config.tool_output_token_limit;
         tokens.map_or(OUTPUT_BYTES, |tokens| {
             usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)

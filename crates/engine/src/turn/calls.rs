@@ -4,9 +4,11 @@
 //! most so many run at once; outputs leave in the order of the calls, each exactly once.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use codex_wire::response::{
-    CustomToolCall, CustomToolCallOutput, FunctionCall, FunctionCallOutput, FunctionCallOutputPayload, ResponseItem,
+    CustomToolCall, CustomToolCallOutput, FunctionCall, FunctionCallOutput, FunctionCallOutputPayload, Message,
+    ResponseItem,
 };
 use serde_json::Value;
 
@@ -33,6 +35,13 @@ pub(crate) enum CallPayload {
     Function(String),
     /// Free text.
     Custom(String),
+    /// A command that the user runs, not the model.
+    Own {
+        /// The command, for a shell.
+        command: String,
+        /// How long it may take.
+        timeout: Duration,
+    },
 }
 
 /// What may run beside a call.
@@ -127,6 +136,18 @@ impl Calls {
     }
 }
 
+/// What the model is told of a command that the user ran.
+fn told_of_own(command: &str, output: &FunctionCallOutputPayload) -> Message {
+    let result = match output {
+        FunctionCallOutputPayload::Text(text) => text,
+        // Commands print text alone.
+        FunctionCallOutputPayload::Parts(_) => "",
+    };
+    Message::user(format!(
+        "<user_shell_command>\n<command>\n{command}\n</command>\n<result>\n{result}\n</result>\n</user_shell_command>"
+    ))
+}
+
 impl Pending {
     fn may_run_beside(&self, other: &Self) -> bool {
         let is_same = |one: Company| matches!(one, Company::AllButTerminal(_)) && self.company == one;
@@ -144,6 +165,7 @@ impl Pending {
         match self.call.payload {
             CallPayload::Function(_) => ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id, output }),
             CallPayload::Custom(_) => ResponseItem::CustomToolCallOutput(CustomToolCallOutput { call_id, output }),
+            CallPayload::Own { command, .. } => ResponseItem::Message(told_of_own(&command, &output)),
         }
     }
 }

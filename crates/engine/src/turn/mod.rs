@@ -111,6 +111,8 @@ enum Purpose {
     Answer,
     /// A summary of the conversation, after which the turn goes on or ends.
     Summary { goes_on: bool },
+    /// Nothing: the user runs a command.
+    Nothing,
 }
 
 /// The model's window when a turn starts.
@@ -176,6 +178,16 @@ impl Turn {
         (turn, effects)
     }
 
+    /// Starts a turn in which the user runs a command, and returns what to do first.
+    pub(crate) fn own(id: &TurnId, call: Call, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
+        let mut turn = Self::new(id, window, manners);
+        turn.purpose = Purpose::Nothing;
+        turn.calls.push(call);
+        let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
+        turn.run_calls_or_ask(&mut effects);
+        (turn, effects)
+    }
+
     fn new(id: &TurnId, window: Window, manners: Manners) -> Self {
         Self {
             phase: Phase::Answering,
@@ -201,7 +213,7 @@ impl Turn {
             (Phase::Over, _) => {}
             (_, Input::UserSaid(said)) => self.joined.push_back(said),
             (Phase::Answering, Input::Model(event)) => match self.purpose {
-                Purpose::Answer => self.answer(event, &mut effects),
+                Purpose::Answer | Purpose::Nothing => self.answer(event, &mut effects),
                 Purpose::Summary { goes_on } => self.summarize(event, goes_on, &mut effects),
             },
             (Phase::Answering, Input::AnswerFailed(failure, retry)) => self.fail(failure, retry, &mut effects),
@@ -344,7 +356,8 @@ impl Turn {
         if !self.calls.is_empty() {
             self.phase = Phase::Calling;
             effects.extend(self.calls.start().into_iter().map(Effect::Run));
-        } else if came_from_call || !self.joined.is_empty() {
+        } else if (came_from_call && self.purpose != Purpose::Nothing) || !self.joined.is_empty() {
+            self.purpose = Purpose::Answer;
             self.ask(effects);
         } else {
             let last_message = self.last_message.take();

@@ -14,6 +14,7 @@ const MOST_AT_ONCE: usize = 3;
 
 fn said(text: &str) -> UserMessage {
     UserMessage {
+        key: None,
         id: ItemId::new(format!("u-{text}")),
         content: vec![UserInput::Text { text: text.to_owned() }],
         message: Message::user(text),

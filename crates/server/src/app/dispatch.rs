@@ -40,6 +40,7 @@ fn thread_of(request: &ClientRequest) -> Option<&str> {
         ClientRequest::ThreadRevert(params) => &params.thread_id,
         ClientRequest::ThreadSettingsUpdate(params) => &params.thread_id,
         ClientRequest::ThreadShellCommand(params) => &params.thread_id,
+        ClientRequest::ThreadInjectItems(params) => &params.thread_id,
         ClientRequest::TurnStart(params) => &params.thread_id,
         ClientRequest::TurnSteer(params) => &params.thread_id,
         ClientRequest::TurnInterrupt(params) => &params.thread_id,

@@ -15,6 +15,7 @@ mod host;
 mod loaded;
 mod opening;
 mod outbox;
+mod pages;
 mod serve;
 mod shelf;
 mod subscription;

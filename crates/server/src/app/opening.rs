@@ -8,6 +8,7 @@ use codex_engine::{Beginning, Insisted, Setup, Subscription, Thread};
 use codex_store::ForkPoint;
 use codex_wire::ids::ThreadId;
 use codex_wire::methods::{ClientRequest, Method, call};
+use codex_wire::response::ResponseItem;
 use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::notification::{ServerNotification, ThreadStarted};
 use codex_wire::v2::thread::{
@@ -174,14 +175,21 @@ async fn hand_over(
     if items.is_empty() {
         return Err(ErrorObject::invalid("history must not be empty"));
     }
-    let read = |item| serde_json::from_value(item);
-    let items: Result<Vec<_>, _> = items.into_iter().map(read).collect();
-    let items = items.map_err(|error| ErrorObject::invalid(format!("Invalid request: history: {error}")))?;
+    let items = read_items(items)?;
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Given(items), ..setup };
     let (desk, tasks, thread) = begin(connection, setup, false).await?;
     let answer = describe(connection, &thread, Turns::Wanted).await?;
     Ok(Opened { desk, tasks, answer, is_news: false })
+}
+
+/// Reads items of a conversation that a client brings along.
+pub(crate) fn read_items(items: Vec<serde_json::Value>) -> Result<Vec<ResponseItem>, ErrorObject> {
+    let read = |(place, item)| {
+        let wrong = |error| ErrorObject::invalid(format!("Invalid request: item {place}: {error}"));
+        serde_json::from_value(item).map_err(wrong)
+    };
+    items.into_iter().enumerate().map(read).collect()
 }
 
 async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<Opened, ErrorObject> {

@@ -3,6 +3,8 @@
 use codex_engine::log::TurnId;
 use codex_engine::review;
 use codex_engine::settings::SettingsChange;
+use std::time::Duration;
+
 use codex_engine::{Saying, TurnStart};
 use codex_wire::ids::ThreadId;
 use codex_wire::methods::{ClientRequest, call};
@@ -11,7 +13,7 @@ use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::empty::Empty;
 use codex_wire::v2::item::{InputItem, ThreadItem};
 use codex_wire::v2::thread::{
-    ThreadResponse, ThreadSettingsUpdateParams, ThreadUnsubscribeResponse, UnsubscribeStatus,
+    ThreadResponse, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadUnsubscribeResponse, UnsubscribeStatus,
 };
 use codex_wire::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
@@ -67,10 +69,11 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
             let done = revert(desk, params.before_turn_id).await;
             outbox.answer::<call::ThreadRevert>(id, done).await;
         }
-        ClientRequest::ThreadShellCommand(_) => {
-            outbox
-                .refuse(id, ErrorObject::invalid("commands of the user's own are not supported by this release"))
-                .await;
+        ClientRequest::ThreadInjectItems(params) => {
+            outbox.answer::<call::ThreadInjectItems>(id, inject(desk, params.items).await).await;
+        }
+        ClientRequest::ThreadShellCommand(params) => {
+            outbox.answer::<call::ThreadShellCommand>(id, run_own(desk, *params).await).await;
         }
         // The others are served elsewhere.
         _ => outbox.refuse(id, ErrorObject::internal("the request went to the wrong place")).await,
@@ -194,6 +197,27 @@ async fn start_review(desk: &mut Desk, params: ReviewStartParams) -> Result<Revi
         turn: Turn::whole(id, vec![item], TurnStatus::InProgress),
         review_thread_id: thread.id().to_string(),
     })
+}
+
+async fn run_own(desk: &mut Desk, params: ThreadShellCommandParams) -> Result<Empty, ErrorObject> {
+    if params.command.trim().is_empty() {
+        return Err(ErrorObject::invalid("command must not be empty"));
+    }
+    let timeout = params.timeout_ms.map(Duration::from_millis);
+    match desk.thread.run_own(fresh_turn(), params.command, timeout).await {
+        Ok(true) => Ok(Empty {}),
+        Ok(false) => Err(ErrorObject::invalid("a turn is running; wait for its end or interrupt it")),
+        Err(_) => Err(closed(desk)),
+    }
+}
+
+async fn inject(desk: &mut Desk, items: Vec<serde_json::Value>) -> Result<Empty, ErrorObject> {
+    let items = super::opening::read_items(items)?;
+    match desk.thread.inject(items).await {
+        Ok(true) => Ok(Empty {}),
+        Ok(false) => Err(ErrorObject::invalid("a turn is running; wait for its end or interrupt it")),
+        Err(_) => Err(closed(desk)),
+    }
 }
 
 async fn roll_back(desk: &mut Desk, turns: usize) -> Result<ThreadResponse, ErrorObject> {

@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 
 use super::connection::{Connection, Unanswered};
 use super::outbox::add_line;
+use super::pages;
 use super::v2::{history, thread};
 use super::vintage::Vintage;
 
@@ -38,6 +39,12 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
         }
         ClientRequest::ThreadRead(params) => {
             outbox.answer::<call::ThreadRead>(id, read(connection, *params).await).await;
+        }
+        ClientRequest::ThreadTurnsList(params) => {
+            outbox.answer::<call::ThreadTurnsList>(id, pages::list_turns(connection, *params).await).await;
+        }
+        ClientRequest::ThreadItemsList(params) => {
+            outbox.answer::<call::ThreadItemsList>(id, pages::list_items(connection, *params).await).await;
         }
         ClientRequest::ThreadArchive(params) => {
             let done = archive(connection, &params.thread_id).await;

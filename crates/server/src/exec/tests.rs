@@ -37,6 +37,7 @@ fn command(status: CommandStatus, output: Option<(i32, &str)>) -> Item {
         cwd: "/w".into(),
         parsed: Vec::new(),
         terminal: None,
+        is_users_own: false,
         status,
         end: output.map(|(exit_code, text)| CommandEnd {
             exit_code,

@@ -118,7 +118,8 @@ impl Reader {
                 self.answer(id, EventMsg::McpListToolsResponse(McpListToolsResponseEvent::default())).await;
                 Ok(())
             }
-            Op::ResolveElicitation(_) | Op::ListMcpTools | Op::Undo | Op::RunUserShellCommand(_) | Op::ListModels => {
+            Op::RunUserShellCommand(own) => self.run_own(id, own.command).await,
+            Op::ResolveElicitation(_) | Op::ListMcpTools | Op::Undo | Op::ListModels => {
                 self.warn(id, format!("`{}` is not supported by this release", op.kind())).await;
                 Ok(())
             }
@@ -129,6 +130,13 @@ impl Reader {
             }
         };
         if obeyed == Err(Closed) { Next::Stop } else { Next::GoOn }
+    }
+
+    async fn run_own(&self, id: String, command: String) -> Result<(), Closed> {
+        if !self.thread.run_own(TurnId::new(id.as_str()), command, None).await? {
+            self.warn(id, "a turn is running, so the command was not run".to_owned()).await;
+        }
+        Ok(())
     }
 
     async fn say(&self, id: String, items: Vec<UserInput>, change: SettingsChange) -> Result<(), Closed> {

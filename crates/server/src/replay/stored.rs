@@ -41,6 +41,8 @@ pub(crate) struct StoredCommand {
     #[serde(default)]
     process_id: Option<String>,
     #[serde(default)]
+    source: Option<String>,
+    #[serde(default)]
     status: String,
     #[serde(default)]
     aggregated_output: Option<String>,
@@ -91,6 +93,7 @@ impl StoredCommand {
             cwd: cwd.unwrap_or(self.cwd),
             parsed: self.parsed_cmd,
             terminal: self.process_id.and_then(|id| id.parse().ok()),
+            is_users_own: self.source.as_deref() == Some("user_shell"),
             status: CommandStatus::Running,
             end: None,
         };

@@ -12,6 +12,7 @@ mod app_commands;
 mod app_config;
 mod app_files;
 mod app_methods;
+mod app_pages;
 mod app_subscribe;
 mod app_threads;
 mod app_turns;

@@ -124,6 +124,24 @@ pub enum ThreadItem {
 }
 
 impl ThreadItem {
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::CommandExecution(command) => &command.id,
+            Self::McpToolCall(call) => &call.id,
+            Self::UserMessage { id, .. }
+            | Self::AgentMessage { id, .. }
+            | Self::Reasoning { id, .. }
+            | Self::FileChange { id, .. }
+            | Self::WebSearch { id, .. }
+            | Self::ImageView { id, .. }
+            | Self::EnteredReviewMode { id, .. }
+            | Self::ExitedReviewMode { id, .. }
+            | Self::ContextCompaction { id } => id,
+        }
+    }
+
     /// A message of the model.
     #[must_use]
     pub fn agent_message(id: String, text: String) -> Self {

@@ -25,6 +25,7 @@ pub mod hooks;
 mod lenient;
 pub mod mcp_status;
 pub mod model;
+pub mod pages;
 pub mod permissions;
 pub mod search;
 pub mod skills;

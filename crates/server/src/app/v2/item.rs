@@ -42,7 +42,11 @@ fn command_execution(command: &CommandItem) -> CommandExecution {
         command: command_line(&command.argv),
         cwd: command.cwd.clone(),
         process_id: terminal.map(|terminal| terminal.to_string()),
-        source: if terminal.is_some() { CommandSource::UnifiedExecStartup } else { CommandSource::Agent },
+        source: match (command.is_users_own, terminal) {
+            (true, _) => CommandSource::UserShell,
+            (false, Some(_)) => CommandSource::UnifiedExecStartup,
+            (false, None) => CommandSource::Agent,
+        },
         status: match command.status {
             CommandStatus::AwaitingApproval | CommandStatus::Running => CallStatus::InProgress,
             CommandStatus::Completed => CallStatus::Completed,

@@ -1,0 +1,126 @@
+//! Turns and items of a thread, page by page.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::item::ThreadItem;
+use super::turn::{ItemsView, Turn};
+
+/// In which order a page goes through what there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SortDirection {
+    /// Oldest first.
+    Asc,
+    /// Newest first.
+    Desc,
+}
+
+/// `thread/turns/list`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadTurnsListParams {
+    /// The thread.
+    pub thread_id: String,
+    /// Where the last page ended.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    /// How much of each turn's items is wanted; a summary if unset.
+    #[serde(default)]
+    pub items_view: Option<ItemsView>,
+    /// How many turns at most.
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// Newest first if unset.
+    #[serde(default)]
+    pub sort_direction: Option<SortDirection>,
+}
+
+/// What `thread/turns/list` answers.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadTurnsListResponse {
+    /// The turns.
+    pub data: Vec<Turn>,
+    /// Where the next page begins; none after the last.
+    pub next_cursor: Option<String>,
+    /// Where a page in the other direction begins, the first turn of this one included.
+    pub backwards_cursor: Option<String>,
+}
+
+/// `thread/items/list`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadItemsListParams {
+    /// The thread.
+    pub thread_id: String,
+    /// Items of this turn only.
+    #[serde(default)]
+    pub turn_id: Option<String>,
+    /// Where the last page ended.
+    #[serde(default)]
+    pub cursor: Option<ThreadItemsListCursor>,
+    /// How many items at most.
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// Oldest first if unset.
+    #[serde(default)]
+    pub sort_direction: Option<SortDirection>,
+}
+
+/// Where a page of items begins.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum ThreadItemsListCursor {
+    /// Where the last page ended.
+    Cursor(String),
+    /// Beside an item of the turn that is named.
+    Anchor(ThreadItemsListAnchor),
+}
+
+/// An item beside which a page begins.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum ThreadItemsListAnchor {
+    /// An item.
+    Item {
+        /// Which one.
+        item_id: String,
+    },
+}
+
+/// What `thread/items/list` answers.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadItemsListResponse {
+    /// The items.
+    pub data: Vec<ThreadItemEntry>,
+    /// Where the next page begins; none after the last.
+    pub next_cursor: Option<String>,
+    /// Where a page in the other direction begins, the first item of this one included.
+    pub backwards_cursor: Option<String>,
+}
+
+/// An item and its turn.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadItemEntry {
+    /// The turn it belongs to.
+    pub turn_id: String,
+    /// The item.
+    pub item: ThreadItem,
+    /// When it began.
+    pub started_at_ms: Option<i64>,
+    /// When it ended.
+    pub completed_at_ms: Option<i64>,
+}
+
+/// `thread/inject_items`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadInjectItemsParams {
+    /// The thread.
+    pub thread_id: String,
+    /// What the model finds in the conversation from here on, as it would go into a request.
+    pub items: Vec<Value>,
+}
