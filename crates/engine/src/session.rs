@@ -43,6 +43,10 @@ use crate::tools::Tools;
 use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
 
+/// What the model is told when somebody has stopped a turn.
+const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \
+                           work; look before you do it again.\n</turn_aborted>";
+
 /// The state of one thread.
 pub(crate) struct Session {
     setup: Setup,
@@ -299,6 +303,7 @@ impl Session {
         let after = after.filter(|place| place.log.as_ref().is_none_or(|name| *name == log.to_string()));
         let unbroken = after.and_then(|place| self.journal.subscribe_after(place.seq));
         Subscription {
+            tokens: self.context.usage(),
             begins: FeedStart { log, last: self.journal.last(), is_unbroken: unbroken.is_some() },
             feed: unbroken.unwrap_or_else(|| self.journal.subscribe()),
             settings: Arc::clone(&self.settings),
@@ -390,6 +395,9 @@ impl Session {
     async fn end(&mut self, outcome: Outcome) {
         if matches!(outcome, Outcome::Aborted(_)) && self.setup.recall == Recall::Brief {
             self.context.forget_unfinished();
+        }
+        if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.tells_of_interrupts {
+            self.tell_model(Message::user(INTERRUPTED));
         }
         self.look_after_terminals().await;
         let outcome = self.end_review(outcome);

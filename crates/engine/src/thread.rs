@@ -14,6 +14,7 @@ use codex_wire::response::ResponseItem;
 use codex_wire::review::ReviewRequest;
 use codex_wire::rollout::SessionSource;
 use codex_wire::skill::SkillsListEntry;
+use codex_wire::tokens::TokenUsageInfo;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::beginning::Beginning;
@@ -55,6 +56,8 @@ pub struct Setup {
     pub without_skills: Option<&'static str>,
     /// Whether what a resumed thread has cost so far is forgotten, as some clients expect.
     pub counts_anew: bool,
+    /// Whether the model is told when somebody has stopped a turn.
+    pub tells_of_interrupts: bool,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
     pub recent_bytes: usize,
 }
@@ -150,6 +153,8 @@ pub struct Subscription {
     pub running: Option<TurnId>,
     /// The questions that wait for an answer.
     pub asked: Vec<Arc<Approval>>,
+    /// What the thread has used; none before the first answer.
+    pub tokens: Option<TokenUsageInfo>,
     /// Where the feed begins.
     pub begins: FeedStart,
 }

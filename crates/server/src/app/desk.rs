@@ -13,7 +13,6 @@ use codex_wire::event::EventMsg;
 use codex_wire::ids::{RequestId, ThreadId};
 use codex_wire::methods::ClientRequest;
 use codex_wire::rpc::Notification;
-use codex_wire::v2::item::CommandAction;
 use codex_wire::v2::notification::{ServerNotification, ServerRequestResolved, ThreadNamed};
 use codex_wire::v2::request::{CommandApprovalParams, FileChangeApprovalParams};
 use serde::Serialize;
@@ -23,7 +22,7 @@ use tokio::sync::mpsc;
 use super::connection::{Asked, Connection, Unanswered};
 use super::outbox::add_line;
 use super::subscription::{Numbering, add_number};
-use super::v2::item::command_line;
+use super::v2::item::{actions, command_line};
 use super::v2::project::{Projector, Wishes};
 use super::vintage::Vintage;
 
@@ -307,7 +306,7 @@ impl Desk {
                     reason,
                     command: command_line(argv),
                     cwd: cwd.clone(),
-                    command_actions: parsed.iter().map(CommandAction::from).collect(),
+                    command_actions: actions(argv, parsed, self.connection.vintage()),
                     proposed_execpolicy_amendment: amendment.clone(),
                     available_decisions: available_decisions(amendment.as_deref()),
                 },

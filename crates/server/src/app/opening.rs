@@ -10,7 +10,8 @@ use codex_wire::ids::ThreadId;
 use codex_wire::methods::{ClientRequest, Method, call};
 use codex_wire::response::ResponseItem;
 use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::notification::{ServerNotification, ThreadStarted};
+use codex_wire::v2::notification::{ServerNotification, ThreadStarted, ThreadStatusChanged, ThreadTokenUsageUpdated};
+use codex_wire::v2::pages::{CollaborationMode, CollaborationSettings, InitialTurnsPageParams};
 use codex_wire::v2::thread::{
     ThreadForkParams, ThreadOpened, ThreadOptions, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
@@ -79,15 +80,27 @@ where
                 answer.thread.turns = turns;
                 ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread }))
             });
+            let cost = tokens_so_far(&desk, &answer).await;
             // The answer goes first, then the news, and then the thread can be spoken to.
             connection.outbox.answer::<M>(&unanswered.id, Ok(answer)).await;
-            if let Some(news) = news {
+            for news in news.into_iter().chain(cost) {
                 desk.notify(&news, super::now_ms());
             }
             open_desk(desk, tasks);
         }
         Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
     }
+}
+
+/// What a thread that was there before has cost, which clients of the newest release are told at once.
+async fn tokens_so_far(desk: &Desk, answer: &ThreadOpened) -> Option<ServerNotification> {
+    let turn = answer.thread.turns.last().filter(|_| desk.connection.vintage() == Vintage::V0166)?;
+    let tokens = desk.thread.subscribe().await.ok()?.tokens?;
+    Some(ServerNotification::ThreadTokenUsageUpdated(ThreadTokenUsageUpdated {
+        thread_id: answer.thread.id.clone(),
+        turn_id: turn.id.clone(),
+        token_usage: (&tokens).into(),
+    }))
 }
 
 /// What a thread is made of, found out on a thread that may block.
@@ -133,7 +146,7 @@ async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Resul
 }
 
 pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Result<Resumed, ErrorObject> {
-    let ThreadResumeParams { thread_id, path, history, exclude_turns, options } = params;
+    let ThreadResumeParams { thread_id, path, history, exclude_turns, initial_turns_page, options } = params;
     if let Some(items) = history {
         return hand_over(connection, items, options).await.map(|opened| Resumed::Opened(Box::new(opened)));
     }
@@ -148,11 +161,35 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
     let insisted = insisted(&options);
     let setup = setup(connection, options).await?;
     // Both the conversation and the turns are in the file; they are read side by side.
-    let turns = if exclude_turns { Turns::Unwanted } else { Turns::read(path.clone(), connection.vintage()) };
+    let is_new = connection.vintage() == Vintage::V0166;
+    let reads_turns = !exclude_turns || (is_new && initial_turns_page.is_some());
+    let turns = if reads_turns { Turns::read(path.clone(), connection.vintage()) } else { Turns::Unwanted };
     let setup = Setup { beginning: Beginning::Resumed { path, insisted }, ..setup };
     let (desk, tasks, thread) = begin(connection, setup, false).await?;
-    let answer = describe(connection, &thread, turns).await?;
+    let mut answer = describe(connection, &thread, turns).await?;
+    if is_new {
+        let (thread_id, status) = (thread.id().to_string(), ThreadStatus::Idle);
+        let loaded = ServerNotification::ThreadStatusChanged(ThreadStatusChanged { thread_id, status });
+        super::shelf::tell(connection, loaded).await;
+        complete(&mut answer, initial_turns_page, exclude_turns)?;
+    }
     Ok(Resumed::Opened(Box::new(Opened { desk, tasks, answer, is_news: false })))
+}
+
+/// Adds what clients of the newest release are told of a thread that was there before.
+fn complete(
+    answer: &mut ThreadOpened,
+    page: Option<InitialTurnsPageParams>,
+    exclude_turns: bool,
+) -> Result<(), ErrorObject> {
+    let (model, reasoning_effort) = (answer.model.clone(), answer.reasoning_effort.clone());
+    let settings = CollaborationSettings { model, reasoning_effort, developer_instructions: None };
+    let mode = CollaborationMode { mode: "default", settings };
+    answer.resumed = Some(Box::new(super::pages::resumed(&answer.thread.turns, page, mode)?));
+    if exclude_turns {
+        answer.thread.turns.clear();
+    }
+    Ok(())
 }
 
 /// Listens to a thread that is loaded already.

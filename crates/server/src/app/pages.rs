@@ -7,8 +7,9 @@ use std::sync::Arc;
 use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::item::{ThreadItem, TimedItem};
 use codex_wire::v2::pages::{
-    SortDirection, ThreadItemEntry, ThreadItemsListAnchor, ThreadItemsListCursor, ThreadItemsListParams,
-    ThreadItemsListResponse, ThreadTurnsListParams, ThreadTurnsListResponse,
+    CollaborationMode, InitialTurnsPageParams, ResumedParts, SortDirection, ThreadItemEntry, ThreadItemsListAnchor,
+    ThreadItemsListCursor, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
+    ThreadTurnsListResponse,
 };
 use codex_wire::v2::turn::{ItemsView, Turn, TurnStatus};
 
@@ -101,18 +102,43 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
     Ok(turns)
 }
 
+/// What a client is told besides when it goes on with a thread: where pages begin, and the page it wants at once.
+pub(crate) fn resumed(
+    turns: &[Turn],
+    wanted: Option<InitialTurnsPageParams>,
+    mode: CollaborationMode,
+) -> Result<ResumedParts, ErrorObject> {
+    let last_item = turns.iter().rev().find_map(|turn| turn.items.last());
+    let page = wanted.map(|wanted| turns_page(turns.to_vec(), None, &wanted)).transpose()?;
+    Ok(ResumedParts {
+        collaboration_mode: mode,
+        initial_turns_page: page,
+        turns_backwards_cursor: turns.last().map(|turn| format!("at:{}", turn.id)),
+        items_backwards_cursor: last_item.map(|item| format!("at:{}", item.item.id())),
+    })
+}
+
 /// Serves `thread/turns/list`.
 pub(crate) async fn list_turns(
     connection: &Arc<Connection>,
     params: ThreadTurnsListParams,
 ) -> Result<ThreadTurnsListResponse, ErrorObject> {
     let cursor = params.cursor.as_deref().map(Cursor::read).transpose()?;
-    let mut all = turns(connection, &params.thread_id).await?;
-    if params.sort_direction.unwrap_or(SortDirection::Desc) == SortDirection::Desc {
+    let ThreadTurnsListParams { items_view, limit, sort_direction, .. } = params;
+    let all = turns(connection, &params.thread_id).await?;
+    turns_page(all, cursor.as_ref(), &InitialTurnsPageParams { items_view, limit, sort_direction })
+}
+
+fn turns_page(
+    mut all: Vec<Turn>,
+    cursor: Option<&Cursor>,
+    wanted: &InitialTurnsPageParams,
+) -> Result<ThreadTurnsListResponse, ErrorObject> {
+    if wanted.sort_direction.unwrap_or(SortDirection::Desc) == SortDirection::Desc {
         all.reverse();
     }
-    let page = cut(all, |turn| turn.id.clone(), cursor.as_ref(), params.limit)?;
-    let view = params.items_view.unwrap_or(ItemsView::Summary);
+    let page = cut(all, |turn| turn.id.clone(), cursor, wanted.limit)?;
+    let view = wanted.items_view.unwrap_or(ItemsView::Summary);
     let data = page.entries.into_iter().map(|turn| shown(turn, view)).collect();
     Ok(ThreadTurnsListResponse { data, next_cursor: page.next, backwards_cursor: page.backwards })
 }

@@ -119,6 +119,7 @@ async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
         path: None,
         history: None,
         exclude_turns: false,
+        initial_turns_page: None,
         options: ThreadOptions::default(),
     };
     match opening::resume(connection, resume).await? {

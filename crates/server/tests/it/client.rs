@@ -98,6 +98,7 @@ impl Client {
             without_skills: None,
             counts_anew: false,
             recent_bytes: 0,
+            tells_of_interrupts: false,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::item::ThreadItem;
 use super::turn::{ItemsView, Turn};
+use crate::reasoning::ReasoningEffort;
 
 /// In which order a page goes through what there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -46,6 +47,55 @@ pub struct ThreadTurnsListResponse {
     pub next_cursor: Option<String>,
     /// Where a page in the other direction begins, the first turn of this one included.
     pub backwards_cursor: Option<String>,
+}
+
+/// Which turns come with the answer to `thread/resume`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitialTurnsPageParams {
+    /// How much of each turn's items is wanted; a summary if unset.
+    #[serde(default)]
+    pub items_view: Option<ItemsView>,
+    /// How many turns at most.
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// Newest first if unset.
+    #[serde(default)]
+    pub sort_direction: Option<SortDirection>,
+}
+
+/// What the answer to `thread/resume` has besides.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResumedParts {
+    /// How the user and the agent work together.
+    pub collaboration_mode: CollaborationMode,
+    /// The turns that the client wants at once.
+    pub initial_turns_page: Option<ThreadTurnsListResponse>,
+    /// Where a page of turns begins that goes back from the last.
+    pub turns_backwards_cursor: Option<String>,
+    /// Where a page of items begins that goes back from the last.
+    pub items_backwards_cursor: Option<String>,
+}
+
+/// How the user and the agent work together.
+#[derive(Debug, Clone, Serialize)]
+pub struct CollaborationMode {
+    /// The name of the mode.
+    pub mode: &'static str,
+    /// What it sets.
+    pub settings: CollaborationSettings,
+}
+
+/// What a mode sets.
+#[derive(Debug, Clone, Serialize)]
+pub struct CollaborationSettings {
+    /// The model.
+    pub model: String,
+    /// How hard it thinks.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// What it is told besides.
+    pub developer_instructions: Option<String>,
 }
 
 /// `thread/items/list`.

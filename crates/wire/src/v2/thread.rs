@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::item::Nothing;
+use super::pages::{InitialTurnsPageParams, ResumedParts};
 use super::policy::Sandbox;
 use super::turn::Turn;
 use crate::policy::{AskForApproval, SandboxMode, SandboxPolicy};
@@ -215,6 +216,9 @@ pub struct ThreadOpened {
     pub reasoning_effort: Option<ReasoningEffort>,
     /// When child agents are started.
     pub multi_agent_mode: &'static str,
+    /// What comes with a thread that was there before.
+    #[serde(flatten)]
+    pub resumed: Option<Box<ResumedParts>>,
 }
 
 /// `thread/resume`. A history goes before a path, a path before the name.
@@ -233,6 +237,9 @@ pub struct ThreadResumeParams {
     /// Whether the client does not want the turns.
     #[serde(default)]
     pub exclude_turns: bool,
+    /// Which turns come with the answer, in a page of their own.
+    #[serde(default)]
+    pub initial_turns_page: Option<InitialTurnsPageParams>,
     /// What it goes on with.
     #[serde(flatten)]
     pub options: ThreadOptions,

@@ -194,7 +194,7 @@ impl TurnReader {
         let began = payload.started_at_ms.unwrap_or(at_ms);
         if let Some((_, ended)) = serde_json::from_str::<StoredItem>(text).ok().and_then(StoredItem::both) {
             if self.vintage == Vintage::V0166 {
-                self.add(thread_item(&ended), began, at_ms);
+                self.add(thread_item(&ended, self.vintage), began, at_ms);
             }
             return;
         }

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 
 use codex_engine::log::{CommandItem, CommandStatus, Item, PatchItem, PatchStatus};
 use codex_wire::change::FileChange;
+use codex_wire::command::ParsedCommand;
 use codex_wire::v2::item::{
     CallStatus, CommandAction, CommandExecution, CommandSource, FileUpdateChange, InputItem, PatchChangeKind,
     ThreadItem,
 };
 
+use crate::app::vintage::Vintage;
+
 /// An item as clients see it.
-pub(crate) fn thread_item(item: &Item) -> ThreadItem {
+pub(crate) fn thread_item(item: &Item, vintage: Vintage) -> ThreadItem {
     match item {
         Item::UserMessage { id, key, content } => ThreadItem::UserMessage {
             id: id.as_str().to_owned(),
@@ -25,12 +28,23 @@ pub(crate) fn thread_item(item: &Item) -> ThreadItem {
         Item::WebSearch { id, query } => {
             ThreadItem::WebSearch { id: id.as_str().to_owned(), query: query.clone(), action: None }
         }
-        Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command))),
+        Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command, vintage))),
         Item::Patch(patch) => file_change(patch),
     }
 }
 
-fn command_execution(command: &CommandItem) -> CommandExecution {
+/// What a command does. The newest release says of a script of which nothing is known only that, once.
+pub(crate) fn actions(argv: &[String], parsed: &[ParsedCommand], vintage: Vintage) -> Vec<CommandAction> {
+    let is_unknown = |parsed: &ParsedCommand| matches!(parsed, ParsedCommand::Unknown { .. });
+    match argv {
+        [_, _, script] if vintage == Vintage::V0166 && parsed.len() > 1 && parsed.iter().all(is_unknown) => {
+            vec![CommandAction::Unknown { command: script.clone() }]
+        }
+        _ => parsed.iter().map(CommandAction::from).collect(),
+    }
+}
+
+fn command_execution(command: &CommandItem, vintage: Vintage) -> CommandExecution {
     // A command that never ran has nothing to say of its end.
     let end = command.end.as_ref().filter(|_| command.status != CommandStatus::Declined);
     // Before it may run it has no terminal yet.
@@ -53,7 +67,7 @@ fn command_execution(command: &CommandItem) -> CommandExecution {
             CommandStatus::Failed => CallStatus::Failed,
             CommandStatus::Declined => CallStatus::Declined,
         },
-        command_actions: command.parsed.iter().map(CommandAction::from).collect(),
+        command_actions: actions(&command.argv, &command.parsed, vintage),
         aggregated_output: end.map(|end| end.aggregated.clone()).filter(|text| !text.is_empty()),
         exit_code: end.map(|end| end.exit_code),
         duration_ms: end.map(|end| i64::try_from(end.duration.as_millis()).unwrap_or(i64::MAX)),

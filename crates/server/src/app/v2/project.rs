@@ -92,7 +92,7 @@ impl Projector {
                 let status = is_asked_about(item).then(|| self.status());
                 let (before, after) = if matches!(item, Item::Patch(_)) { (None, status) } else { (status, None) };
                 out.extend(before);
-                self.item_started(event, turn, thread_item(item), item.id(), out);
+                self.item_started(event, turn, thread_item(item, self.vintage), item.id(), out);
                 out.extend(after);
             }
             Body::ItemDelta { item, delta } => self.item_delta(turn, item, delta, out),
@@ -212,8 +212,11 @@ impl Projector {
             out.push(ServerNotification::FileChangeOutputDelta(delta));
         }
         let began = self.began.remove(item.id()).unwrap_or(event.at_ms);
-        let timed =
-            TimedItem { item: thread_item(item), started_at_ms: Some(began), completed_at_ms: Some(event.at_ms) };
+        let timed = TimedItem {
+            item: thread_item(item, self.vintage),
+            started_at_ms: Some(began),
+            completed_at_ms: Some(event.at_ms),
+        };
         if let Item::AgentMessage { .. } = item {
             self.last_message = Some(timed.clone());
         }

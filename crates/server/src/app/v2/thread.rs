@@ -119,6 +119,7 @@ pub(crate) fn opened(thread: Thread, settings: &Settings) -> ThreadOpened {
         active_permission_profile: (),
         reasoning_effort: settings.effort.clone(),
         multi_agent_mode: "explicitRequestOnly",
+        resumed: None,
         thread,
     }
 }
