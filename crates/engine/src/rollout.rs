@@ -77,23 +77,22 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
 /// Which turn and which item a line is about. Readers that do not know these members pass over them.
 #[derive(Clone, Copy, Serialize)]
 struct Names<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    turn_id: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item_id: Option<&'a str>,
+    #[serde(rename = "turn_id", skip_serializing_if = "Option::is_none")]
+    turn: Option<&'a str>,
+    #[serde(rename = "item_id", skip_serializing_if = "Option::is_none")]
+    item: Option<&'a str>,
     /// The client's own name for what the user said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_id: Option<&'a str>,
+    #[serde(rename = "client_id", skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
 }
 
 impl<'a> Names<'a> {
     fn of(event: &'a Event, item: Option<&'a Item>) -> Self {
-        let client_id = match item {
+        let key = match item {
             Some(Item::UserMessage { key, .. }) => key.as_deref(),
             _ => None,
         };
-        let item_id = item.map(|item| item.id().as_str());
-        Self { turn_id: event.turn.as_ref().map(TurnId::as_str), item_id, client_id }
+        Self { turn: event.turn.as_ref().map(TurnId::as_str), item: item.map(|item| item.id().as_str()), key }
     }
 }
 

@@ -20,7 +20,7 @@ use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::skill::SkillMetadata;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use self::bookmarks::Bookmark;
 use self::commands::Allowed;
@@ -38,7 +38,7 @@ use crate::models::Catalogue;
 use crate::notify::{Notice, notify};
 use crate::opening::{Continued, Opening};
 use crate::settings::Settings;
-use crate::thread::{Command, FeedStart, Place, Recall, Setup, StartError, Subscription, TurnStart, WayBack};
+use crate::thread::{Command, FeedStart, Place, Recall, Setup, StartError, Subscription};
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
@@ -232,68 +232,44 @@ impl Session {
     }
 
     async fn obey(&mut self, command: Command) {
-        // A client that no longer waits for its answer is no reason to undo what it asked for.
         match command {
-            Command::Say { turn, saying, reply } => {
-                let start = self.hear(turn, *saying).await;
-                let _: Result<(), TurnStart> = reply.send(start);
-            }
+            Command::Say { turn, saying, reply } => give(reply, self.hear(turn, *saying).await),
             Command::Configure { change, reply } => {
                 self.settings = Arc::new(self.settings.changed(&change));
-                let _: Result<(), Arc<Settings>> = reply.send(Arc::clone(&self.settings));
+                give(reply, Arc::clone(&self.settings));
             }
             Command::Reconfigure { change, reply } => {
                 self.stop(Abort::Interrupted).await;
                 self.keep_bookmarks();
                 self.settings = Arc::new(self.settings.changed(&change));
-                let _: Result<(), Arc<Settings>> = reply.send(Arc::clone(&self.settings));
+                give(reply, Arc::clone(&self.settings));
             }
-            Command::GoBack { response, reply } => {
-                let went = self.go_back(&response).await;
-                let _: Result<(), WayBack> = reply.send(went);
-            }
+            Command::GoBack { response, reply } => give(reply, self.go_back(&response).await),
             Command::Compact { turn, reply } => {
                 self.compact(turn).await;
-                let _: Result<(), ()> = reply.send(());
+                give(reply, ());
             }
             Command::Review { turn, request, reply } => {
                 self.review(turn, *request).await;
-                let _: Result<(), ()> = reply.send(());
+                give(reply, ());
             }
             Command::RunOwn { turn, command, timeout, reply } => {
-                let begun = self.run_own(turn, command, timeout).await;
-                let _: Result<(), bool> = reply.send(begun);
+                give(reply, self.run_own(turn, command, timeout).await);
             }
-            Command::Inject { items, reply } => {
-                let done = self.inject(items).await;
-                let _: Result<(), bool> = reply.send(done);
-            }
-            Command::Answer { id, decision, reply } => {
-                let was_asked = self.answer(&id, decision).await;
-                let _: Result<(), bool> = reply.send(was_asked);
-            }
-            Command::Interrupt { reply } => {
-                let stopped = self.stop(Abort::Interrupted).await;
-                let _: Result<(), bool> = reply.send(stopped);
-            }
+            Command::Inject { items, reply } => give(reply, self.inject(items).await),
+            Command::Answer { id, decision, reply } => give(reply, self.answer(&id, decision).await),
+            Command::Interrupt { reply } => give(reply, self.stop(Abort::Interrupted).await),
             Command::RollBack { turns, reply } => {
                 let done = self.running.is_none() && self.context.roll_back(turns);
                 if done {
                     self.emit(Body::RolledBack { turns });
                     self.journal.publish_durably().await;
                 }
-                let _: Result<(), bool> = reply.send(done);
+                give(reply, done);
             }
-            Command::Running { reply } => {
-                let running = self.running.as_ref().map(|running| running.id.clone());
-                let _: Result<(), Option<TurnId>> = reply.send(running);
-            }
-            Command::CountListeners { reply } => {
-                let _: Result<(), usize> = reply.send(self.journal.listeners());
-            }
-            Command::Subscribe { after, reply } => {
-                let _: Result<(), Subscription> = reply.send(self.subscribe(after.as_ref()));
-            }
+            Command::Running { reply } => give(reply, self.running.as_ref().map(|running| running.id.clone())),
+            Command::CountListeners { reply } => give(reply, self.journal.listeners()),
+            Command::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
             Command::Finish { .. } | Command::Close { .. } => {}
         }
     }
@@ -455,4 +431,9 @@ impl Session {
         let turn = self.running.as_ref().map(|running| running.id.clone());
         self.journal.append(turn, body);
     }
+}
+
+/// Answers a command. A client that no longer waits is no reason to undo what it asked for.
+fn give<T>(reply: oneshot::Sender<T>, answer: T) {
+    let _: Result<(), T> = reply.send(answer);
 }

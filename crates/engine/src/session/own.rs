@@ -12,7 +12,7 @@ use crate::turn::{Call, CallPayload, Input, Turn};
 use crate::work::{Doing, RunningCommand};
 
 /// How long a command of the user's may take when nothing else is said.
-const LONGEST: Duration = Duration::from_hours(1);
+const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 impl Session {
     /// Runs a command of the user's in a turn of its own; false when another turn runs.
