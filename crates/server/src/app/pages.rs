@@ -83,12 +83,11 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
     let path = loaded.map(|loaded| loaded.started().rollout.clone());
     let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
     let mut turns = blocking(move || {
-        let path = match path {
-            Some(path) => path,
-            None => {
-                let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
-                found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?.path
-            }
+        let path = if let Some(path) = path {
+            path
+        } else {
+            let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
+            found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?.path
         };
         // A thread that was never saved has no turns on disk.
         Ok(history::turns(&path, vintage).unwrap_or_default())

@@ -13,6 +13,7 @@ use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::notification::ServerNotification;
 use codex_wire::v2::subscribe::{ThreadCaughtUp, ThreadSubscribeParams, ThreadSubscribeResponse};
 use codex_wire::v2::thread::{ThreadOptions, ThreadResumeParams};
+use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered};
 use super::desk::{Desk, Task};
@@ -62,14 +63,15 @@ pub(crate) fn add_number(lines: &mut Vec<u8>, seq: u64) {
 /// Serves `thread/subscribe` where the client has no desk for the thread yet.
 pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, params: ThreadSubscribeParams) {
     match open(connection, &params).await {
-        Ok(Listening::New { mut desk, tasks, answer, told }) => {
-            connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(*answer)).await;
+        Ok(Listening::New(new)) => {
+            let New { mut desk, tasks, answer, told } = *new;
+            connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(answer)).await;
             desk.mark_if_caught_up(told);
             open_desk(desk, tasks);
         }
         Ok(Listening::AtDesk(desk)) => {
             let task = Task::Serve(unanswered, ClientRequest::ThreadSubscribe(Box::new(params)));
-            if let Err(tokio::sync::mpsc::error::SendError(Task::Serve(unanswered, _))) = desk.send(task).await {
+            if let Err(mpsc::error::SendError(Task::Serve(unanswered, _))) = desk.send(task).await {
                 connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
             }
         }
@@ -80,15 +82,18 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
 /// Where a client listens.
 enum Listening {
     /// At a desk that is opened for it.
-    New {
-        desk: Desk,
-        tasks: tokio::sync::mpsc::Receiver<Task>,
-        answer: Box<ThreadSubscribeResponse>,
-        /// The last event the client knows of.
-        told: Option<u64>,
-    },
+    New(Box<New>),
     /// Where it listens already.
-    AtDesk(tokio::sync::mpsc::Sender<Task>),
+    AtDesk(mpsc::Sender<Task>),
+}
+
+/// A desk that is not open yet.
+struct New {
+    desk: Desk,
+    tasks: mpsc::Receiver<Task>,
+    answer: ThreadSubscribeResponse,
+    /// The last event the client knows of.
+    told: Option<u64>,
 }
 
 async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Listening, ErrorObject> {
@@ -106,7 +111,7 @@ async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
             let mut desk = new_desk(connection, thread, feed, Wishes::default());
             desk.repeat(running.as_ref(), &asked);
             let (answer, told) = begin(&mut desk, params, begins).await?;
-            return Ok(Listening::New { desk, tasks, answer: Box::new(answer), told });
+            return Ok(Listening::New(Box::new(New { desk, tasks, answer, told })));
         }
     }
     load(connection, params).await
@@ -130,7 +135,7 @@ async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
             desk.numbering = Some(Numbering::new(now.log, None, now.last));
             let (log_id, seq) = (now.log.to_string(), now.last);
             let answer = ThreadSubscribeResponse { thread: answer.thread, log_id, seq, reset: true };
-            Ok(Listening::New { desk, tasks, answer: Box::new(answer), told: None })
+            Ok(Listening::New(Box::new(New { desk, tasks, answer, told: None })))
         }
     }
 }
