@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::compaction::is_summary;
 use crate::settings::Settings;
+use crate::turn::{Call, call_of};
 
 /// What the model is told of a call whose end nobody saw.
 const LOST: &str = "aborted";
@@ -141,11 +142,13 @@ pub(crate) struct Past {
     pub(crate) turns: Vec<usize>,
     /// Outputs for calls that have none.
     pub(crate) lost: Vec<ResponseItem>,
+    /// Calls about which a person is to be asked again.
+    pub(crate) asked: Vec<Call>,
 }
 
 impl Past {
-    /// What a history says of the conversation.
-    pub(crate) fn of(history: &mut History) -> Self {
+    /// What a history says of the conversation. Questions that nobody has answered are asked again, or count as lost.
+    pub(crate) fn of(history: &mut History, asks_again: bool) -> Self {
         let items = std::mem::take(&mut history.items);
         let preface = items.iter().take_while(|item| is_preface(item)).count();
         let carried = (preface..history.replaced).filter(|place| !history.said.contains(place));
@@ -153,8 +156,15 @@ impl Past {
             .chain(history.said.iter().copied())
             .filter_map(|place| Some((place, read_user(items.get(place)?)?)))
             .collect();
-        let lost = history.open_calls.iter().map(|call| lost_output(&call.kind, call.call_id.clone())).collect();
-        Self { items, preface, said, turns: history.said.clone(), lost }
+        let (mut lost, mut asked) = (Vec::new(), Vec::new());
+        for open in &history.open_calls {
+            let again = items.get(open.item).filter(|_| asks_again && open.is_asked).and_then(|item| read_call(item));
+            match again {
+                Some(call) => asked.push(call),
+                None => lost.push(lost_output(&open.kind, open.call_id.clone())),
+            }
+        }
+        Self { items, preface, said, turns: history.said.clone(), lost, asked }
     }
 
     /// Puts items before everything else.
@@ -166,6 +176,11 @@ impl Past {
         self.preface += told.len();
         self.items.splice(0..0, told);
     }
+}
+
+/// The call that an item of the conversation is.
+fn read_call(item: &RawValue) -> Option<Call> {
+    call_of(&serde_json::from_str(item.get()).ok()?)
 }
 
 fn lost_output(kind: &str, call_id: String) -> ResponseItem {

@@ -7,6 +7,7 @@ use chrono::{Local, SecondsFormat, Utc};
 use codex_store::{Beginning as HistoryBeginning, ForkPoint, History, PromptHistory, RolloutError, RolloutFile, Said};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::ids::ThreadId;
+use codex_wire::policy::AskForApproval;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
@@ -53,6 +54,8 @@ pub(crate) struct Continued {
     pub(crate) before: Option<Settings>,
     /// What was said last under keys of the client's.
     pub(crate) heard: Heard,
+    /// The turn that goes on, if questions of it wait for an answer.
+    pub(crate) unfinished: Option<TurnId>,
 }
 
 /// The file of a thread, and what was in it.
@@ -107,7 +110,8 @@ impl Opening {
         };
         let preface = told.preface(setup, &cwd);
         let (catalogue, unread) = catalogue(setup);
-        let past = history.map(|history| Box::new(continued(history, before, &preface)));
+        let asks_again = asks_again(setup, &started.settings, before.as_ref());
+        let past = history.map(|history| Box::new(continued(history, before, &preface, asks_again)));
         Ok(Self {
             started,
             instructions,
@@ -283,8 +287,17 @@ fn catalogue(setup: &Setup) -> (Catalogue, Option<String>) {
     }
 }
 
-fn continued(mut history: History, before: Option<Settings>, preface: &[Message]) -> Continued {
-    let mut past = Past::of(&mut history);
+/// Whether questions that nobody has answered are asked again: only under the very policy they were asked under, and
+/// not where a command may have run before the question.
+fn asks_again(setup: &Setup, now: &Settings, before: Option<&Settings>) -> bool {
+    let is_same = before.is_some_and(|before| before.approval_policy == now.approval_policy);
+    let asks_first = matches!(now.approval_policy, AskForApproval::OnRequest | AskForApproval::UnlessTrusted);
+    setup.asks_again && is_same && asks_first && matches!(setup.beginning, Beginning::Resumed { .. })
+}
+
+fn continued(mut history: History, before: Option<Settings>, preface: &[Message], asks_again: bool) -> Continued {
+    let asks_again = asks_again && history.unfinished_turn.is_some();
+    let mut past = Past::of(&mut history, asks_again);
     if history.beginning == HistoryBeginning::Summary {
         let told = preface.iter().cloned().map(ResponseItem::Message);
         let told: Vec<_> = told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect();
@@ -294,5 +307,6 @@ fn continued(mut history: History, before: Option<Settings>, preface: &[Message]
     for Said { key, turn } in history.keys {
         heard.note(key.into(), TurnId::new(turn));
     }
-    Continued { past, tokens: history.tokens, before, heard }
+    let unfinished = history.unfinished_turn.filter(|_| !past.asked.is_empty()).map(TurnId::new);
+    Continued { past, tokens: history.tokens, before, heard, unfinished }
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::eq::{self, Vocabulary};
-use crate::log::{Body, CommandStatus, Event, Item, PatchStatus, TurnId};
+use crate::log::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, TurnId};
 use crate::settings::Settings;
 
 /// Appends the lines that an event gives.
@@ -42,6 +42,12 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
             let thread_id = event.thread;
             file.append("event_msg", &CompletedLine { kind: "item_completed", thread_id, names, item: shown(item) })
         }
+        Body::ApprovalAsked(approval) => {
+            file.append("event_msg", &ApprovalLine::of(event, "approval_asked", &approval.call))
+        }
+        Body::ApprovalAnswered { item, .. } => {
+            file.append("event_msg", &ApprovalLine::of(event, "approval_answered", item.id()))
+        }
         Body::RolledBack { turns } => {
             file.append("event_msg", &RolledBackLine { kind: "thread_rolled_back", num_turns: *turns })
         }
@@ -63,8 +69,6 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         }
         Body::ItemStarted(_)
         | Body::ItemDelta { .. }
-        | Body::ApprovalAsked(_)
-        | Body::ApprovalAnswered { .. }
         | Body::TerminalWritten { .. }
         | Body::ImageViewed { .. }
         | Body::DiffChanged(_)
@@ -113,6 +117,22 @@ struct CompletedLine<'a> {
     #[serde(flatten)]
     names: Names<'a>,
     item: ShownItem<'a>,
+}
+
+/// That a person was asked about a call, or has answered, so that a question outlives the program that asked it.
+#[derive(Serialize)]
+struct ApprovalLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    call_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+}
+
+impl<'a> ApprovalLine<'a> {
+    fn of(event: &'a Event, kind: &'static str, call: &'a ItemId) -> Self {
+        Self { kind, call_id: call.as_str(), turn_id: event.turn.as_ref().map(TurnId::as_str) }
+    }
 }
 
 /// That turns were forgotten, in the words of the newest releases.

@@ -136,7 +136,7 @@ impl Session {
             inbox,
         };
         match past {
-            Some(past) => session.go_on(*past),
+            Some(past) => session.go_on(*past).await,
             None => session.begin_conversation(preface, given),
         }
         for message in warnings {
@@ -163,15 +163,15 @@ impl Session {
         }
     }
 
-    fn go_on(&mut self, continued: Continued) {
-        let Continued { past, tokens, before, heard } = continued;
+    async fn go_on(&mut self, continued: Continued) {
+        let Continued { mut past, tokens, before, heard, unfinished } = continued;
         self.heard = heard;
         let tokens = tokens.filter(|_| !self.setup.counts_anew);
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
             self.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));
         }
-        let lost = past.lost.clone();
+        let (lost, asked) = (past.lost.clone(), std::mem::take(&mut past.asked));
         self.context = Context::resumed(past, tokens);
         for output in lost {
             if let Ok(record) = Record::new(output) {
@@ -179,6 +179,11 @@ impl Session {
             }
         }
         self.context.mark();
+        if let Some(turn) = unfinished {
+            let (machine, effects) = Turn::revive(&turn, asked, self.window(), self.manners(&self.settings));
+            self.begin(turn, machine, None);
+            self.perform(effects).await;
+        }
     }
 
     /// How the thread began.

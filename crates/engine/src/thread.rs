@@ -56,6 +56,8 @@ pub struct Setup {
     pub without_skills: Option<&'static str>,
     /// Whether what a resumed thread has cost so far is forgotten, as some clients expect.
     pub counts_anew: bool,
+    /// Whether questions that nobody had answered when the program ended are asked again when the thread is resumed.
+    pub asks_again: bool,
     /// Whether the model is told when somebody has stopped a turn.
     pub tells_of_interrupts: bool,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].

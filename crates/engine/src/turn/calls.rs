@@ -171,7 +171,7 @@ impl Pending {
 }
 
 /// The call in an item, if it is one that wants an output from us.
-pub(super) fn call_of(item: &ResponseItem) -> Option<Call> {
+pub(crate) fn call_of(item: &ResponseItem) -> Option<Call> {
     let call = |id: &str, tool: &str, payload| Call { id: ItemId::new(id), tool: tool.to_owned(), payload };
     match item {
         ResponseItem::FunctionCall(made) => {

@@ -23,8 +23,8 @@ use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use self::answer::AnswerItems;
-pub(crate) use self::calls::{Call, CallPayload, Company};
-use self::calls::{Calls, call_of, mended};
+pub(crate) use self::calls::{Call, CallPayload, Company, call_of};
+use self::calls::{Calls, mended};
 use crate::log::{Abort, Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 
 /// How often half of what is left of a conversation is left out, so that the rest can be summed up.
@@ -184,6 +184,15 @@ impl Turn {
         turn.purpose = Purpose::Nothing;
         turn.calls.push(call);
         let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
+        turn.run_calls_or_ask(&mut effects);
+        (turn, effects)
+    }
+
+    /// Goes on with a turn whose calls wait for an answer of a person, and returns what to do first.
+    pub(crate) fn revive(id: &TurnId, calls: Vec<Call>, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
+        let mut turn = Self::new(id, window, manners);
+        calls.into_iter().for_each(|call| turn.calls.push(call));
+        let mut effects = Vec::new();
         turn.run_calls_or_ask(&mut effects);
         (turn, effects)
     }

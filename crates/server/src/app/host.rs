@@ -175,6 +175,7 @@ impl Host {
             beginning: Beginning::New,
             without_skills: Some(NO_SKILLS),
             counts_anew: vintage == Vintage::V077,
+            asks_again: true,
             tells_of_interrupts: vintage == Vintage::V0166,
             recent_bytes: self.start.recent_bytes,
             cwd,

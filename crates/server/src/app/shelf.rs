@@ -16,7 +16,7 @@ use codex_wire::v2::thread::{
     ThreadReadParams, ThreadResponse, ThreadSortKey, ThreadStatus,
 };
 
-use codex_wire::v2::turn::Turn;
+use codex_wire::v2::turn::{Turn, TurnStatus};
 use tokio::task::JoinHandle;
 
 use super::connection::{Connection, Unanswered};
@@ -253,6 +253,11 @@ pub(crate) async fn describe(
         Turns::Wanted => read.unwrap_or_default(),
         Turns::Coming(coming) => coming.await.unwrap_or_default(),
     };
+    if let (Some(running), Some(last)) = (&subscription.running, shown.turns.last_mut())
+        && last.id == running.as_str()
+    {
+        last.status = TurnStatus::InProgress;
+    }
     Ok(shown)
 }
 

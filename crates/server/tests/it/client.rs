@@ -98,6 +98,7 @@ impl Client {
             without_skills: None,
             counts_anew: false,
             recent_bytes: 0,
+            asks_again: false,
             tells_of_interrupts: false,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");

@@ -13,6 +13,7 @@ mod app_config;
 mod app_files;
 mod app_methods;
 mod app_pages;
+mod app_revived;
 mod app_subscribe;
 mod app_threads;
 mod app_turns;

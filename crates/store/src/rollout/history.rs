@@ -43,6 +43,8 @@ pub struct History {
     pub keys: Vec<Said>,
     /// Whether the last turn has no end. Files without the words for it are judged by their last item.
     pub unfinished: bool,
+    /// The name of that turn, where the file gives it.
+    pub unfinished_turn: Option<String>,
     /// Calls without an output, in order.
     pub open_calls: Vec<OpenCall>,
     /// Lines that were passed over, the first hundred of them.
@@ -81,6 +83,8 @@ pub struct OpenCall {
     pub name: Option<String>,
     /// Its place among the items.
     pub item: usize,
+    /// Whether a person had been asked about it and had not answered.
+    pub is_asked: bool,
 }
 
 impl History {
@@ -165,6 +169,8 @@ struct Rebuild {
     open: HashMap<String, OpenCall>,
     /// Whether a turn runs.
     running: bool,
+    /// The name of the turn that began last, where the file gives it.
+    turn: Option<String>,
     /// Whether a line said that it started, so that only a line can say that it ended.
     announced: bool,
 }
@@ -195,7 +201,8 @@ impl Rebuild {
         } else if head.kind.ends_with("_call") {
             let call_id = call_id.0.into_owned();
             let name = head.name.map(|name| name.0.into_owned());
-            let call = OpenCall { call_id: call_id.clone(), kind: head.kind.into_owned(), name, item: place };
+            let call =
+                OpenCall { call_id: call_id.clone(), kind: head.kind.into_owned(), name, item: place, is_asked: false };
             self.open.insert(call_id, call);
         }
     }
@@ -206,6 +213,7 @@ impl Rebuild {
         match inner {
             "" | "user_message" | "item_completed" | "thread_rolled_back" => {}
             "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" => {}
+            "approval_asked" | "approval_answered" => {}
             _ => return,
         }
         let Some(event) = line.event() else { return };
@@ -218,7 +226,16 @@ impl Rebuild {
             return;
         }
         match &*event.kind {
-            "task_started" | "turn_started" => (self.running, self.announced) = (true, true),
+            "task_started" | "turn_started" => {
+                (self.running, self.announced) = (true, true);
+                self.turn = event.turn_id.map(|turn| turn.0.into_owned());
+            }
+            "approval_asked" | "approval_answered" => {
+                let call = event.call_id.and_then(|call| self.open.get_mut(&*call.0));
+                if let Some(call) = call {
+                    call.is_asked = event.kind == "approval_asked";
+                }
+            }
             "task_complete" | "turn_complete" | "turn_aborted" => (self.running, self.announced) = (false, false),
             "thread_rolled_back" => self.take_back(event.turns_taken_back()),
             _ => {}
@@ -271,6 +288,7 @@ impl Rebuild {
             said: self.said,
             keys: self.keys,
             unfinished: self.running,
+            unfinished_turn: self.turn.filter(|_| self.running),
             open_calls,
             bad_lines,
         }

@@ -119,6 +119,8 @@ pub(crate) struct EventHead<'a> {
     pub(crate) client_id: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(crate) turn_id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) call_id: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
