@@ -8,6 +8,7 @@ use codex_engine::{Beginning, Insisted, Setup, Subscription, Thread};
 use codex_store::ForkPoint;
 use codex_wire::ids::ThreadId;
 use codex_wire::methods::{ClientRequest, Method, call};
+use codex_wire::response::ResponseItem;
 use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::notification::{ServerNotification, ThreadStarted};
 use codex_wire::v2::thread::{
@@ -19,6 +20,8 @@ use tokio::sync::mpsc;
 use super::connection::{Connection, Unanswered};
 use super::desk::{Desk, Task};
 use super::dispatch::{new_desk, open_desk};
+use super::hearing::Listening;
+use super::questions::Repeat;
 use super::shelf::{Turns, blocking, parse_name};
 use super::v2::project::Wishes;
 use super::v2::{history, thread};
@@ -87,13 +90,18 @@ where
 }
 
 /// What a thread is made of, found out on a thread that may block.
-async fn setup(connection: &Arc<Connection>, options: ThreadOptions) -> Result<Setup, ErrorObject> {
+pub(crate) async fn setup(connection: &Arc<Connection>, options: ThreadOptions) -> Result<Setup, ErrorObject> {
     let connection = Arc::clone(connection);
     blocking(move || connection.host.setup(&options, connection.client())).await
 }
 
 /// Starts a thread and makes place for its desk, before anybody else can know of it.
-async fn begin(connection: &Arc<Connection>, setup: Setup, raw_items: bool) -> Result<Begun, ErrorObject> {
+pub(crate) async fn begin(
+    connection: &Arc<Connection>,
+    setup: Setup,
+    raw_items: bool,
+    listening: Listening,
+) -> Result<Begun, ErrorObject> {
     let wishes = Wishes { raw_items, raw_reasoning: setup.config.reasoning.raw };
     let (thread, feed) = Thread::start(setup).await.map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -101,11 +109,11 @@ async fn begin(connection: &Arc<Connection>, setup: Setup, raw_items: bool) -> R
     })?;
     let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
     connection.host.loaded.add(thread.clone());
-    Ok((new_desk(connection, thread.clone(), feed, wishes), tasks, thread))
+    Ok((new_desk(connection, thread.clone(), feed, wishes, listening), tasks, thread))
 }
 
 /// A desk that is not open yet, what waits for it, and its thread.
-type Begun = (Desk, mpsc::Receiver<Task>, Thread);
+pub(crate) type Begun = (Desk, mpsc::Receiver<Task>, Thread);
 
 /// How a thread is resumed.
 enum Resumed {
@@ -117,7 +125,7 @@ enum Resumed {
 
 async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<Opened, ErrorObject> {
     let setup = setup(connection, params.options).await?;
-    let (desk, tasks, thread) = begin(connection, setup, params.experimental_raw_events).await?;
+    let (desk, tasks, thread) = begin(connection, setup, params.experimental_raw_events, Listening::v2()).await?;
     let started = thread.started();
     let mut described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
     if connection.vintage() == Vintage::V0166 {
@@ -146,7 +154,7 @@ async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Res
     // Both the conversation and the turns are in the file; they are read side by side.
     let turns = if exclude_turns { Turns::Unwanted } else { Turns::read(path.clone(), connection.vintage()) };
     let setup = Setup { beginning: Beginning::Resumed { path, insisted }, ..setup };
-    let (desk, tasks, thread) = begin(connection, setup, false).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let answer = describe(connection, &thread, turns).await?;
     Ok(Resumed::Opened(Box::new(Opened { desk, tasks, answer, is_news: false })))
 }
@@ -156,10 +164,19 @@ async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool)
     let gone = |_| super::dispatch::not_found(&thread.id().to_string());
     let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
     let Subscription { feed, running, asked, .. } = thread.subscribe().await.map_err(gone)?;
-    let mut desk = new_desk(connection, thread.clone(), feed, Wishes::default());
-    desk.repeat(running.as_ref(), &asked);
+    let mut desk = new_desk(connection, thread.clone(), feed, Wishes::default(), Listening::v2());
+    desk.repeat(running.as_ref(), &asked, Repeat::No);
     let answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     Ok(Opened { desk, tasks, answer, is_news: false })
+}
+
+/// Reads the items of a conversation that a client brings along.
+pub(crate) fn read_history(items: Vec<serde_json::Value>) -> Result<Vec<ResponseItem>, ErrorObject> {
+    if items.is_empty() {
+        return Err(ErrorObject::invalid("history must not be empty"));
+    }
+    let items: Result<Vec<_>, _> = items.into_iter().map(serde_json::from_value).collect();
+    items.map_err(|error| ErrorObject::invalid(format!("Invalid request: history: {error}")))
 }
 
 /// Starts a thread with a conversation that the client brings along.
@@ -168,15 +185,10 @@ async fn hand_over(
     items: Vec<serde_json::Value>,
     options: ThreadOptions,
 ) -> Result<Opened, ErrorObject> {
-    if items.is_empty() {
-        return Err(ErrorObject::invalid("history must not be empty"));
-    }
-    let read = |item| serde_json::from_value(item);
-    let items: Result<Vec<_>, _> = items.into_iter().map(read).collect();
-    let items = items.map_err(|error| ErrorObject::invalid(format!("Invalid request: history: {error}")))?;
+    let items = read_history(items)?;
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Given(items), ..setup };
-    let (desk, tasks, thread) = begin(connection, setup, false).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let answer = describe(connection, &thread, Turns::Wanted).await?;
     Ok(Opened { desk, tasks, answer, is_news: false })
 }
@@ -197,7 +209,7 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     let insisted = insisted(&options);
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Forked { path, point, insisted }, ..setup };
-    let (desk, tasks, thread) = begin(connection, setup, false).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let mut answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     if connection.vintage() == Vintage::V0166 {
         // Nothing was said in the copy itself yet.
@@ -218,7 +230,7 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
         ..ThreadOptions::default()
     };
     let setup = setup(connection, options).await?;
-    let (mut beside, tasks, thread) = begin(connection, setup, false).await?;
+    let (mut beside, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let change = SettingsChange {
         approval_policy: Some(settings.approval_policy),
         sandbox_policy: Some(settings.sandbox_policy.clone()),
@@ -235,7 +247,7 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
 }
 
 /// Which settings a client has given in so many words.
-fn insisted(options: &ThreadOptions) -> Insisted {
+pub(crate) fn insisted(options: &ThreadOptions) -> Insisted {
     let names = |key: &str| options.config.as_ref().is_some_and(|config| config.contains_key(key));
     Insisted {
         cwd: options.cwd.is_some(),
@@ -246,7 +258,7 @@ fn insisted(options: &ThreadOptions) -> Insisted {
 }
 
 /// The thread a client means, and its file. A path goes before a name.
-async fn find(
+pub(crate) async fn find(
     connection: &Arc<Connection>,
     name: &str,
     path: Option<PathBuf>,

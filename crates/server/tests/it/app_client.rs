@@ -59,6 +59,7 @@ impl AppClient {
             programs: None,
             originator: "codex_cli_rs".to_owned(),
             vintage: Some(vintage),
+            dialect: None,
         });
         let (input, read) = duplex(PIPE_BYTES);
         let (write, output) = duplex(PIPE_BYTES);
