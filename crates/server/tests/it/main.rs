@@ -21,3 +21,7 @@ mod client;
 mod ending;
 mod settings;
 mod turns;
+mod v1_approvals;
+mod v1_conversations;
+mod v1_dialects;
+mod v1_shelf;
