@@ -267,9 +267,9 @@ methods! {
     GetAuthStatus = "getAuthStatus" (GetAuthStatusParams) -> GetAuthStatusResponse, Connection, "0.42";
     /// Logs in with a key.
     LoginApiKey = "loginApiKey" (LoginApiKeyParams) -> Empty, Connection, "0.42";
-    /// Begins a login with ChatGPT.
+    /// Begins a login with `ChatGPT`.
     LoginChatGpt = "loginChatGpt" (Empty) -> LoginChatGptResponse, Connection, "0.42";
-    /// Gives a login with ChatGPT up.
+    /// Gives a login with `ChatGPT` up.
     CancelLoginChatGpt = "cancelLoginChatGpt" (CancelLoginChatGptParams) -> Empty, Connection, "0.42";
     /// Logs out.
     LogoutChatGpt = "logoutChatGpt" (Empty) -> Empty, Connection, "0.42";

@@ -6,13 +6,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_engine::eq::{self, Vocabulary};
-use codex_engine::log::{Abort, Approval, Body, Event, ItemId, Outcome, TurnId};
+use codex_engine::log::{Approval, Body, Event, ItemId, TurnId};
 use codex_engine::{Feed, Thread};
-use codex_wire::event::{BackgroundEventEvent, EventMsg, TurnAbortReason};
+use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
 use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::{Notification, Response};
-use codex_wire::v1::turn::InterruptConversationResponse;
+use codex_wire::rpc::Notification;
 use codex_wire::v2::notification::{ServerNotification, ThreadNamed};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -52,11 +51,11 @@ pub(crate) struct Desk {
     pub(crate) thread: Thread,
     feed: Feed,
     /// What came while the client did not listen.
-    held: Held,
+    pub(crate) held: Held,
     /// Questions that waited for an answer before the client listened.
-    unasked: Vec<(String, Arc<Approval>)>,
+    pub(crate) unasked: Vec<(String, Arc<Approval>)>,
     /// How the client has asked to hear of the thread, and what it hears.
-    listening: Listening,
+    pub(crate) listening: Listening,
     pub(crate) hearing: Hearing,
     wishes: Wishes,
     projector: Projector,
@@ -140,59 +139,6 @@ impl Desk {
         }
     }
 
-    /// How many listeners of the first version there are.
-    pub(crate) fn listeners(&self) -> usize {
-        self.listening.names().len()
-    }
-
-    /// Whether the client hears the events of the queue.
-    pub(crate) fn hears_events(&self) -> bool {
-        self.hearing.events != Events::None
-    }
-
-    /// Adds a listener of the first version.
-    pub(crate) async fn add_listener(&mut self, name: String, raw_items: bool) {
-        self.connection.add_listener(name.clone(), self.thread.id());
-        self.listening.add(name, raw_items);
-        self.listen().await;
-    }
-
-    /// Removes a listener of the first version. After the last one the thread goes on unheard.
-    pub(crate) fn remove_listener(&mut self, name: &str) {
-        self.connection.remove_listener(name);
-        self.listening.remove(name);
-        self.hearing = Hearing::of(self.connection.client(), &self.listening);
-    }
-
-    /// Lets the client hear what it has asked for by now.
-    async fn listen(&mut self) {
-        let before = self.hearing;
-        self.hearing = Hearing::of(self.connection.client(), &self.listening);
-        if !before.is_deaf() {
-            // What was asked in one dialect is asked in the other too.
-            if before != self.hearing {
-                self.ask_again(Repeat::No).await;
-            }
-            return;
-        }
-        self.tell_of_loss();
-        for (turn, approval) in std::mem::take(&mut self.unasked) {
-            if !self.held.is_settled(&approval.call) {
-                self.ask(&turn, &approval, 0, Repeat::No);
-            }
-        }
-    }
-
-    /// Says so if not everything was kept while nobody listened.
-    fn tell_of_loss(&mut self) {
-        let lost = self.held.take_lost();
-        if lost > 0 {
-            let message = format!("{lost} events were not kept while nobody listened; the thread's file has them");
-            let event = EventMsg::BackgroundEvent(BackgroundEventEvent { message });
-            self.send_event("", &event, super::now_ms());
-        }
-    }
-
     /// Works until the connection or the thread ends.
     pub(crate) async fn run(mut self: Box<Self>, mut tasks: mpsc::Receiver<Task>) {
         let connection = Arc::clone(&self.connection);
@@ -223,18 +169,15 @@ impl Desk {
                 },
             }
         }
-        if self.listeners() > 0 && is_staffed && self.leaving.is_none() {
-            self.send_event("", &EventMsg::ShutdownComplete, super::now_ms());
+        if is_staffed && self.leaving.is_none() {
+            self.tell_of_end();
         }
         // What came too late for the thread is answered all the same.
         tasks.close();
         while let Some(task) = tasks.recv().await {
             Box::pin(self.perform(task)).await;
         }
-        self.answer_interrupts(TurnAbortReason::Interrupted);
-        for name in self.listening.names() {
-            self.connection.remove_listener(name);
-        }
+        self.remove_listeners();
         if self.leaving == Some(Leaving::Unloaded) {
             self.thread.close().await;
         } else if self.leaving.is_none() {
@@ -249,8 +192,7 @@ impl Desk {
     pub(crate) async fn leave(&mut self) {
         if self.listeners() > 0 {
             self.listening.is_v2 = false;
-            self.hearing = Hearing::of(self.connection.client(), &self.listening);
-            return;
+            return self.listen_less();
         }
         let id = self.thread.id();
         self.connection.remove_desk(id);
@@ -292,11 +234,11 @@ impl Desk {
     }
 
     fn take(&mut self, event: &Event) {
-        if self.hears_events() {
+        if self.hearing.events != Events::None {
             self.take_events(event);
         }
         match &event.body {
-            Body::TurnEnded(outcome) => self.answer_interrupts(abort_reason(outcome)),
+            Body::TurnEnded(outcome) => self.answer_interrupts(outcome),
             Body::ApprovalAnswered { item, .. } => self.resolve(item.id(), event.at_ms),
             _ => {}
         }
@@ -358,21 +300,12 @@ impl Desk {
     }
 
     /// Queues an event of the queue, if the client hears it.
-    fn send_event(&mut self, id: &str, msg: &EventMsg, at_ms: i64) {
+    pub(crate) fn send_event(&mut self, id: &str, msg: &EventMsg, at_ms: i64) {
         if self.hearing.hears_event(msg) {
             let (conversation_id, thread_id) = (self.thread.id(), self.thread.id());
             let method = format!("codex/event/{}", msg.kind());
             self.send(&method, &QueueEvent { id, msg, conversation_id, thread_id }, at_ms);
         }
-    }
-
-    /// Answers those who wanted the turn to end, behind the news that it has.
-    fn answer_interrupts(&mut self, abort_reason: TurnAbortReason) {
-        for Unanswered { id, .. } in &self.interrupts {
-            let result = InterruptConversationResponse { abort_reason: abort_reason.clone() };
-            add_line(&mut self.buffer, &Response::Result { id, result });
-        }
-        self.interrupts.clear();
     }
 
     /// Queues a notification, if the client hears it.
@@ -386,17 +319,6 @@ impl Desk {
         let is_wanted = self.connection.client().is_none_or(|client| !client.is_unwanted(method));
         if is_wanted {
             add_line(&mut self.buffer, &Notification { method, params, emitted_at_ms });
-        }
-    }
-}
-
-/// Why an interrupted turn has ended. One that was over in the same moment was interrupted for whoever asked.
-fn abort_reason(outcome: &Outcome) -> TurnAbortReason {
-    match outcome {
-        Outcome::Aborted(Abort::Replaced) => TurnAbortReason::Replaced,
-        Outcome::Aborted(Abort::ReviewEnded) => TurnAbortReason::ReviewEnded,
-        Outcome::Aborted(Abort::Interrupted) | Outcome::Completed { .. } | Outcome::Failed(_) => {
-            TurnAbortReason::Interrupted
         }
     }
 }

@@ -284,3 +284,46 @@ async fn what_was_said_before_anybody_listened_is_heard() {
     assert_eq!(last_words(&mut client, &conversation).await, "Early.");
     client.end_unread().await;
 }
+
+#[tokio::test]
+async fn an_interrupt_is_answered_though_its_listener_goes() {
+    let mut client = conversing(FREE, &json!([{"items": [{"hang": true}]}])).await;
+    let (conversation, _) = open(&mut client).await;
+    let listener = listen(&mut client, &conversation).await;
+    say(&mut client, &conversation, "Hang.").await;
+    let interrupt = client.ask("interruptConversation", json!({"conversationId": conversation})).await;
+    let remove = client.ask("removeConversationListener", json!({"subscriptionId": listener})).await;
+    assert_eq!(client.answer(interrupt).await, Ok(json!({"abortReason": "interrupted"})));
+    assert_eq!(client.answer(remove).await, Ok(json!({})));
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_conversation_has_only_so_many_listeners() {
+    let mut client = conversing(FREE, &json!([])).await;
+    let (conversation, _) = open(&mut client).await;
+    for _ in 0..256 {
+        listen(&mut client, &conversation).await;
+    }
+    let (code, message) = client.refused("addConversationListener", json!({"conversationId": conversation})).await;
+    assert_eq!((code, message.as_str()), (-32600, "a conversation has at most 256 listeners"));
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_conversation_starts_with_a_profile_and_what_goes_over_it() {
+    let mut client = conversing(FREE, &json!([])).await;
+    let file = std::fs::read_to_string(client.home("config.toml")).expect("it is there");
+    let profile = "[profiles.fast]\nmodel = 'quick'\nmodel_reasoning_effort = 'low'\n";
+    std::fs::write(client.home("config.toml"), format!("{file}\n{profile}")).expect("a file can be written");
+    let opened = client.ok("newConversation", json!({"profile": "fast"})).await;
+    assert_eq!((&opened["model"], &opened["reasoningEffort"]), (&json!("quick"), &json!("low")));
+    let wishes = json!({"profile": "fast", "model": "slow", "config": {"model_reasoning_effort": "high"}});
+    let opened = client.ok("newConversation", wishes).await;
+    assert_eq!((&opened["model"], &opened["reasoningEffort"]), (&json!("slow"), &json!("high")));
+    let (code, message) = client.refused("newConversation", json!({"profile": "no such"})).await;
+    assert!(code == -32600 && message.contains("no such"), "{message}");
+    let (code, _) = client.refused("newConversation", json!({"cwd": "/no/such/folder"})).await;
+    assert_eq!(code, -32600);
+    client.end().await;
+}

@@ -133,7 +133,7 @@ async fn log_in(connection: &Arc<Connection>, params: LoginAccountParams) -> Res
     Err(ErrorObject::invalid(format!("a login {way} is not supported by this release; log in with an API key")))
 }
 
-/// The older way to ask for a login with ChatGPT, refused like the newer one.
+/// The older way to ask for a login with `ChatGPT`, refused like the newer one.
 async fn log_in_with_chatgpt(connection: &Arc<Connection>, _: Empty) -> Result<LoginChatGptResponse, ErrorObject> {
     let is_forbidden = with_host(connection, |host| Ok(is_forced(&*host.config()?, "api"))).await?;
     if is_forbidden {

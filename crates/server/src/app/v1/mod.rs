@@ -4,6 +4,7 @@
 //! what a listener hears comes from the desk of its thread, as for every other client.
 
 mod forwarded;
+mod listeners;
 mod messages;
 mod opening;
 pub(crate) mod request;

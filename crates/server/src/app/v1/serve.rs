@@ -15,6 +15,7 @@ use codex_wire::v2::empty::Empty;
 use super::not_found;
 use crate::app::connection::Unanswered;
 use crate::app::desk::Desk;
+use crate::app::hearing::Events;
 
 /// How many listeners of one conversation a client may have.
 const MOST_LISTENERS: usize = 256;
@@ -38,24 +39,32 @@ pub(crate) async fn serve(
         }
         ClientRequest::InterruptConversation(_) => interrupt(desk, unanswered).await,
         ClientRequest::AddConversationListener(params) => {
-            let name = ThreadId::fresh().to_string();
-            if desk.listeners() >= MOST_LISTENERS {
-                let text = format!("a conversation has at most {MOST_LISTENERS} listeners");
-                outbox.refuse(id, ErrorObject::invalid(text)).await;
-                return None;
-            }
+            let added = new_listener(desk).await;
+            let name = added.as_ref().ok().map(|added| added.subscription_id.clone());
             // The answer goes first: the client must know the name of what it hears from here on.
-            let answer = AddConversationListenerResponse { subscription_id: name.clone() };
-            outbox.answer::<call::AddConversationListener>(id, Ok(answer)).await;
-            desk.add_listener(name, params.experimental_raw_events).await;
+            outbox.answer::<call::AddConversationListener>(id, added).await;
+            if let Some(name) = name {
+                desk.add_listener(name, params.experimental_raw_events).await;
+            }
         }
         ClientRequest::RemoveConversationListener(params) => {
+            // What was under way is heard before the answer, and nothing after it.
+            desk.answer_behind_news::<call::RemoveConversationListener>(&unanswered, Empty {});
             desk.remove_listener(&params.subscription_id);
-            outbox.answer::<call::RemoveConversationListener>(id, Ok(Empty {})).await;
         }
         other => return Some((unanswered, other)),
     }
     None
+}
+
+/// A name for a listener, if there is room for one.
+async fn new_listener(desk: &Desk) -> Result<AddConversationListenerResponse, ErrorObject> {
+    if desk.listeners() >= MOST_LISTENERS {
+        return Err(ErrorObject::invalid(format!("a conversation has at most {MOST_LISTENERS} listeners")));
+    }
+    // A conversation that has just ended has nothing more to say.
+    desk.thread.running().await.map_err(|_| not_found(desk.thread.id()))?;
+    Ok(AddConversationListenerResponse { subscription_id: ThreadId::fresh().to_string() })
 }
 
 async fn say(desk: &Desk, items: Vec<UserInput>, change: SettingsChange) -> Result<Empty, ErrorObject> {
@@ -94,7 +103,7 @@ async fn interrupt(desk: &mut Desk, unanswered: Unanswered) {
         Ok(false) => Err(ErrorObject::invalid("no turn is running that could be interrupted")),
         Err(_) => Err(not_found(desk.thread.id())),
     };
-    if stopped.is_ok() && desk.hears_events() {
+    if stopped.is_ok() && desk.hearing.events != Events::None {
         desk.interrupts.push(unanswered);
         return;
     }
