@@ -83,3 +83,47 @@ fn said(id: String, text: CreatedText) -> CreatedItem {
 fn thought(id: String, text: CreatedText) -> CreatedItem {
     CreatedItem::Reasoning { id, purpose: "reasoning", text }
 }
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::ids::ThreadId;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn told(items: &mut CreatedItems, body: Body) -> Option<(&'static str, Value)> {
+        let event = Event { thread: ThreadId::fresh(), seq: 7, at_ms: 0, turn: Some(TurnId::new("t")), body };
+        let notification = items.project(&event)?;
+        let mut told = serde_json::to_value(&notification).unwrap();
+        Some((notification.method(), told["item"].take()))
+    }
+
+    fn message(text: &str) -> Item {
+        Item::AgentMessage { id: ItemId::new("m"), text: text.to_owned() }
+    }
+
+    #[test]
+    fn an_item_that_came_in_no_pieces_is_created_whole() {
+        let mut items = CreatedItems::default();
+        assert_eq!(told(&mut items, Body::ItemStarted(message(""))), None);
+        let whole = json!({"type": "assistant", "id": "m", "text": "Hi"});
+        assert_eq!(told(&mut items, Body::ItemCompleted(message("Hi"))), Some(("item/created", whole)));
+    }
+
+    #[test]
+    fn an_item_that_came_in_pieces_is_told_once() {
+        let mut items = CreatedItems::default();
+        let piece = |text: &str| Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text(text.to_owned()) };
+        let first = json!({"type": "assistant", "id": "m", "textDelta": "H"});
+        assert_eq!(told(&mut items, piece("H")), Some(("item/created", first)));
+        let second = json!({"type": "assistant", "id": "m", "textDelta": "i"});
+        assert_eq!(told(&mut items, piece("i")), Some(("item/delta", second)));
+        assert_eq!(told(&mut items, Body::ItemCompleted(message("Hi"))), None);
+    }
+
+    #[test]
+    fn what_the_user_says_is_no_item_here() {
+        let said = Item::UserMessage { id: ItemId::new("u"), content: Vec::new() };
+        assert_eq!(told(&mut CreatedItems::default(), Body::ItemCompleted(said)), None);
+    }
+}

@@ -149,3 +149,27 @@ async fn a_question_that_was_settled_meanwhile_is_not_put() {
     let rest = client.end_with_rest().await;
     assert!(rest.iter().all(|message| message["method"] != "execCommandApproval"), "{rest:#?}");
 }
+
+/// 0.77 makes these notifications from events, and its clients know them so.
+#[tokio::test]
+async fn what_was_denied_has_failed_or_was_never_there_for_listeners_of_the_older_release() {
+    let script = json!([command("touch out"), patch("*** Add File: new.txt\n+hello"), text("Done.")]);
+    let mut client = conversing(ASKS, &script).await;
+    let (conversation, _) = open(&mut client).await;
+    listen(&mut client, &conversation).await;
+    say(&mut client, &conversation, "Go.").await;
+    for question in ["execCommandApproval", "applyPatchApproval"] {
+        let (id, _) = client.next_request(question).await;
+        client.respond(id, json!({"result": {"decision": "denied"}})).await;
+    }
+    assert_eq!(last_words(&mut client, &conversation).await, "Done.");
+    let rest = client.end_with_rest().await;
+    let items = |method: &str, kind: &str| -> Vec<Value> {
+        let about = rest.iter().filter(|message| message["method"] == method);
+        about.map(|message| message["params"]["item"].clone()).filter(|item| item["type"] == kind).collect()
+    };
+    let ended = items("item/completed", "commandExecution");
+    assert_eq!(ended.len(), 1, "{ended:#?}");
+    assert_eq!((&ended[0]["status"], &ended[0]["exitCode"]), (&json!("failed"), &json!(-1)));
+    assert!(items("item/started", "fileChange").is_empty() && items("item/completed", "fileChange").is_empty());
+}

@@ -119,3 +119,61 @@ impl MessageReader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The messages of a file with these events.
+    fn read(events: &[Value], with_thoughts: bool) -> Vec<Value> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rollout.jsonl");
+        let line = |event: &Value| {
+            json!({"timestamp": "2026-01-02T03:04:05.000Z", "type": "event_msg", "payload": event}).to_string() + "\n"
+        };
+        std::fs::write(&path, events.iter().map(line).collect::<String>()).unwrap();
+        let messages = messages(&path, with_thoughts).unwrap();
+        messages.iter().map(|message| serde_json::to_value(message).unwrap()).collect()
+    }
+
+    #[test]
+    fn files_of_the_newest_release_are_told_in_messages() {
+        let thread = "01a1de25-2746-77a2-898a-88026f72a56b";
+        let whole = |item: Value| json!({"type": "item_completed", "thread_id": thread, "turn_id": "t", "item": item});
+        let events = [
+            json!({"type": "task_started"}),
+            whole(json!({"type": "UserMessage", "id": "1", "content": [
+                {"type": "text", "text": "hi"}, {"type": "image", "image_url": "data:x"}]})),
+            whole(json!({"type": "Reasoning", "id": "2", "summary_text": ["Hm.", "Well."], "raw_content": ["x"]})),
+            whole(json!({"type": "AgentMessage", "id": "3", "content": [{"type": "Text", "text": "Hello"}]})),
+            whole(json!({"type": "CommandExecution", "id": "4"})),
+            json!({"type": "task_complete", "last_agent_message": "Hello"}),
+        ];
+        let expected = [
+            json!({"type": "user_message", "message": "hi", "images": ["data:x"]}),
+            json!({"type": "agent_reasoning", "text": "Hm."}),
+            json!({"type": "agent_reasoning", "text": "Well."}),
+            json!({"type": "agent_message", "message": "Hello"}),
+        ];
+        assert_eq!(read(&events, true), expected);
+    }
+
+    #[test]
+    fn thoughts_are_told_only_to_those_who_see_them() {
+        let events = [json!({"type": "agent_reasoning_raw_content", "text": "Hm."})];
+        assert_eq!((read(&events, false).len(), read(&events, true).len()), (0, 1));
+    }
+
+    #[test]
+    fn forgotten_turns_go_with_everything_in_them() {
+        let say = |text: &str| json!({"type": "user_message", "message": text, "images": []});
+        let back = |turns: u64| json!({"type": "thread_rolled_back", "num_turns": turns});
+        let two = [say("a"), json!({"type": "turn_aborted", "reason": "interrupted"}), say("b"), back(1), say("c")];
+        let texts: Vec<_> =
+            read(&two, false).iter().filter_map(|it| it["message"].as_str().map(str::to_owned)).collect();
+        assert_eq!(texts, ["a", "c"]);
+        assert!(read(&[say("a"), back(9)], false).is_empty());
+    }
+}
