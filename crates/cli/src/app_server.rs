@@ -2,9 +2,9 @@
 
 use anyhow::{Context, bail};
 use codex_config::{Env, Home};
-use codex_server::app::{AppServer, Start, Vintage};
+use codex_server::app::{AppServer, Dialect, Start, Vintage};
 
-use crate::args::{AppServerArgs, Emulated, Shared};
+use crate::args::{AppServerArgs, Emulated, Shared, Spoken};
 use crate::proto::{ORIGINATOR, working_directory};
 use crate::{apply_patch, signals, stdout};
 
@@ -47,6 +47,12 @@ fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {
         vintage: args.emulate.map(|emulated| match emulated {
             Emulated::V077 => Vintage::V077,
             Emulated::V0166 => Vintage::V0166,
+        }),
+        dialect: args.dialect.map(|spoken| match spoken {
+            Spoken::V1 => Dialect::V1,
+            Spoken::V2 => Dialect::V2,
+            Spoken::Both => Dialect::Both,
+            Spoken::Items => Dialect::Items,
         }),
     })
 }

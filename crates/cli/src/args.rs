@@ -207,9 +207,25 @@ pub(crate) struct AppServerArgs {
     /// Follow the ways of this release where releases differ
     #[arg(long, value_enum, value_name = "RELEASE")]
     pub(crate) emulate: Option<Emulated>,
+    /// Speak to clients in this dialect, whatever they ask in; they may choose another
+    #[arg(long, value_enum, value_name = "DIALECT")]
+    pub(crate) dialect: Option<Spoken>,
     /// Where to serve; stdio:// is standard input and output
     #[arg(long, value_name = "URL", default_value = "stdio://")]
     pub(crate) listen: String,
+}
+
+/// A dialect of the app-server.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Spoken {
+    /// Events of the queue, and questions in the words of 2025
+    V1,
+    /// Notifications, and questions that name an item
+    V2,
+    /// Both
+    Both,
+    /// `item/created` and `item/delta` beside events of the queue
+    Items,
 }
 
 /// A release whose ways can be followed.

@@ -69,7 +69,11 @@ impl Stage {
         let source = from.join(name);
         match fs::symlink_metadata(&source) {
             Ok(found) if found.is_file() && found.len() <= MAX_INDEX => {
-                fs::copy(source, self.folder.join(name)).map(|_| ())
+                let copy = self.folder.join(name);
+                fs::copy(source, &copy)?;
+                // A file that was changed in the moment in which the index was written is looked into by `git`, which
+                // knows that moment from the age of the index.
+                fs::File::options().write(true).open(copy)?.set_modified(found.modified()?)
             }
             Ok(found) if found.is_file() => Err(io::Error::other("the index is too large")),
             Ok(_) | Err(_) => Ok(()),

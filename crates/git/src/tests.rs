@@ -99,6 +99,24 @@ fn changes_and_new_files_are_shown_as_recorded() {
     assert!(matches!(git_diff_to_remote(fixture.temp.path()), Err(GitError::NoRepository(_))));
 }
 
+/// Nothing but the age of the index tells that such a file may have changed.
+#[test]
+fn a_change_in_the_moment_of_the_commit_is_seen() {
+    let fixture = Fixture::new();
+    fixture.git("config core.trustctime false");
+    let moment = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    let set_age = |name: &str| {
+        let file = fs::File::options().write(true).open(fixture.root.join(name)).unwrap();
+        file.set_modified(moment).unwrap();
+    };
+    set_age("a.txt");
+    fixture.git("update-index --refresh");
+    fixture.write("a.txt", "two\n");
+    set_age("a.txt");
+    set_age(".git/index");
+    assert!(fixture.diff().diff.contains("+two"));
+}
+
 #[test]
 fn commits_that_no_remote_has_are_part_of_the_diff() {
     let fixture = Fixture::new();

@@ -7,9 +7,20 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::rpc::ErrorObject;
-use crate::v1::auth::{GetAuthStatusParams, GetAuthStatusResponse, LoginApiKeyParams};
+use crate::v1::auth::{
+    CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse, LoginApiKeyParams, LoginChatGptResponse,
+};
+use crate::v1::conversation::{
+    ArchiveConversationParams, ForkConversationParams, GetConversationSummaryParams, GetConversationSummaryResponse,
+    ListConversationsParams, ListConversationsResponse, NewConversationParams, NewConversationResponse,
+    ResumeConversationParams, ResumeConversationResponse,
+};
 use crate::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
 use crate::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
+use crate::v1::turn::{
+    AddConversationListenerParams, AddConversationListenerResponse, InterruptConversationParams,
+    InterruptConversationResponse, RemoveConversationListenerParams, SendUserMessageParams, SendUserTurnParams,
+};
 use crate::v1::user::{GetUserAgentResponse, UserInfoResponse};
 use crate::v2::account::{
     CancelLoginAccountParams, CancelLoginAccountResponse, GetAccountParams, GetAccountRateLimitsResponse,
@@ -196,6 +207,31 @@ methods! {
     /// Has changes reviewed.
     ReviewStart = "review/start" (ReviewStartParams) -> ReviewStartResponse, Thread, "0.59";
 
+    // Threads as the clients of 2025 knew them.
+
+    /// Starts a conversation.
+    NewConversation = "newConversation" (NewConversationParams) -> NewConversationResponse, Process, "0.42";
+    /// Goes on with a conversation.
+    ResumeConversation = "resumeConversation" (ResumeConversationParams) -> ResumeConversationResponse, Process, "0.42";
+    /// Copies a conversation.
+    ForkConversation = "forkConversation" (ForkConversationParams) -> ResumeConversationResponse, Process, "0.85";
+    /// Lists conversations.
+    ListConversations = "listConversations" (ListConversationsParams) -> ListConversationsResponse, Process, "0.42";
+    /// Tells what a conversation is about.
+    GetConversationSummary = "getConversationSummary" (GetConversationSummaryParams) -> GetConversationSummaryResponse, Process, "0.58";
+    /// Puts a conversation away.
+    ArchiveConversation = "archiveConversation" (ArchiveConversationParams) -> Empty, Process, "0.42";
+    /// Says something in a conversation.
+    SendUserMessage = "sendUserMessage" (SendUserMessageParams) -> Empty, Thread, "0.42";
+    /// Says something in a conversation, and what it runs under.
+    SendUserTurn = "sendUserTurn" (SendUserTurnParams) -> Empty, Thread, "0.42";
+    /// Stops a running turn.
+    InterruptConversation = "interruptConversation" (InterruptConversationParams) -> InterruptConversationResponse, Thread, "0.42";
+    /// Listens to a conversation.
+    AddConversationListener = "addConversationListener" (AddConversationListenerParams) -> AddConversationListenerResponse, Thread, "0.42";
+    /// Listens to a conversation no more.
+    RemoveConversationListener = "removeConversationListener" (RemoveConversationListenerParams) -> Empty, Thread, "0.42";
+
     // What lies beside threads.
 
     /// Reads the configuration.
@@ -244,6 +280,10 @@ methods! {
     GetAuthStatus = "getAuthStatus" (GetAuthStatusParams) -> GetAuthStatusResponse, Connection, "0.42";
     /// Logs in with a key.
     LoginApiKey = "loginApiKey" (LoginApiKeyParams) -> Empty, Connection, "0.42";
+    /// Begins a login with `ChatGPT`.
+    LoginChatGpt = "loginChatGpt" (Empty) -> LoginChatGptResponse, Connection, "0.42";
+    /// Gives a login with `ChatGPT` up.
+    CancelLoginChatGpt = "cancelLoginChatGpt" (CancelLoginChatGptParams) -> Empty, Connection, "0.42";
     /// Logs out.
     LogoutChatGpt = "logoutChatGpt" (Empty) -> Empty, Connection, "0.42";
     /// Tells how this program names itself to providers.
@@ -309,8 +349,6 @@ const CLOUD: &[(&str, &str)] = &[
     ("account/bedrock/", "keys of a cloud are not kept by this program; name a provider in config.toml"),
     ("account/gcp/", "keys of a cloud are not kept by this program; name a provider in config.toml"),
     ("accountSession/", "this program keeps one login"),
-    ("loginChatGpt", "a login with ChatGPT is not supported by this release; log in with an API key"),
-    ("cancelLoginChatGpt", "a login with ChatGPT is not supported by this release, so there is none to cancel"),
 ];
 
 /// Beginnings of methods that other releases have and this one has not.

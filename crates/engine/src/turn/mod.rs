@@ -191,7 +191,9 @@ impl Turn {
     /// Goes on with a turn whose calls wait for an answer of a person, and returns what to do first.
     pub(crate) fn revive(id: &TurnId, calls: Vec<Call>, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
         let mut turn = Self::new(id, window, manners);
-        calls.into_iter().for_each(|call| turn.calls.push(call));
+        for call in calls {
+            turn.calls.push(call);
+        }
         let mut effects = Vec::new();
         turn.run_calls_or_ask(&mut effects);
         (turn, effects)

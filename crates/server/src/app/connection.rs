@@ -7,7 +7,7 @@ use codex_engine::user_agent;
 use codex_wire::ids::{RequestId, ThreadId};
 use codex_wire::methods::{ClientRequest, call};
 use codex_wire::rpc::{ErrorObject, Incoming, OVERLOADED};
-use codex_wire::v2::initialize::{InitializeParams, InitializeResponse};
+use codex_wire::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     client: OnceLock<Client>,
     /// Where the requests about each thread go.
     desks: Mutex<HashMap<ThreadId, mpsc::Sender<Task>>>,
+    /// The listeners of the first version, and the thread that each listens to.
+    listeners: Mutex<HashMap<String, ThreadId>>,
     /// Requests of ours that the client has not answered.
     asked: Mutex<HashMap<i64, Asked>>,
     /// Held by every request that is not answered yet.
@@ -46,6 +48,8 @@ pub(crate) struct Client {
     pub(crate) user_agent: String,
     /// Which release's ways it knows.
     pub(crate) vintage: Vintage,
+    /// The dialect it is spoken to in, whatever it asks in.
+    pub(crate) dialect: Option<Dialect>,
     /// Notifications it does not want.
     unwanted: HashSet<String>,
     /// Beginnings of notifications it does not want.
@@ -93,6 +97,7 @@ impl Connection {
             beside: Beside::default(),
             client: OnceLock::new(),
             desks: Mutex::default(),
+            listeners: Mutex::default(),
             asked: Mutex::default(),
             unanswered: Mutex::new(Some(held)),
         };
@@ -190,7 +195,7 @@ impl Connection {
 
     fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
         let InitializeParams { client_info, capabilities } = params;
-        let asked = self.host.start.vintage.or_else(|| capabilities.is_some().then_some(Vintage::V0166));
+        let asked = self.host.start.vintage.or_else(|| capabilities.as_ref().map(implied_vintage));
         let vintage = asked.unwrap_or_else(|| self.host.vintage());
         let capabilities = capabilities.unwrap_or_default();
         let start = &self.host.start;
@@ -208,6 +213,7 @@ impl Connection {
             name: client_info.name,
             user_agent: response.user_agent.clone(),
             vintage,
+            dialect: capabilities.dialect.or(start.dialect),
             unwanted_groups: groups.into_iter().map(|name| name.trim_end_matches('*').to_owned()).collect(),
             unwanted: unwanted.into_iter().collect(),
             // Only clients of the newest release say what they can, and that release sends none.
@@ -223,7 +229,7 @@ impl Connection {
         let Some(asked) = lock(&self.asked).remove(number) else { return };
         let Some(desk) = self.desk(asked.thread) else { return };
         let answer = result.ok().flatten().map(|answer| answer.get().to_owned());
-        let _: Result<(), _> = desk.send(Task::Answered { call: asked.call, answer }).await;
+        let _: Result<(), _> = desk.send(Task::Answered { number: *number, call: asked.call, answer }).await;
     }
 
     /// Remembers a question to the client.
@@ -258,10 +264,34 @@ impl Connection {
         lock(&self.desks).remove(&thread);
     }
 
+    /// The thread that a listener of the first version listens to.
+    pub(crate) fn listener(&self, name: &str) -> Option<ThreadId> {
+        lock(&self.listeners).get(name).copied()
+    }
+
+    /// Remembers a listener of the first version.
+    pub(crate) fn add_listener(&self, name: String, thread: ThreadId) {
+        lock(&self.listeners).insert(name, thread);
+    }
+
+    /// Forgets a listener of the first version.
+    pub(crate) fn remove_listener(&self, name: &str) {
+        lock(&self.listeners).remove(name);
+    }
+
     /// Closes all desks once what they were given is done.
     pub(crate) fn leave(&self) {
         self.beside.leave();
         lock(&self.desks).clear();
+    }
+}
+
+/// The release that a client was written for which says what it can: one with events of the queue if it wants them, else
+/// the newest, whose clients alone say anything.
+fn implied_vintage(capabilities: &Capabilities) -> Vintage {
+    match capabilities.dialect {
+        Some(Dialect::V1 | Dialect::Both | Dialect::Items) => Vintage::V077,
+        Some(Dialect::V2) | None => Vintage::V0166,
     }
 }
 

@@ -2,29 +2,28 @@
 //!
 //! One task does all three, so an answer always comes before the news it causes.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_engine::eq::{self, Vocabulary};
-use codex_engine::log::{Approval, Body, Event, ItemId, Subject, TurnId};
+use codex_engine::log::{Approval, Body, Event, ItemId, TurnId};
 use codex_engine::{Feed, Thread};
-use codex_wire::decision::ReviewDecision;
 use codex_wire::event::EventMsg;
-use codex_wire::ids::{RequestId, ThreadId};
+use codex_wire::ids::ThreadId;
 use codex_wire::methods::ClientRequest;
 use codex_wire::rpc::Notification;
-use codex_wire::v2::notification::{ServerNotification, ServerRequestResolved, ThreadNamed};
-use codex_wire::v2::request::{CommandApprovalParams, FileChangeApprovalParams};
+use codex_wire::v2::notification::{ServerNotification, ThreadNamed};
 use serde::Serialize;
-use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::connection::{Asked, Connection, Unanswered};
+use super::connection::{Connection, Unanswered};
+use super::created::CreatedItems;
+use super::hearing::{Events, Hearing, Listening, Notifications};
+use super::held::Held;
 use super::outbox::add_line;
+use super::questions::{Questions, Repeat};
 use super::subscription::{Numbering, add_number};
-use super::v2::item::{actions, command_line};
 use super::v2::project::{Projector, Wishes};
-use super::vintage::Vintage;
 
 /// How many requests about a thread may wait; more are refused.
 pub(crate) const WAITING_TASKS: usize = 64;
@@ -38,6 +37,8 @@ pub(crate) enum Task {
     Serve(Unanswered, ClientRequest),
     /// An answer of the client to a question; none if it was no answer.
     Answered {
+        /// The number of the question.
+        number: i64,
         /// The call that was asked about.
         call: String,
         /// The answer as JSON.
@@ -50,15 +51,26 @@ pub(crate) struct Desk {
     pub(crate) connection: Arc<Connection>,
     pub(crate) thread: Thread,
     feed: Feed,
+    /// What came while the client did not listen.
+    pub(crate) held: Held,
+    /// Questions that waited for an answer before the client listened.
+    pub(crate) unasked: Vec<(String, Arc<Approval>)>,
+    /// How the client has asked to hear of the thread, and what it hears.
+    pub(crate) listening: Listening,
+    pub(crate) hearing: Hearing,
+    wishes: Wishes,
     projector: Projector,
-    vocabulary: Option<Vocabulary>,
+    created: CreatedItems,
     /// The questions that the client was asked, by call.
-    questions: HashMap<ItemId, i64>,
+    pub(crate) questions: Questions,
+    /// Interrupts that are answered when the client has heard of the turn's end.
+    pub(crate) interrupts: Vec<Unanswered>,
     /// How far the client has come, if it listens by numbers.
     pub(crate) numbering: Option<Numbering>,
     /// Whether the client listens no more, and whether the thread ends with that.
     leaving: Option<Leaving>,
-    buffer: Vec<u8>,
+    /// Lines that wait for room.
+    pub(crate) buffer: Vec<u8>,
     notifications: Vec<ServerNotification>,
     events: Vec<EventMsg>,
 }
@@ -84,16 +96,26 @@ struct QueueEvent<'a> {
 
 impl Desk {
     /// A desk that reads a thread's log from a feed.
-    pub(crate) fn new(connection: Arc<Connection>, thread: Thread, feed: Feed, wishes: Wishes) -> Self {
-        let vintage = connection.vintage();
-        let vocabulary = Vocabulary { items: true, raw_reasoning: wishes.raw_reasoning, raw_items: wishes.raw_items };
+    pub(crate) fn new(
+        connection: Arc<Connection>,
+        thread: Thread,
+        feed: Feed,
+        wishes: Wishes,
+        listening: Listening,
+    ) -> Self {
         Self {
-            projector: Projector::new(thread.id().to_string(), vintage, wishes),
-            vocabulary: connection.client().is_none_or(|client| client.has_events).then_some(vocabulary),
+            projector: Projector::new(thread.id().to_string(), connection.vintage(), wishes),
+            hearing: Hearing::of(connection.client(), &listening),
             connection,
             thread,
             feed,
-            questions: HashMap::new(),
+            held: Held::default(),
+            unasked: Vec::new(),
+            listening,
+            wishes,
+            created: CreatedItems::default(),
+            questions: Questions::new(),
+            interrupts: Vec::new(),
             numbering: None,
             leaving: None,
             buffer: Vec::new(),
@@ -102,31 +124,39 @@ impl Desk {
         }
     }
 
-    /// Puts the questions that wait for an answer before the client.
-    pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Approval>]) {
+    /// Puts the questions that wait for an answer before the client, as soon as it listens.
+    pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Approval>], repeat: Repeat) {
         let turn = running.map(TurnId::as_str).unwrap_or_default();
         for approval in asked {
-            self.ask(turn, approval, 0);
+            if self.hearing.is_deaf() {
+                self.unasked.push((turn.to_owned(), Arc::clone(approval)));
+            } else {
+                self.ask(turn, approval, 0, repeat);
+            }
         }
     }
 
     /// Reads the thread's log from another feed.
-    pub(crate) fn listen(&mut self, feed: Feed) {
+    pub(crate) fn read_from(&mut self, feed: Feed) {
         self.feed = feed;
+    }
+
+    fn is_behind(&self) -> bool {
+        self.numbering.as_ref().is_some_and(Numbering::is_behind)
     }
 
     /// Tells a client that listens by numbers if it was behind and is not any more.
     pub(crate) fn mark_if_caught_up(&mut self, told: Option<u64>) {
         let id = self.thread.id();
         if let Some(mark) = self.numbering.as_mut().and_then(|numbering| numbering.caught_up(id, told)) {
-            self.notify(&mark, super::now_ms());
+            self.send(mark.method(), &mark, super::now_ms());
         }
     }
 
     /// Puts what waits for an answer before the client once more.
-    pub(crate) async fn ask_again(&mut self) {
+    pub(crate) async fn ask_again(&mut self, repeat: Repeat) {
         if let Ok(subscription) = self.thread.subscribe().await {
-            self.repeat(subscription.running.as_ref(), &subscription.asked);
+            self.repeat(subscription.running.as_ref(), &subscription.asked, repeat);
         }
     }
 
@@ -135,6 +165,13 @@ impl Desk {
         let connection = Arc::clone(&self.connection);
         let mut is_staffed = true;
         while self.leaving.is_none() {
+            if self.buffer.is_empty()
+                && !self.hearing.is_deaf()
+                && let Some(event) = self.held.next()
+            {
+                self.gather(&event);
+                continue;
+            }
             // News that wait for room do not keep a request waiting, or a client could not stop what floods it.
             tokio::select! {
                 biased;
@@ -147,16 +184,21 @@ impl Desk {
                     connection.outbox.send_news(std::mem::take(&mut self.buffer), room);
                 }
                 event = self.feed.next(), if self.buffer.is_empty() => match event {
+                    Some(event) if self.hearing.is_deaf() => self.held.push(event),
                     Some(event) => self.gather(&event),
                     None => break,
                 },
             }
+        }
+        if is_staffed && self.leaving.is_none() {
+            self.tell_of_end();
         }
         // What came too late for the thread is answered all the same.
         tasks.close();
         while let Some(task) = tasks.recv().await {
             Box::pin(self.perform(task)).await;
         }
+        self.remove_listeners();
         if self.leaving == Some(Leaving::Unloaded) {
             self.thread.close().await;
         } else if self.leaving.is_none() {
@@ -166,8 +208,13 @@ impl Desk {
         connection.outbox.send_news(std::mem::take(&mut self.buffer), room);
     }
 
-    /// Lets the client listen no more. A thread that nobody else listens to and that does nothing is unloaded.
+    /// Lets the client listen no more, unless it listens to the thread as a conversation too. A thread that nobody else
+    /// listens to and that does nothing is unloaded.
     pub(crate) async fn leave(&mut self) {
+        if self.listeners() > 0 {
+            self.listening.is_v2 = false;
+            return self.listen_less();
+        }
         let id = self.thread.id();
         self.connection.remove_desk(id);
         let is_alone = self.thread.listeners().await.is_ok_and(|count| count <= 1);
@@ -182,12 +229,15 @@ impl Desk {
 
     async fn perform(&mut self, task: Task) {
         match task {
-            Task::Serve(unanswered, request) => super::serve::serve(self, unanswered, request).await,
-            Task::Answered { call, answer } => {
-                let decision = answer.as_deref().and_then(read_decision).unwrap_or(ReviewDecision::Denied);
-                // Somebody else may have answered first.
-                let _: Result<bool, _> = self.thread.answer(call, decision).await;
+            Task::Serve(unanswered, request) => {
+                let Some((unanswered, request)) = super::v1::serve(self, unanswered, request).await else { return };
+                if !self.listening.is_v2 && !matches!(request, ClientRequest::ThreadUnsubscribe(_)) {
+                    self.listening.is_v2 = true;
+                    self.listen().await;
+                }
+                super::serve::serve(self, unanswered, request).await;
             }
+            Task::Answered { number, call, answer } => self.answered(number, call, answer.as_deref()).await,
         }
     }
 
@@ -195,7 +245,7 @@ impl Desk {
     fn gather(&mut self, event: &Event) {
         self.take(event);
         while self.buffer.len() < GATHERED_BYTES
-            && let Some(event) = self.feed.try_next()
+            && let Some(event) = self.held.next().or_else(|| self.feed.try_next())
         {
             self.take(&event);
         }
@@ -207,34 +257,29 @@ impl Desk {
     fn take(&mut self, event: &Event) {
         let before = self.buffer.len();
         self.translate(event);
-        if let Some(numbering) = &self.numbering {
-            let is_behind = numbering.is_behind();
-            if self.buffer.len() > before {
-                add_number(&mut self.buffer, event.seq);
-            }
-            if is_behind {
-                self.mark_if_caught_up(Some(event.seq));
-            }
+        if self.numbering.is_some() && self.buffer.len() > before {
+            add_number(&mut self.buffer, event.seq);
+        }
+        if self.is_behind() {
+            self.mark_if_caught_up(Some(event.seq));
         }
     }
 
     fn translate(&mut self, event: &Event) {
-        if let Some(vocabulary) = self.vocabulary {
-            self.take_events(event, vocabulary);
+        if self.hearing.events != Events::None {
+            self.take_events(event);
         }
-        if let Body::ApprovalAnswered { item, .. } = &event.body {
-            self.resolve(item.id(), event.at_ms);
-        }
-        let mut notifications = std::mem::take(&mut self.notifications);
-        self.projector.project(event, &mut notifications);
-        for notification in notifications.drain(..) {
-            self.notify(&notification, event.at_ms);
-        }
-        self.notifications = notifications;
         match &event.body {
-            Body::ApprovalAsked(approval) => {
+            Body::TurnEnded(outcome) => self.answer_interrupts(outcome),
+            Body::ApprovalAnswered { item, .. } => self.resolve(item.id(), event.at_ms),
+            _ => {}
+        }
+        self.take_notifications(event);
+        match &event.body {
+            // A client that is behind has been asked already what is still to be answered.
+            Body::ApprovalAsked(approval) if !self.held.is_settled(&approval.call) && !self.is_behind() => {
                 let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
-                self.ask(turn, approval, event.at_ms);
+                self.ask(turn, approval, event.at_ms, Repeat::No);
             }
             Body::TurnEnded(_) => {
                 let open: Vec<ItemId> = self.questions.keys().cloned().collect();
@@ -246,29 +291,61 @@ impl Desk {
         }
     }
 
-    fn take_events(&mut self, event: &Event, vocabulary: Vocabulary) {
+    fn take_notifications(&mut self, event: &Event) {
+        let told = match self.hearing.notifications {
+            // Who joins in the middle of a turn still hears when it began.
+            Notifications::None => matches!(event.body, Body::TurnStarted { .. }).then_some(Cow::Borrowed(event)),
+            Notifications::OfConversations => super::v1::forwarded(event),
+            Notifications::OfTurns | Notifications::All => Some(Cow::Borrowed(event)),
+        };
+        if let Some(told) = told {
+            let mut notifications = std::mem::take(&mut self.notifications);
+            self.projector.project(&told, &mut notifications);
+            for notification in notifications.drain(..) {
+                self.notify(&notification, event.at_ms);
+            }
+            self.notifications = notifications;
+        }
+        if self.hearing.items
+            && let Some(notification) = self.created.project(event)
+        {
+            self.send(notification.method(), &notification, event.at_ms);
+        }
+    }
+
+    fn take_events(&mut self, event: &Event) {
         // How a thread is set up is told by the answer to the request that opened it.
         if matches!(event.body, Body::ThreadStarted(_)) {
             return;
         }
+        let vocabulary = Vocabulary {
+            items: true,
+            raw_reasoning: self.wishes.raw_reasoning,
+            raw_items: self.wishes.raw_items || self.listening.wants_raw_items(),
+        };
         let mut events = std::mem::take(&mut self.events);
         eq::project(event, vocabulary, &mut events);
         let id = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
-        let mut method = String::from("codex/event/");
-        let prefix = method.len();
         for msg in events.drain(..) {
-            method.truncate(prefix);
-            method.push_str(msg.kind());
-            let (conversation_id, thread_id) = (event.thread, event.thread);
-            let params = QueueEvent { id, msg: &msg, conversation_id, thread_id };
-            self.send(&method, &params, event.at_ms);
+            self.send_event(id, &msg, event.at_ms);
         }
         self.events = events;
     }
 
-    /// Queues a notification.
+    /// Queues an event of the queue, if the client hears it.
+    pub(crate) fn send_event(&mut self, id: &str, msg: &EventMsg, at_ms: i64) {
+        if self.hearing.hears_event(msg) {
+            let (conversation_id, thread_id) = (self.thread.id(), self.thread.id());
+            let method = format!("codex/event/{}", msg.kind());
+            self.send(&method, &QueueEvent { id, msg, conversation_id, thread_id }, at_ms);
+        }
+    }
+
+    /// Queues a notification, if the client hears it.
     pub(crate) fn notify(&mut self, notification: &ServerNotification, at_ms: i64) {
-        self.send(notification.method(), notification, at_ms);
+        if self.hearing.hears(notification) {
+            self.send(notification.method(), notification, at_ms);
+        }
     }
 
     fn send(&mut self, method: &str, params: &impl Serialize, emitted_at_ms: i64) {
@@ -277,69 +354,4 @@ impl Desk {
             add_line(&mut self.buffer, &Notification { method, params, emitted_at_ms });
         }
     }
-
-    fn resolve(&mut self, item: &ItemId, at_ms: i64) {
-        if let Some(number) = self.questions.remove(item) {
-            self.connection.forget(number);
-            let (thread_id, request_id) = (self.thread.id().to_string(), RequestId::Integer(number));
-            let resolved = ServerRequestResolved { thread_id, request_id };
-            self.notify(&ServerNotification::ServerRequestResolved(resolved), at_ms);
-        }
-    }
-
-    /// Asks the client.
-    fn ask(&mut self, turn: &str, approval: &Approval, at_ms: i64) {
-        let (thread_id, turn_id) = (self.thread.id().to_string(), turn.to_owned());
-        let item_id = approval.call.as_str().to_owned();
-        let reason = approval.reason.clone();
-        let outbox = &self.connection.outbox;
-        let (number, line) = match &approval.subject {
-            Subject::Command { argv, cwd, parsed, amendment } => outbox.request(
-                "item/commandExecution/requestApproval",
-                CommandApprovalParams {
-                    kind: "command",
-                    thread_id,
-                    turn_id,
-                    item_id,
-                    started_at_ms: at_ms,
-                    environment_id: "local",
-                    reason,
-                    command: command_line(argv),
-                    cwd: cwd.clone(),
-                    command_actions: actions(argv, parsed, self.connection.vintage()),
-                    proposed_execpolicy_amendment: amendment.clone(),
-                    available_decisions: available_decisions(amendment.as_deref()),
-                },
-            ),
-            Subject::Patch { grant_root, .. } => outbox.request(
-                "item/fileChange/requestApproval",
-                FileChangeApprovalParams {
-                    thread_id,
-                    turn_id,
-                    item_id,
-                    started_at_ms: at_ms,
-                    reason: reason.filter(|_| self.connection.vintage() != Vintage::V0166),
-                    grant_root: grant_root.clone().filter(|_| self.connection.vintage() != Vintage::V0166),
-                },
-            ),
-        };
-        self.connection.ask(number, Asked { thread: self.thread.id(), call: approval.call.as_str().to_owned() });
-        self.questions.insert(approval.call.clone(), number);
-        self.buffer.extend_from_slice(&line);
-    }
-}
-
-fn available_decisions(amendment: Option<&[String]>) -> Vec<serde_json::Value> {
-    let amendment = amendment.map(|words| json!({"acceptWithExecpolicyAmendment": {"execpolicy_amendment": words}}));
-    std::iter::once(json!("accept")).chain(amendment).chain([json!("cancel")]).collect()
-}
-
-/// Reads a decision. What is none is no approval.
-fn read_decision(answer: &str) -> Option<ReviewDecision> {
-    #[derive(serde::Deserialize)]
-    struct Decided {
-        decision: ReviewDecision,
-    }
-    let decided = serde_json::from_str::<Decided>(answer).map(|decided| decided.decision);
-    decided.or_else(|_| serde_json::from_str(answer)).ok()
 }

@@ -11,8 +11,10 @@ use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered, overloaded};
 use super::desk::{Desk, Task};
+use super::hearing::Listening;
+use super::questions::Repeat;
 use super::v2::project::Wishes;
-use super::{beside, opening};
+use super::{beside, opening, v1};
 
 /// Has a request served.
 pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
@@ -21,14 +23,26 @@ pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswere
             let list = loaded_list(connection, page);
             connection.outbox.answer::<call::ThreadLoadedList>(&unanswered.id, Ok(list)).await;
         }
-        request_about => match thread_of(request_about).map(str::to_owned) {
-            Some(name) => at_desk(connection, &name, unanswered, request).await,
-            None => {
-                if let Some((unanswered, request)) = beside::serve(connection, unanswered, request).await {
-                    drop(tokio::spawn(opening::serve(Arc::clone(connection), unanswered, request)));
+        request_about => {
+            if let Some(conversation) = v1::conversation_of(connection, request_about) {
+                return at_desk_of_conversation(connection, conversation, unanswered, request).await;
+            }
+            match thread_of(request_about).map(str::to_owned) {
+                Some(name) => at_desk(connection, &name, unanswered, request).await,
+                None => {
+                    if let Some((unanswered, request)) = beside::serve(connection, unanswered, request).await {
+                        drop(tokio::spawn(open(Arc::clone(connection), unanswered, request)));
+                    }
                 }
             }
-        },
+        }
+    }
+}
+
+/// Serves a request about threads that need not be loaded.
+async fn open(connection: Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
+    if let Some((unanswered, request)) = v1::serve_aside(&connection, unanswered, request).await {
+        opening::serve(connection, unanswered, request).await;
     }
 }
 
@@ -49,19 +63,43 @@ fn thread_of(request: &ClientRequest) -> Option<&str> {
     })
 }
 
-/// Gives a request to the desk of its thread.
+/// Gives a request to the desk of its thread. A client that asks something of a loaded thread listens to it from there on.
 async fn at_desk(connection: &Arc<Connection>, name: &str, unanswered: Unanswered, request: ClientRequest) {
     let desk = match name.parse::<ThreadId>() {
-        Ok(thread) => desk(connection, thread).await,
+        Ok(thread) => desk(connection, thread, Listening::v2()).await.ok_or_else(|| not_found(name)),
         Err(error) => Err(ErrorObject::invalid(format!("invalid thread id: {error}"))),
     };
+    hand_over(connection, desk, Task::Serve(unanswered, request), || not_found(name)).await;
+}
+
+/// Gives a request to the desk of its conversation. A client listens to it when it adds a listener.
+async fn at_desk_of_conversation(
+    connection: &Arc<Connection>,
+    conversation: Result<ThreadId, ErrorObject>,
+    unanswered: Unanswered,
+    request: ClientRequest,
+) {
+    let id = match conversation {
+        Ok(id) => id,
+        Err(error) => return connection.outbox.refuse(&unanswered.id, error).await,
+    };
+    let desk = desk(connection, id, Listening::default()).await.ok_or_else(|| v1::not_found(id));
+    hand_over(connection, desk, Task::Serve(unanswered, request), || v1::not_found(id)).await;
+}
+
+async fn hand_over(
+    connection: &Connection,
+    desk: Result<mpsc::Sender<Task>, ErrorObject>,
+    task: Task,
+    gone: impl Fn() -> ErrorObject,
+) {
     match desk {
-        Ok(desk) => match desk.try_send(Task::Serve(unanswered, request)) {
+        Ok(desk) => match desk.try_send(task) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(task)) => refuse(connection, task, overloaded()).await,
-            Err(mpsc::error::TrySendError::Closed(task)) => refuse(connection, task, not_found(name)).await,
+            Err(mpsc::error::TrySendError::Closed(task)) => refuse(connection, task, gone()).await,
         },
-        Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
+        Err(error) => refuse(connection, task, error).await,
     }
 }
 
@@ -76,27 +114,33 @@ pub(crate) fn not_found(name: &str) -> ErrorObject {
     ErrorObject::invalid(format!("thread not found: {name}"))
 }
 
-/// The desk of a thread. A client that asks something of a loaded thread listens to it from there on.
-async fn desk(connection: &Arc<Connection>, id: ThreadId) -> Result<mpsc::Sender<Task>, ErrorObject> {
+/// The desk of a loaded thread; a new one for a client that listens so.
+async fn desk(connection: &Arc<Connection>, id: ThreadId, listening: Listening) -> Option<mpsc::Sender<Task>> {
     if let Some(desk) = connection.desk(id) {
-        return Ok(desk);
+        return Some(desk);
     }
-    let thread = connection.host.loaded.get(id).ok_or_else(|| not_found(&id.to_string()))?;
+    let thread = connection.host.loaded.get(id)?;
     if let Some(tasks) = connection.reserve_desk(id) {
         let Ok(subscription) = thread.subscribe().await else {
             connection.remove_desk(id);
-            return Err(not_found(&id.to_string()));
+            return None;
         };
-        let mut desk = new_desk(connection, thread, subscription.feed, Wishes::default());
-        desk.repeat(subscription.running.as_ref(), &subscription.asked);
+        let mut desk = new_desk(connection, thread, subscription.feed, Wishes::default(), listening);
+        desk.repeat(subscription.running.as_ref(), &subscription.asked, Repeat::No);
         open_desk(desk, tasks);
     }
-    connection.desk(id).ok_or_else(|| not_found(&id.to_string()))
+    connection.desk(id)
 }
 
 /// A desk that is not open yet.
-pub(crate) fn new_desk(connection: &Arc<Connection>, thread: Thread, feed: Feed, wishes: Wishes) -> Desk {
-    Desk::new(Arc::clone(connection), thread, feed, wishes)
+pub(crate) fn new_desk(
+    connection: &Arc<Connection>,
+    thread: Thread,
+    feed: Feed,
+    wishes: Wishes,
+    listening: Listening,
+) -> Desk {
+    Desk::new(Arc::clone(connection), thread, feed, wishes, listening)
 }
 
 /// Opens a desk at its place.

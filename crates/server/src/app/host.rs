@@ -15,6 +15,7 @@ use codex_wire::v2::thread::ThreadOptions;
 use serde_json::{Map, Value};
 
 use super::connection::Client;
+use super::hearing::Dialect;
 use super::loaded::Loaded;
 use super::vintage::Vintage;
 
@@ -40,6 +41,8 @@ pub struct Start {
     pub recent_bytes: usize,
     /// Which release's ways are followed; found out from the configuration if unset.
     pub vintage: Option<Vintage>,
+    /// The dialect of clients that choose none; found out from how they ask if unset.
+    pub dialect: Option<Dialect>,
 }
 
 /// What all connections share.

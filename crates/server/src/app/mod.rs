@@ -1,4 +1,4 @@
-//! The app-server: JSON-RPC in lines, many threads, and the second version of the protocol.
+//! The app-server: JSON-RPC in lines, many threads, and both versions of the protocol.
 //!
 //! ```text
 //! line in → connection ─┬─ at once
@@ -9,16 +9,21 @@
 
 mod beside;
 mod connection;
+mod created;
 mod desk;
 mod dispatch;
+mod hearing;
+mod held;
 mod host;
 mod loaded;
 mod opening;
 mod outbox;
 mod pages;
+mod questions;
 mod serve;
 mod shelf;
 mod subscription;
+mod v1;
 pub(crate) mod v2;
 mod vintage;
 
@@ -28,6 +33,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::connection::Connection;
+pub use self::hearing::Dialect;
 use self::host::Host;
 pub use self::host::Start;
 use self::outbox::Outbox;

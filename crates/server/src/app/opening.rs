@@ -21,6 +21,8 @@ use tokio::sync::mpsc;
 use super::connection::{Connection, Unanswered};
 use super::desk::{Desk, Task};
 use super::dispatch::{new_desk, open_desk};
+use super::hearing::Listening;
+use super::questions::Repeat;
 use super::shelf::{Turns, blocking, parse_name};
 use super::v2::project::Wishes;
 use super::v2::{history, thread};
@@ -104,13 +106,18 @@ async fn tokens_so_far(desk: &Desk, answer: &ThreadOpened) -> Option<ServerNotif
 }
 
 /// What a thread is made of, found out on a thread that may block.
-async fn setup(connection: &Arc<Connection>, options: ThreadOptions) -> Result<Setup, ErrorObject> {
+pub(crate) async fn setup(connection: &Arc<Connection>, options: ThreadOptions) -> Result<Setup, ErrorObject> {
     let connection = Arc::clone(connection);
     blocking(move || connection.host.setup(&options, connection.client())).await
 }
 
 /// Starts a thread and makes place for its desk, before anybody else can know of it.
-async fn begin(connection: &Arc<Connection>, setup: Setup, raw_items: bool) -> Result<Begun, ErrorObject> {
+pub(crate) async fn begin(
+    connection: &Arc<Connection>,
+    setup: Setup,
+    raw_items: bool,
+    listening: Listening,
+) -> Result<Begun, ErrorObject> {
     let wishes = Wishes { raw_items, raw_reasoning: setup.config.reasoning.raw };
     let (thread, feed) = Thread::start(setup).await.map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -118,11 +125,11 @@ async fn begin(connection: &Arc<Connection>, setup: Setup, raw_items: bool) -> R
     })?;
     let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
     connection.host.loaded.add(thread.clone());
-    Ok((new_desk(connection, thread.clone(), feed, wishes), tasks, thread))
+    Ok((new_desk(connection, thread.clone(), feed, wishes, listening), tasks, thread))
 }
 
 /// A desk that is not open yet, what waits for it, and its thread.
-type Begun = (Desk, mpsc::Receiver<Task>, Thread);
+pub(crate) type Begun = (Desk, mpsc::Receiver<Task>, Thread);
 
 /// How a thread is resumed.
 pub(crate) enum Resumed {
@@ -134,7 +141,7 @@ pub(crate) enum Resumed {
 
 async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<Opened, ErrorObject> {
     let setup = setup(connection, params.options).await?;
-    let (desk, tasks, thread) = begin(connection, setup, params.experimental_raw_events).await?;
+    let (desk, tasks, thread) = begin(connection, setup, params.experimental_raw_events, Listening::v2()).await?;
     let started = thread.started();
     let mut described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
     if connection.vintage() == Vintage::V0166 {
@@ -165,7 +172,7 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
     let reads_turns = !exclude_turns || (is_new && initial_turns_page.is_some());
     let turns = if reads_turns { Turns::read(path.clone(), connection.vintage()) } else { Turns::Unwanted };
     let setup = Setup { beginning: Beginning::Resumed { path, insisted }, ..setup };
-    let (desk, tasks, thread) = begin(connection, setup, false).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let mut answer = describe(connection, &thread, turns).await?;
     if is_new {
         let (thread_id, status) = (thread.id().to_string(), ThreadStatus::Idle);
@@ -197,10 +204,18 @@ async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool)
     let gone = |_| super::dispatch::not_found(&thread.id().to_string());
     let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
     let Subscription { feed, running, asked, .. } = thread.subscribe().await.map_err(gone)?;
-    let mut desk = new_desk(connection, thread.clone(), feed, Wishes::default());
-    desk.repeat(running.as_ref(), &asked);
+    let mut desk = new_desk(connection, thread.clone(), feed, Wishes::default(), Listening::v2());
+    desk.repeat(running.as_ref(), &asked, Repeat::No);
     let answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     Ok(Opened { desk, tasks, answer, is_news: false })
+}
+
+/// Reads the items of a conversation that a client brings along.
+pub(crate) fn read_history(items: Vec<serde_json::Value>) -> Result<Vec<ResponseItem>, ErrorObject> {
+    if items.is_empty() {
+        return Err(ErrorObject::invalid("history must not be empty"));
+    }
+    read_items(items)
 }
 
 /// Starts a thread with a conversation that the client brings along.
@@ -209,13 +224,10 @@ async fn hand_over(
     items: Vec<serde_json::Value>,
     options: ThreadOptions,
 ) -> Result<Opened, ErrorObject> {
-    if items.is_empty() {
-        return Err(ErrorObject::invalid("history must not be empty"));
-    }
-    let items = read_items(items)?;
+    let items = read_history(items)?;
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Given(items), ..setup };
-    let (desk, tasks, thread) = begin(connection, setup, false).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let answer = describe(connection, &thread, Turns::Wanted).await?;
     Ok(Opened { desk, tasks, answer, is_news: false })
 }
@@ -245,7 +257,7 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     let insisted = insisted(&options);
     let setup = setup(connection, options).await?;
     let setup = Setup { beginning: Beginning::Forked { path, point, insisted }, ..setup };
-    let (desk, tasks, thread) = begin(connection, setup, false).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let mut answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     if connection.vintage() == Vintage::V0166 {
         // Nothing was said in the copy itself yet.
@@ -266,7 +278,7 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
         ..ThreadOptions::default()
     };
     let setup = setup(connection, options).await?;
-    let (mut beside, tasks, thread) = begin(connection, setup, false).await?;
+    let (mut beside, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let change = SettingsChange {
         approval_policy: Some(settings.approval_policy),
         sandbox_policy: Some(settings.sandbox_policy.clone()),
@@ -283,7 +295,7 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
 }
 
 /// Which settings a client has given in so many words.
-fn insisted(options: &ThreadOptions) -> Insisted {
+pub(crate) fn insisted(options: &ThreadOptions) -> Insisted {
     let names = |key: &str| options.config.as_ref().is_some_and(|config| config.contains_key(key));
     Insisted {
         cwd: options.cwd.is_some(),
@@ -294,7 +306,7 @@ fn insisted(options: &ThreadOptions) -> Insisted {
 }
 
 /// The thread a client means, and its file. A path goes before a name.
-async fn find(
+pub(crate) async fn find(
     connection: &Arc<Connection>,
     name: &str,
     path: Option<PathBuf>,

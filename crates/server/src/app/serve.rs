@@ -23,6 +23,7 @@ use codex_wire::v2::turn::{
 use super::connection::Unanswered;
 use super::desk::Desk;
 use super::dispatch::not_found;
+use super::questions::Repeat;
 use super::shelf::Turns;
 use super::vintage::Vintage;
 
@@ -59,7 +60,7 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
             let turns = Turns::wanted(!params.exclude_turns);
             let answer = super::opening::describe(&connection, &desk.thread, turns).await;
             outbox.answer::<call::ThreadResume>(id, answer).await;
-            desk.ask_again().await;
+            desk.ask_again(Repeat::Yes).await;
         }
         ClientRequest::ThreadRollback(params) => {
             let done = roll_back(desk, params.num_turns as usize).await;
@@ -84,7 +85,8 @@ fn closed(desk: &Desk) -> ErrorObject {
     not_found(&desk.thread.id().to_string())
 }
 
-fn fresh_turn() -> TurnId {
+/// A name for a turn that no other has.
+pub(crate) fn fresh_turn() -> TurnId {
     TurnId::new(ThreadId::fresh().to_string())
 }
 

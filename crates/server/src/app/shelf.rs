@@ -133,7 +133,8 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
     .await
 }
 
-fn query(params: ThreadListParams, provider: &str) -> ListQuery {
+/// What a list is asked for.
+pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
     // Nothing said means the threads that a person would go on with.
     let interactive = vec![SourceKind::Cli, SourceKind::VsCode];
     let sources = params.source_kinds.filter(|kinds| !kinds.is_empty());
@@ -278,7 +279,8 @@ fn shelf_error(error: ShelfError) -> ErrorObject {
     }
 }
 
-async fn archive(connection: &Arc<Connection>, name: &str) -> Result<Empty, ErrorObject> {
+/// Puts a thread away.
+pub(crate) async fn archive(connection: &Arc<Connection>, name: &str) -> Result<Empty, ErrorObject> {
     let id = parse_name(name)?;
     unload(connection, id).await;
     let host = Arc::clone(&connection.host);

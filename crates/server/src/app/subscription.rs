@@ -18,7 +18,9 @@ use tokio::sync::mpsc;
 use super::connection::{Connection, Unanswered};
 use super::desk::{Desk, Task};
 use super::dispatch::{new_desk, not_found, open_desk};
+use super::hearing::Listening;
 use super::opening::{self, Opened, Resumed};
+use super::questions::Repeat;
 use super::shelf::{Turns, parse_name};
 use super::v2::project::Wishes;
 
@@ -63,13 +65,13 @@ pub(crate) fn add_number(lines: &mut Vec<u8>, seq: u64) {
 /// Serves `thread/subscribe` where the client has no desk for the thread yet.
 pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, params: ThreadSubscribeParams) {
     match open(connection, &params).await {
-        Ok(Listening::New(new)) => {
+        Ok(Seat::New(new)) => {
             let New { mut desk, tasks, answer, told } = *new;
             connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(answer)).await;
             desk.mark_if_caught_up(told);
             open_desk(desk, tasks);
         }
-        Ok(Listening::AtDesk(desk)) => {
+        Ok(Seat::AtDesk(desk)) => {
             let task = Task::Serve(unanswered, ClientRequest::ThreadSubscribe(Box::new(params)));
             if let Err(mpsc::error::SendError(Task::Serve(unanswered, _))) = desk.send(task).await {
                 connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
@@ -80,7 +82,7 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
 }
 
 /// Where a client listens.
-enum Listening {
+enum Seat {
     /// At a desk that is opened for it.
     New(Box<New>),
     /// Where it listens already.
@@ -96,29 +98,29 @@ struct New {
     told: Option<u64>,
 }
 
-async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Listening, ErrorObject> {
+async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Seat, ErrorObject> {
     let id = parse_name(&params.thread_id)?;
     {
         let _turn = connection.host.loaded.turn_to_open(id).await;
         if let Some(desk) = connection.desk(id) {
-            return Ok(Listening::AtDesk(desk));
+            return Ok(Seat::AtDesk(desk));
         }
         if let Some(thread) = connection.host.loaded.get(id)
             && let Some(tasks) = connection.reserve_desk(id)
         {
             let gone = |_| not_found(&params.thread_id);
             let Subscription { feed, running, asked, begins, .. } = subscribe(&thread, params).await.map_err(gone)?;
-            let mut desk = new_desk(connection, thread, feed, Wishes::default());
-            desk.repeat(running.as_ref(), &asked);
+            let mut desk = new_desk(connection, thread, feed, Wishes::default(), Listening::v2());
+            desk.repeat(running.as_ref(), &asked, Repeat::No);
             let (answer, told) = begin(&mut desk, params, begins).await?;
-            return Ok(Listening::New(Box::new(New { desk, tasks, answer, told })));
+            return Ok(Seat::New(Box::new(New { desk, tasks, answer, told })));
         }
     }
     load(connection, params).await
 }
 
 /// Loads the thread. Whatever the client has seen of it was in another log.
-async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Listening, ErrorObject> {
+async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Seat, ErrorObject> {
     let resume = ThreadResumeParams {
         thread_id: params.thread_id.clone(),
         path: None,
@@ -128,14 +130,15 @@ async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
         options: ThreadOptions::default(),
     };
     match opening::resume(connection, resume).await? {
-        Resumed::AtDesk(desk) => Ok(Listening::AtDesk(desk)),
+        Resumed::AtDesk(desk) => Ok(Seat::AtDesk(desk)),
         Resumed::Opened(opened) => {
             let Opened { mut desk, tasks, answer, .. } = *opened;
-            let now = desk.thread.subscribe().await.map_err(|_| not_found(&params.thread_id))?.begins;
-            desk.numbering = Some(Numbering::new(now.log, None, now.last));
-            let (log_id, seq) = (now.log.to_string(), now.last);
+            let now = desk.thread.subscribe().await.map_err(|_| not_found(&params.thread_id))?;
+            desk.numbering = Some(Numbering::new(now.begins.log, None, now.begins.last));
+            desk.repeat(now.running.as_ref(), &now.asked, Repeat::No);
+            let (log_id, seq) = (now.begins.log.to_string(), now.begins.last);
             let answer = ThreadSubscribeResponse { thread: answer.thread, log_id, seq, reset: true };
-            Ok(Listening::New(Box::new(New { desk, tasks, answer, told: None })))
+            Ok(Seat::New(Box::new(New { desk, tasks, answer, told: None })))
         }
     }
 }
@@ -174,10 +177,10 @@ pub(crate) async fn at_desk(desk: &mut Desk, unanswered: Unanswered, params: Thr
     };
     match begun {
         Ok(((answer, told), feed)) => {
-            desk.listen(feed);
+            desk.read_from(feed);
             connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(answer)).await;
             desk.mark_if_caught_up(told);
-            desk.ask_again().await;
+            desk.ask_again(Repeat::Yes).await;
         }
         Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
     }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::{Env, Home, Overrides};
-use codex_server::app::{AppServer, Start, Vintage};
+use codex_server::app::{AppServer, Dialect, Start, Vintage};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
@@ -18,9 +19,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A provider that asks nobody.
 const PROVIDER: &str = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n";
 
+/// How a server is started, and what its client says of itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hello {
+    /// The release that the server emulates.
+    pub(crate) vintage: Option<Vintage>,
+    /// The dialect that the server speaks.
+    pub(crate) dialect: Option<Dialect>,
+    /// What the client can.
+    pub(crate) capabilities: Option<Value>,
+}
+
 /// A connection. A test ends it with [`AppClient::end`], which fails if a message was not read.
 pub(crate) struct AppClient {
-    folder: TempDir,
+    folder: Arc<TempDir>,
+    hello: Hello,
     input: Option<DuplexStream>,
     output: Lines<BufReader<DuplexStream>>,
     serving: Option<JoinHandle<std::io::Result<()>>>,
@@ -43,6 +56,11 @@ impl AppClient {
 
     /// A client of a release, with a provider that asks nobody unless the configuration names one.
     pub(crate) async fn start_as(vintage: Vintage, config: &str) -> Self {
+        Self::start_with(Hello { vintage: Some(vintage), ..Hello::default() }, config).await
+    }
+
+    /// A client that says this of itself.
+    pub(crate) async fn start_with(hello: Hello, config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let root = folder.path().canonicalize().expect("it exists");
         for name in ["home", "work"] {
@@ -51,6 +69,17 @@ impl AppClient {
         let config =
             if config.contains("model_provider") { config.to_owned() } else { format!("{config}\n{PROVIDER}") };
         std::fs::write(root.join("home/config.toml"), config).expect("a file can be written");
+        Self::connect(Arc::new(folder), hello).await
+    }
+
+    /// Ends the server, whatever was not read, and starts another one in the same folders.
+    pub(crate) async fn start_again(mut self) -> Self {
+        self.close().await;
+        Self::connect(Arc::clone(&self.folder), self.hello.clone()).await
+    }
+
+    async fn connect(folder: Arc<TempDir>, hello: Hello) -> Self {
+        let root = folder.path().canonicalize().expect("it exists");
         let server = AppServer::new(Start {
             home: Home::at(root.join("home")),
             env: Env::from_iter([("TERM", "dumb")]),
@@ -59,13 +88,15 @@ impl AppClient {
             programs: None,
             originator: "codex_cli_rs".to_owned(),
             recent_bytes: 64 * 1024,
-            vintage: Some(vintage),
+            vintage: hello.vintage,
+            dialect: hello.dialect,
         });
         let (input, read) = duplex(PIPE_BYTES);
         let (write, output) = duplex(PIPE_BYTES);
         let serving = tokio::spawn(async move { server.serve_alone(read, write).await });
         let mut client = Self {
             folder,
+            hello,
             input: Some(input),
             output: BufReader::new(output).lines(),
             serving: Some(serving),
@@ -73,7 +104,9 @@ impl AppClient {
             waiting: VecDeque::new(),
             is_over: false,
         };
-        client.ok("initialize", json!({"clientInfo": {"name": "test", "version": "1"}})).await;
+        let capabilities = client.hello.capabilities.clone();
+        let client_info = json!({"name": "test", "version": "1"});
+        client.ok("initialize", json!({"clientInfo": client_info, "capabilities": capabilities})).await;
         client.notify("initialized").await;
         client
     }
@@ -173,7 +206,7 @@ impl AppClient {
         self.send(&message).await;
     }
 
-    /// All messages up to the first notification of that name, those of the event queue left out.
+    /// All messages up to the first one of that name, in the order in which they came.
     pub(crate) async fn messages_until(&mut self, method: &str) -> Vec<Value> {
         let mut messages = Vec::new();
         loop {
@@ -181,12 +214,8 @@ impl AppClient {
                 Some(message) => message,
                 None => self.read().await.expect("the server is there"),
             };
-            let name = message["method"].as_str().unwrap_or_default();
-            let is_last = name == method;
-            if !name.starts_with("codex/event/") {
-                messages.push(message);
-            }
-            if is_last {
+            messages.push(message);
+            if messages.last().is_some_and(|last| last["method"] == method) {
                 return messages;
             }
         }
@@ -195,7 +224,8 @@ impl AppClient {
     /// The names of all messages up to the first notification of that name, those of the event queue left out.
     pub(crate) async fn names_until(&mut self, method: &str) -> Vec<String> {
         let name = |message: &Value| message["method"].as_str().unwrap_or("answer").to_owned();
-        self.messages_until(method).await.iter().map(name).collect()
+        let names = self.messages_until(method).await.iter().map(name).collect::<Vec<_>>();
+        names.into_iter().filter(|name| !name.starts_with("codex/event/")).collect()
     }
 
     /// Says that the client has said everything.

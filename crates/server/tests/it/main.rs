@@ -24,3 +24,8 @@ mod client;
 mod ending;
 mod settings;
 mod turns;
+mod v1_approvals;
+mod v1_beside;
+mod v1_conversations;
+mod v1_dialects;
+mod v1_shelf;

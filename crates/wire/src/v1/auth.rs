@@ -9,10 +9,10 @@ use crate::v2::{account::AuthMode, hidden::Hidden};
 #[serde(rename_all = "camelCase")]
 pub struct GetAuthStatusParams {
     /// Whether the token itself is wanted.
-    #[serde(default)]
+    #[serde(default, alias = "include_token")]
     pub include_token: Option<bool>,
     /// Whether tokens are renewed first.
-    #[serde(default)]
+    #[serde(default, alias = "refresh_token")]
     pub refresh_token: Option<bool>,
 }
 
@@ -38,6 +38,25 @@ pub struct LoginApiKeyParams {
     /// The key.
     #[serde(alias = "api_key")]
     pub api_key: Hidden<String>,
+}
+
+/// The answer of `loginChatGpt`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoginChatGptResponse {
+    /// The name by which the login can be given up.
+    pub login_id: String,
+    /// Where the user logs in.
+    pub auth_url: String,
+}
+
+/// The parameters of `cancelLoginChatGpt`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelLoginChatGptParams {
+    /// The name that beginning the login has given.
+    #[serde(alias = "login_id")]
+    pub login_id: String,
 }
 
 /// `authStatusChange`.

@@ -1,5 +1,10 @@
 //! The app-server protocol of 2025, one file for each group of methods.
 
+// Conversations and what happens in them.
+pub mod conversation;
+pub mod request;
+pub mod turn;
+
 // What lies beside conversations.
 pub mod auth;
 pub mod git;

@@ -37,8 +37,22 @@ pub struct Capabilities {
     pub experimental_api: bool,
     /// Notifications it does not want.
     pub opt_out_notification_methods: Option<Vec<String>>,
-    /// The dialect it wants notifications in.
-    pub dialect: Option<String>,
+    /// The dialect it is spoken to in, whatever it asks in.
+    pub dialect: Option<Dialect>,
+}
+
+spelled! {
+    /// A way in which clients are told what happens in a thread.
+    pub enum Dialect {
+        /// Events of the queue, and questions in the words of 2025.
+        "v1" => V1,
+        /// Notifications, and questions that name an item.
+        "v2" => V2,
+        /// Both of these.
+        "both" => Both,
+        /// `item/created` and `item/delta` beside the events that say nothing of the same items.
+        "items" => Items,
+    }
 }
 
 /// What `initialize` answers.

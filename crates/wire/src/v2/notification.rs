@@ -8,6 +8,7 @@ use super::account::{
     AccountLoginCompletedNotification, AccountRateLimitsUpdatedNotification, AccountUpdatedNotification,
 };
 use super::command_exec::CommandExecOutputDeltaNotification;
+use super::created::{CreatedItemDelta, ItemCreated};
 use super::fs::FsChangedNotification;
 use super::item::{FileUpdateChange, TimedItem};
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
@@ -19,6 +20,7 @@ use crate::ids::RequestId;
 use crate::plan::StepStatus;
 use crate::response::ResponseItem;
 use crate::v1::auth::AuthStatusChangeNotification;
+use crate::v1::conversation::SessionConfiguredNotification;
 
 /// The table of notifications: method, and what it carries.
 macro_rules! notifications {
@@ -84,6 +86,10 @@ notifications! {
     "item/completed" => ItemCompleted(Box<ItemCompleted>),
     /// An item of the conversation with the model.
     "rawResponseItem/completed" => RawResponseItemCompleted(Box<RawResponseItemCompleted>),
+    /// An item of the dialect `items`.
+    "item/created" => ItemCreated(Box<ItemCreated>),
+    /// More of an item of the dialect `items`.
+    "item/delta" => CreatedItemDelta(Box<CreatedItemDelta>),
     /// More of a message.
     "item/agentMessage/delta" => AgentMessageDelta(ItemDelta),
     /// More of what a command prints.
@@ -119,6 +125,8 @@ notifications! {
     "account/updated" => AccountUpdated(AccountUpdatedNotification),
     /// The same for older clients.
     "authStatusChange" => AuthStatusChange(AuthStatusChangeNotification),
+    /// A conversation that was there before is ready.
+    "sessionConfigured" => SessionConfigured(Box<SessionConfiguredNotification>),
     /// More of what a command outside of all threads prints.
     "command/exec/outputDelta" => CommandExecOutputDelta(CommandExecOutputDeltaNotification),
     /// What a search has found so far.

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use codex_config::{Auth, AuthError, Node, Value};
+use codex_config::{Auth, AuthError, Config, Node, Value};
 use codex_wire::methods::{ClientRequest, call};
 use codex_wire::rpc::ErrorObject;
-use codex_wire::v1::auth::{AuthStatusChangeNotification, GetAuthStatusParams, GetAuthStatusResponse};
+use codex_wire::v1::auth::{
+    AuthStatusChangeNotification, CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse,
+    LoginChatGptResponse,
+};
 use codex_wire::v1::user::{GetUserAgentResponse, UserInfoResponse};
 use codex_wire::v2::account::{
     Account, AccountLoginCompletedNotification, AccountUpdatedNotification, AuthMode, CancelLoginAccountParams,
@@ -29,8 +32,12 @@ pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
             AccountLoginCancel => cancel,
             GetUserAgent => user_agent,
         }
+        plain {
+            CancelLoginChatGpt => cancel_with_chatgpt,
+        }
         now {
             AccountRead => read,
+            LoginChatGpt => log_in_with_chatgpt,
             AccountRateLimitsRead => rate_limits,
             GetAuthStatus => status,
             UserInfo => user_info,
@@ -126,11 +133,32 @@ async fn log_in(connection: &Arc<Connection>, params: LoginAccountParams) -> Res
     Err(ErrorObject::invalid(format!("a login {way} is not supported by this release; log in with an API key")))
 }
 
+/// The older way to ask for a login with `ChatGPT`, refused like the newer one.
+async fn log_in_with_chatgpt(connection: &Arc<Connection>, _: Empty) -> Result<LoginChatGptResponse, ErrorObject> {
+    let is_forbidden = with_host(connection, |host| Ok(is_forced(&*host.config()?, "api"))).await?;
+    if is_forbidden {
+        return Err(ErrorObject::invalid("config.toml allows a login with an API key only (`forced_login_method`)"));
+    }
+    match log_in(connection, LoginAccountParams::Chatgpt).await {
+        Ok(_) => Err(ErrorObject::internal("a login with ChatGPT has no address to go to")),
+        Err(error) => Err(error),
+    }
+}
+
+/// Every login that this release can do is done at once, so there is never one to cancel.
+fn cancel_with_chatgpt(_: &Arc<Connection>, params: CancelLoginChatGptParams) -> Result<Empty, ErrorObject> {
+    Err(ErrorObject::invalid(format!("login id not found: {}", params.login_id)))
+}
+
+/// Whether only that way to log in is allowed.
+fn is_forced(config: &Config, way: &str) -> bool {
+    let forced = config.tree.get(&["forced_login_method"]);
+    matches!(forced, Some(Node { value: Value::String(forced), .. }) if forced == way)
+}
+
 async fn store_key(connection: &Arc<Connection>, key: String) -> Result<Empty, ErrorObject> {
     with_host(connection, move |host| {
-        let config = host.config()?;
-        let forced = config.tree.get(&["forced_login_method"]);
-        if matches!(forced, Some(Node { value: Value::String(way), .. }) if way == "chatgpt") {
+        if is_forced(&*host.config()?, "chatgpt") {
             return Err(ErrorObject::invalid("config.toml allows a login with ChatGPT only (`forced_login_method`)"));
         }
         let stored = Auth::store_api_key(&host.start.home, &key);

@@ -3,4 +3,5 @@
 pub(crate) mod history;
 pub(crate) mod item;
 pub(crate) mod project;
+pub(crate) mod request;
 pub(crate) mod thread;

@@ -1,0 +1,129 @@
+//! The log of a thread as `item/created` and `item/delta`.
+//!
+//! No release has sent these; clients were written to a description of them, and take whatever is no reasoning and no
+//! plan for something that the model says. So only what the model says, thinks, plans and looks at is an item here.
+//! An item is created with its first piece; one that came in no pieces is created whole.
+
+use std::collections::HashSet;
+
+use codex_engine::log::{Body, Delta, Event, Item, ItemId, TurnId};
+use codex_wire::v2::created::{CreatedItem, CreatedItemDelta, CreatedText, ItemCreated};
+use codex_wire::v2::notification::{ServerNotification, TurnPlanStep};
+
+/// The items of one thread that a client knows and that are not whole yet.
+#[derive(Debug, Default)]
+pub(crate) struct CreatedItems {
+    created: HashSet<ItemId>,
+}
+
+impl CreatedItems {
+    /// The notification that an event gives.
+    pub(crate) fn project(&mut self, event: &Event) -> Option<ServerNotification> {
+        let id = |item: &ItemId| item.as_str().to_owned();
+        match &event.body {
+            Body::ItemDelta { item, delta } => {
+                let (make, text): (fn(_, _) -> _, _) = match delta {
+                    Delta::Text(text) => (said, text),
+                    Delta::Summary { text, .. } => (thought, text),
+                    Delta::SummaryPart { .. } | Delta::Raw { .. } | Delta::Output { .. } => return None,
+                };
+                let piece = make(id(item), CreatedText::Piece(text.clone()));
+                if self.created.insert(item.clone()) {
+                    return Some(created(event, piece));
+                }
+                let (thread_id, turn_id) = names(event);
+                let (item_id, delta) = (id(item), text.clone());
+                let delta = CreatedItemDelta { thread_id, turn_id, item_id, delta, item: piece };
+                Some(ServerNotification::CreatedItemDelta(Box::new(delta)))
+            }
+            Body::ItemCompleted(item) => {
+                if self.created.remove(item.id()) {
+                    return None;
+                }
+                let whole = match item {
+                    Item::AgentMessage { id: name, text } => said(id(name), CreatedText::Whole(text.clone())),
+                    Item::Reasoning { id: name, summary, .. } if !summary.is_empty() => {
+                        thought(id(name), CreatedText::Whole(summary.join("\n\n")))
+                    }
+                    _ => return None,
+                };
+                Some(created(event, whole))
+            }
+            Body::PlanUpdated(plan) => {
+                let steps = plan.plan.iter().map(|step| TurnPlanStep::new(step.step.clone(), step.status));
+                let (id, explanation) = (format!("plan-{}", event.seq), plan.explanation.clone());
+                Some(created(event, CreatedItem::Plan { id, explanation, plan: steps.collect() }))
+            }
+            Body::ImageViewed { item, path } => {
+                Some(created(event, CreatedItem::Image { id: id(item), path: path.clone() }))
+            }
+            Body::TurnEnded(_) => {
+                self.created.clear();
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+fn names(event: &Event) -> (String, String) {
+    let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
+    (event.thread.to_string(), turn.to_owned())
+}
+
+fn created(event: &Event, item: CreatedItem) -> ServerNotification {
+    let (thread_id, turn_id) = names(event);
+    ServerNotification::ItemCreated(Box::new(ItemCreated { thread_id, turn_id, item }))
+}
+
+fn said(id: String, text: CreatedText) -> CreatedItem {
+    CreatedItem::Assistant { id, text }
+}
+
+fn thought(id: String, text: CreatedText) -> CreatedItem {
+    CreatedItem::Reasoning { id, purpose: "reasoning", text }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::ids::ThreadId;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn told(items: &mut CreatedItems, body: Body) -> Option<(&'static str, Value)> {
+        let event = Event { thread: ThreadId::fresh(), seq: 7, at_ms: 0, turn: Some(TurnId::new("t")), body };
+        let notification = items.project(&event)?;
+        let mut told = serde_json::to_value(&notification).unwrap();
+        Some((notification.method(), told["item"].take()))
+    }
+
+    fn message(text: &str) -> Item {
+        Item::AgentMessage { id: ItemId::new("m"), text: text.to_owned() }
+    }
+
+    #[test]
+    fn an_item_that_came_in_no_pieces_is_created_whole() {
+        let mut items = CreatedItems::default();
+        assert_eq!(told(&mut items, Body::ItemStarted(message(""))), None);
+        let whole = json!({"type": "assistant", "id": "m", "text": "Hi"});
+        assert_eq!(told(&mut items, Body::ItemCompleted(message("Hi"))), Some(("item/created", whole)));
+    }
+
+    #[test]
+    fn an_item_that_came_in_pieces_is_told_once() {
+        let mut items = CreatedItems::default();
+        let piece = |text: &str| Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text(text.to_owned()) };
+        let first = json!({"type": "assistant", "id": "m", "textDelta": "H"});
+        assert_eq!(told(&mut items, piece("H")), Some(("item/created", first)));
+        let second = json!({"type": "assistant", "id": "m", "textDelta": "i"});
+        assert_eq!(told(&mut items, piece("i")), Some(("item/delta", second)));
+        assert_eq!(told(&mut items, Body::ItemCompleted(message("Hi"))), None);
+    }
+
+    #[test]
+    fn what_the_user_says_is_no_item_here() {
+        let said = Item::UserMessage { id: ItemId::new("u"), key: None, content: Vec::new() };
+        assert_eq!(told(&mut CreatedItems::default(), Body::ItemCompleted(said)), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! What a thread has said while its client did not listen, kept until it does.
+//!
+//! Clients of the first version open a conversation, say something and add a listener, in any order, and expect to hear
+//! everything from the beginning. What is kept is bounded: of more than that the oldest goes, and the client is told so.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use codex_engine::log::{Body, Delta, Event, Item, ItemId};
+
+/// How many events are kept.
+const MOST_EVENTS: usize = 4096;
+/// About how many bytes are kept.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// About what an event takes up besides its texts.
+const EVENT_BYTES: usize = 256;
+
+/// Events that wait for a listener.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    events: VecDeque<Arc<Event>>,
+    bytes: usize,
+    lost: u64,
+}
+
+impl Held {
+    /// Keeps an event, and lets go of the oldest ones if there are too many.
+    pub(crate) fn push(&mut self, event: Arc<Event>) {
+        self.bytes += weight(&event);
+        self.events.push_back(event);
+        while self.events.len() > MOST_EVENTS || (self.bytes > MOST_BYTES && self.events.len() > 1) {
+            self.next();
+            self.lost += 1;
+        }
+    }
+
+    /// The oldest event.
+    pub(crate) fn next(&mut self) -> Option<Arc<Event>> {
+        let event = self.events.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(weight(&event));
+        Some(event)
+    }
+
+    /// How many events were let go of since this was asked last.
+    pub(crate) fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Whether a question about a call was answered, or has become pointless, while nobody listened.
+    pub(crate) fn is_settled(&self, call: &ItemId) -> bool {
+        self.events.iter().any(|event| match &event.body {
+            Body::ApprovalAnswered { item, .. } => item.id() == call,
+            Body::TurnEnded(_) => true,
+            _ => false,
+        })
+    }
+}
+
+/// About how many bytes an event takes up.
+fn weight(event: &Event) -> usize {
+    let texts = match &event.body {
+        Body::ItemDelta { delta, .. } => match delta {
+            Delta::Text(text) | Delta::Summary { text, .. } | Delta::Raw { text, .. } => text.len(),
+            Delta::SummaryPart { .. } => 0,
+            Delta::Output { bytes, .. } => bytes.len(),
+        },
+        Body::Recorded(record) => record.json.get().len(),
+        Body::DiffChanged(diff) => diff.len(),
+        Body::ItemStarted(item) | Body::ItemCompleted(item) => match item {
+            Item::AgentMessage { text, .. } => text.len(),
+            Item::Command(command) => command.end.as_ref().map_or(0, |end| 3 * end.aggregated.len()),
+            Item::UserMessage { .. } | Item::Reasoning { .. } | Item::WebSearch { .. } | Item::Patch(_) => 0,
+        },
+        _ => 0,
+    };
+    EVENT_BYTES + texts
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::ids::ThreadId;
+
+    use super::*;
+
+    fn text(text: &str) -> Arc<Event> {
+        let delta = Delta::Text(text.to_owned());
+        let body = Body::ItemDelta { item: ItemId::new("a"), delta };
+        Arc::new(Event { thread: ThreadId::fresh(), seq: 0, at_ms: 0, turn: None, body })
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_is_too_much() {
+        let mut held = Held::default();
+        for _ in 0..MOST_EVENTS + 3 {
+            held.push(text("x"));
+        }
+        assert_eq!((held.events.len(), held.take_lost(), held.take_lost()), (MOST_EVENTS, 3, 0));
+        let much = "x".repeat(MOST_BYTES);
+        held.push(text(&much));
+        held.push(text(&much));
+        assert_eq!(held.events.len(), 1, "the newest stays, however large it is");
+        assert!(held.next().is_some() && held.next().is_none());
+        assert_eq!(held.bytes, 0);
+    }
+}

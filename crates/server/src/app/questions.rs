@@ -1,0 +1,93 @@
+//! Questions to the client: put in each dialect that it hears, and settled by the first answer.
+
+use std::collections::HashMap;
+
+use codex_engine::log::{Approval, ItemId};
+use codex_wire::decision::ReviewDecision;
+use codex_wire::ids::RequestId;
+use codex_wire::v2::notification::{ServerNotification, ServerRequestResolved};
+
+use super::connection::Asked;
+use super::desk::Desk;
+use super::{v1, v2};
+
+/// The questions of a thread that its client has not answered, by call.
+pub(crate) type Questions = HashMap<ItemId, Vec<Question>>;
+
+/// A question as it was put.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question {
+    number: i64,
+    wording: Wording,
+}
+
+/// The words of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wording {
+    V1,
+    V2,
+}
+
+/// Whether a question is put that was put before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    No,
+    Yes,
+}
+
+impl Desk {
+    /// Asks the client, in each dialect that it hears.
+    pub(crate) fn ask(&mut self, turn: &str, approval: &Approval, at_ms: i64, repeat: Repeat) {
+        let hears = [(self.hearing.v1_questions, Wording::V1), (self.hearing.v2_questions, Wording::V2)];
+        for wording in hears.into_iter().filter_map(|(is_heard, wording)| is_heard.then_some(wording)) {
+            let put = self.questions.entry(approval.call.clone()).or_default();
+            if repeat == Repeat::No && put.iter().any(|question| question.wording == wording) {
+                continue;
+            }
+            let (number, line) = match wording {
+                Wording::V1 => v1::request::question(&self.connection.outbox, self.thread.id(), approval),
+                Wording::V2 => v2::request::question(&self.connection, self.thread.id(), turn, approval, at_ms),
+            };
+            put.push(Question { number, wording });
+            let asked = Asked { thread: self.thread.id(), call: approval.call.as_str().to_owned() };
+            self.connection.ask(number, asked);
+            self.buffer.extend_from_slice(&line);
+        }
+    }
+
+    /// Passes an answer on. A client that does not understand one wording of a question may still answer another.
+    pub(crate) async fn answered(&mut self, number: i64, call: String, answer: Option<&str>) {
+        if let Some(put) = self.questions.get_mut(&ItemId::new(call.as_str())) {
+            let is_one_of_many = put.iter().any(|question| question.number != number);
+            if answer.is_none() && is_one_of_many {
+                put.retain(|question| question.number != number);
+                return;
+            }
+        }
+        let decision = answer.and_then(read_decision).unwrap_or(ReviewDecision::Denied);
+        // Somebody else may have answered first.
+        let _: Result<bool, _> = self.thread.answer(call, decision).await;
+    }
+
+    /// Takes a question back that needs no answer any more.
+    pub(crate) fn resolve(&mut self, item: &ItemId, at_ms: i64) {
+        for Question { number, wording } in self.questions.remove(item).unwrap_or_default() {
+            self.connection.forget(number);
+            if wording == Wording::V2 {
+                let (thread_id, request_id) = (self.thread.id().to_string(), RequestId::Integer(number));
+                let resolved = ServerRequestResolved { thread_id, request_id };
+                self.notify(&ServerNotification::ServerRequestResolved(resolved), at_ms);
+            }
+        }
+    }
+}
+
+/// Reads a decision. What is none is no approval.
+fn read_decision(answer: &str) -> Option<ReviewDecision> {
+    #[derive(serde::Deserialize)]
+    struct Decided {
+        decision: ReviewDecision,
+    }
+    let decided = serde_json::from_str::<Decided>(answer).map(|decided| decided.decision);
+    decided.or_else(|_| serde_json::from_str(answer)).ok()
+}

@@ -1,0 +1,115 @@
+//! The listeners of a conversation, as its desk keeps them.
+
+use codex_engine::log::{Abort, Outcome};
+use codex_wire::event::{BackgroundEventEvent, EventMsg, TurnAbortReason};
+use codex_wire::methods::{Method, call};
+use codex_wire::rpc::Response;
+use codex_wire::v1::turn::InterruptConversationResponse;
+use codex_wire::v2::notification::{ServerNotification, Warning};
+
+use crate::app::connection::Unanswered;
+use crate::app::desk::Desk;
+use crate::app::hearing::{Events, Hearing};
+use crate::app::now_ms;
+use crate::app::outbox::add_line;
+use crate::app::questions::Repeat;
+
+impl Desk {
+    /// How many listeners there are.
+    pub(crate) fn listeners(&self) -> usize {
+        self.listening.names().len()
+    }
+
+    /// Adds a listener.
+    pub(super) async fn add_listener(&mut self, name: String, raw_items: bool) {
+        self.connection.add_listener(name.clone(), self.thread.id());
+        self.listening.add(name, raw_items);
+        self.listen().await;
+    }
+
+    /// Removes a listener. After the last one the thread goes on unheard.
+    pub(super) fn remove_listener(&mut self, name: &str) {
+        self.connection.remove_listener(name);
+        self.listening.remove(name);
+        self.listen_less();
+    }
+
+    /// Removes all listeners, because the thread has ended.
+    pub(crate) fn remove_listeners(&mut self) {
+        let names: Vec<String> = self.listening.names().cloned().collect();
+        for name in names {
+            self.remove_listener(&name);
+        }
+    }
+
+    /// Lets the client hear what it has asked for by now.
+    pub(crate) async fn listen(&mut self) {
+        let before = self.hearing;
+        self.hearing = Hearing::of(self.connection.client(), &self.listening);
+        if !before.is_deaf() {
+            // What was asked in one dialect is asked in the other too.
+            if before != self.hearing {
+                self.ask_again(Repeat::No).await;
+            }
+            return;
+        }
+        self.tell_of_loss();
+        for (turn, approval) in std::mem::take(&mut self.unasked) {
+            if !self.held.is_settled(&approval.call) {
+                self.ask(&turn, &approval, 0, Repeat::No);
+            }
+        }
+    }
+
+    /// Lets the client hear no more than it still asks for.
+    pub(crate) fn listen_less(&mut self) {
+        self.hearing = Hearing::of(self.connection.client(), &self.listening);
+        if self.hearing.events == Events::None {
+            // These waited for an event that is not told any more.
+            self.answer_all_interrupts(&TurnAbortReason::Interrupted);
+        }
+    }
+
+    /// Says so if not everything was kept while nobody listened.
+    fn tell_of_loss(&mut self) {
+        let lost = self.held.take_lost();
+        if lost > 0 {
+            let message = format!("{lost} events were not kept while nobody listened; the thread's file has them");
+            let event = EventMsg::BackgroundEvent(BackgroundEventEvent { message: message.clone() });
+            self.send_event("", &event, now_ms());
+            let warning = Warning { thread_id: Some(self.thread.id().to_string()), message };
+            self.notify(&ServerNotification::Warning(warning), now_ms());
+        }
+    }
+
+    /// Tells the listeners that the conversation has ended.
+    pub(crate) fn tell_of_end(&mut self) {
+        if self.listeners() > 0 {
+            self.send_event("", &EventMsg::ShutdownComplete, now_ms());
+        }
+    }
+
+    /// Answers behind all news that came before.
+    pub(super) fn answer_behind_news<M: Method>(&mut self, unanswered: &Unanswered, result: M::Response) {
+        add_line(&mut self.buffer, &Response::Result { id: &unanswered.id, result });
+    }
+
+    /// Answers those who wanted the turn to end, which it has.
+    pub(crate) fn answer_interrupts(&mut self, outcome: &Outcome) {
+        self.answer_all_interrupts(&match outcome {
+            Outcome::Aborted(Abort::Replaced) => TurnAbortReason::Replaced,
+            Outcome::Aborted(Abort::ReviewEnded) => TurnAbortReason::ReviewEnded,
+            // A turn that was over in the same moment was interrupted for whoever asked.
+            Outcome::Aborted(Abort::Interrupted) | Outcome::Completed { .. } | Outcome::Failed(_) => {
+                TurnAbortReason::Interrupted
+            }
+        });
+    }
+
+    fn answer_all_interrupts(&mut self, abort_reason: &TurnAbortReason) {
+        for unanswered in std::mem::take(&mut self.interrupts) {
+            let result = InterruptConversationResponse { abort_reason: abort_reason.clone() };
+            self.answer_behind_news::<call::InterruptConversation>(&unanswered, result);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What was said in a conversation before it was resumed.
+
+use std::path::Path;
+
+use codex_store::{Entry, Line, ReadError, RolloutLines};
+use codex_wire::event::{
+    AgentMessageContent, AgentMessageEvent, AgentReasoningEvent, EventMsg, ItemCompletedEvent, TurnItem,
+    UserMessageEvent,
+};
+use codex_wire::input::UserInput;
+use codex_wire::rollout::RolloutItem;
+use serde::Deserialize;
+
+/// Reads the messages of a file that a client shows again. It blocks; run it off the async threads.
+pub(super) fn messages(path: &Path, with_thoughts: bool) -> Result<Vec<EventMsg>, ReadError> {
+    let mut lines = RolloutLines::open(path)?;
+    let mut reader = MessageReader { with_thoughts, ..MessageReader::default() };
+    while let Some(entry) = lines.next_entry()? {
+        if let Entry::Line(line) = entry
+            && line.kind == "event_msg"
+        {
+            reader.take(&line);
+        }
+    }
+    Ok(reader.messages)
+}
+
+#[derive(Default)]
+struct MessageReader {
+    /// Whether the model's thoughts themselves are shown.
+    with_thoughts: bool,
+    messages: Vec<EventMsg>,
+    /// Where in the messages each turn begins.
+    turns: Vec<usize>,
+    is_running: bool,
+}
+
+impl MessageReader {
+    fn take(&mut self, line: &Line<'_>) {
+        let Some(RolloutItem::EventMsg(message)) = line.decode().map(|line| line.item) else { return };
+        match message {
+            EventMsg::TaskStarted(_) => {
+                self.turns.push(self.messages.len());
+                self.is_running = true;
+            }
+            EventMsg::TaskComplete(_) => self.is_running = false,
+            EventMsg::TurnAborted(_) => {
+                self.is_running = false;
+                self.messages.push(message);
+            }
+            EventMsg::UserMessage(_) => self.user_said(message),
+            EventMsg::AgentReasoningRawContent(_) if !self.with_thoughts => {}
+            EventMsg::AgentMessage(_)
+            | EventMsg::AgentReasoning(_)
+            | EventMsg::AgentReasoningRawContent(_)
+            | EventMsg::TokenCount(_)
+            | EventMsg::ContextCompacted
+            | EventMsg::EnteredReviewMode(_)
+            | EventMsg::ExitedReviewMode(_)
+            | EventMsg::UndoCompleted(_)
+            | EventMsg::Error(_) => self.messages.push(message),
+            EventMsg::ItemCompleted(completed) => self.completed(completed),
+            EventMsg::Other(_) => self.roll_back(line),
+            // The others tell what the ones above say as a whole.
+            _ => {}
+        }
+    }
+
+    fn user_said(&mut self, message: EventMsg) {
+        // Older files do not say where turns begin: each thing said is one.
+        if !self.is_running {
+            self.turns.push(self.messages.len());
+        }
+        self.messages.push(message);
+    }
+
+    /// The newest releases keep items in place of messages.
+    fn completed(&mut self, completed: ItemCompletedEvent) {
+        match completed.item {
+            TurnItem::UserMessage(item) => {
+                let (mut message, mut images) = (String::new(), Vec::new());
+                for part in item.content {
+                    match part {
+                        UserInput::Text { text } => message.push_str(&text),
+                        UserInput::Image { image_url } => images.push(image_url),
+                        UserInput::LocalImage { .. } | UserInput::Skill { .. } | UserInput::Mention { .. } => {}
+                    }
+                }
+                self.user_said(EventMsg::UserMessage(UserMessageEvent { message, images: Some(images) }));
+            }
+            TurnItem::AgentMessage(item) => {
+                let text = item.content.into_iter().map(|part| match part {
+                    AgentMessageContent::Text(part) => part.text,
+                    AgentMessageContent::Other(_) => String::new(),
+                });
+                self.messages.push(EventMsg::AgentMessage(AgentMessageEvent { message: text.collect() }));
+            }
+            TurnItem::Reasoning(item) => {
+                let parts = item.summary_text.into_iter();
+                self.messages.extend(parts.map(|text| EventMsg::AgentReasoning(AgentReasoningEvent { text })));
+            }
+            TurnItem::WebSearch(_) | TurnItem::Other(_) => {}
+        }
+    }
+
+    /// Forgets turns that were rolled back.
+    fn roll_back(&mut self, line: &Line<'_>) {
+        #[derive(Deserialize)]
+        struct Payload {
+            #[serde(rename = "type")]
+            kind: String,
+            num_turns: usize,
+        }
+        let Ok(payload) = serde_json::from_str::<Payload>(line.payload.get()) else { return };
+        if payload.kind == "thread_rolled_back" {
+            let kept = self.turns.len().saturating_sub(payload.num_turns);
+            self.messages.truncate(self.turns.get(kept).copied().unwrap_or(self.messages.len()));
+            self.turns.truncate(kept);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The messages of a file with these events.
+    fn read(events: &[Value], with_thoughts: bool) -> Vec<Value> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rollout.jsonl");
+        let line = |event: &Value| {
+            json!({"timestamp": "2026-01-02T03:04:05.000Z", "type": "event_msg", "payload": event}).to_string() + "\n"
+        };
+        std::fs::write(&path, events.iter().map(line).collect::<String>()).unwrap();
+        let messages = messages(&path, with_thoughts).unwrap();
+        messages.iter().map(|message| serde_json::to_value(message).unwrap()).collect()
+    }
+
+    #[test]
+    fn files_of_the_newest_release_are_told_in_messages() {
+        let thread = "01a1de25-2746-77a2-898a-88026f72a56b";
+        let whole = |item: Value| json!({"type": "item_completed", "thread_id": thread, "turn_id": "t", "item": item});
+        let events = [
+            json!({"type": "task_started"}),
+            whole(json!({"type": "UserMessage", "id": "1", "content": [
+                {"type": "text", "text": "hi"}, {"type": "image", "image_url": "data:x"}]})),
+            whole(json!({"type": "Reasoning", "id": "2", "summary_text": ["Hm.", "Well."], "raw_content": ["x"]})),
+            whole(json!({"type": "AgentMessage", "id": "3", "content": [{"type": "Text", "text": "Hello"}]})),
+            whole(json!({"type": "CommandExecution", "id": "4"})),
+            json!({"type": "task_complete", "last_agent_message": "Hello"}),
+        ];
+        let expected = [
+            json!({"type": "user_message", "message": "hi", "images": ["data:x"]}),
+            json!({"type": "agent_reasoning", "text": "Hm."}),
+            json!({"type": "agent_reasoning", "text": "Well."}),
+            json!({"type": "agent_message", "message": "Hello"}),
+        ];
+        assert_eq!(read(&events, true), expected);
+    }
+
+    #[test]
+    fn thoughts_are_told_only_to_those_who_see_them() {
+        let events = [json!({"type": "agent_reasoning_raw_content", "text": "Hm."})];
+        assert_eq!((read(&events, false).len(), read(&events, true).len()), (0, 1));
+    }
+
+    #[test]
+    fn forgotten_turns_go_with_everything_in_them() {
+        let say = |text: &str| json!({"type": "user_message", "message": text, "images": []});
+        let back = |turns: u64| json!({"type": "thread_rolled_back", "num_turns": turns});
+        let two = [say("a"), json!({"type": "turn_aborted", "reason": "interrupted"}), say("b"), back(1), say("c")];
+        let texts: Vec<_> =
+            read(&two, false).iter().filter_map(|it| it["message"].as_str().map(str::to_owned)).collect();
+        assert_eq!(texts, ["a", "c"]);
+        assert!(read(&[say("a"), back(9)], false).is_empty());
+    }
+}

@@ -1,0 +1,174 @@
+//! Requests that open conversations. They are served beside all others.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_engine::settings::SettingsChange;
+use codex_engine::{Beginning, Setup, Thread};
+use codex_store::ForkPoint;
+use codex_wire::event::EventMsg;
+use codex_wire::ids::ThreadId;
+use codex_wire::methods::{ClientRequest, Method, call};
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v1::conversation::{
+    ForkConversationParams, NewConversationParams, NewConversationResponse, ResumeConversationParams,
+    ResumeConversationResponse, SessionConfiguredNotification,
+};
+use codex_wire::v2::notification::ServerNotification;
+use codex_wire::v2::thread::ThreadOptions;
+use tokio::sync::mpsc;
+
+use super::messages::messages;
+use crate::app::connection::{Connection, Unanswered};
+use crate::app::desk::{Desk, Task};
+use crate::app::dispatch::open_desk;
+use crate::app::hearing::{Dialect, Listening};
+use crate::app::opening::{begin, find, insisted, read_history, setup};
+use crate::app::shelf::{blocking, tell};
+
+/// A desk at which nobody listens yet, and what waits for it.
+type Place = (Desk, mpsc::Receiver<Task>);
+
+/// A conversation that was there before.
+struct Resumed {
+    /// None if it was loaded already.
+    place: Option<Place>,
+    configured: SessionConfiguredNotification,
+}
+
+/// Serves the requests of this group.
+pub(super) async fn serve(
+    connection: &Arc<Connection>,
+    unanswered: Unanswered,
+    request: ClientRequest,
+) -> Option<(Unanswered, ClientRequest)> {
+    match request {
+        ClientRequest::NewConversation(params) => match start(connection, *params).await {
+            Ok((place, answer)) => {
+                connection.outbox.answer::<call::NewConversation>(&unanswered.id, Ok(answer)).await;
+                open_desk(place.0, place.1);
+            }
+            Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
+        },
+        ClientRequest::ResumeConversation(params) => {
+            let resumed = resume(connection, *params).await;
+            finish::<call::ResumeConversation>(connection, unanswered, resumed).await;
+        }
+        ClientRequest::ForkConversation(params) => {
+            let forked = fork(connection, *params).await;
+            finish::<call::ForkConversation>(connection, unanswered, forked).await;
+        }
+        other => return Some((unanswered, other)),
+    }
+    None
+}
+
+/// Tells that a conversation is ready, then answers, and then it can be spoken to.
+async fn finish<M>(connection: &Arc<Connection>, unanswered: Unanswered, resumed: Result<Resumed, ErrorObject>)
+where
+    M: Method<Response = ResumeConversationResponse>,
+{
+    let Resumed { place, configured } = match resumed {
+        Ok(resumed) => resumed,
+        Err(error) => return connection.outbox.refuse(&unanswered.id, error).await,
+    };
+    let answer = ResumeConversationResponse {
+        conversation_id: configured.session_id,
+        model: configured.model.clone(),
+        initial_messages: configured.initial_messages.clone(),
+        rollout_path: configured.rollout_path.clone(),
+    };
+    if connection.client().and_then(|client| client.dialect) != Some(Dialect::V2) {
+        tell(connection, ServerNotification::SessionConfigured(Box::new(configured))).await;
+    }
+    connection.outbox.answer::<M>(&unanswered.id, Ok(answer)).await;
+    if let Some((desk, tasks)) = place {
+        open_desk(desk, tasks);
+    }
+}
+
+async fn start(
+    connection: &Arc<Connection>,
+    params: NewConversationParams,
+) -> Result<(Place, NewConversationResponse), ErrorObject> {
+    let setup = setup(connection, params.into()).await?;
+    let (desk, tasks, thread) = begin(connection, setup, false, Listening::default()).await?;
+    let started = thread.started();
+    let answer = NewConversationResponse {
+        conversation_id: thread.id(),
+        model: started.settings.model.clone(),
+        reasoning_effort: started.settings.effort.clone(),
+        rollout_path: started.rollout.clone(),
+    };
+    Ok(((desk, tasks), answer))
+}
+
+/// What stays the same when a client brings a conversation along, or names one.
+async fn open(connection: &Arc<Connection>, setup: Setup) -> Result<Resumed, ErrorObject> {
+    let with_thoughts = setup.config.reasoning.raw;
+    let (desk, tasks, thread) = begin(connection, setup, false, Listening::default()).await?;
+    let configured = describe(&thread, with_thoughts).await?;
+    Ok(Resumed { place: Some((desk, tasks)), configured })
+}
+
+async fn resume(connection: &Arc<Connection>, params: ResumeConversationParams) -> Result<Resumed, ErrorObject> {
+    let ResumeConversationParams { path, conversation_id, history, overrides } = params;
+    let options = ThreadOptions::from(overrides.unwrap_or_default());
+    if let Some(items) = history {
+        let items = read_history(items)?;
+        let setup = setup(connection, options).await?;
+        return open(connection, Setup { beginning: Beginning::Given(items), ..setup }).await;
+    }
+    let (id, path) = named(connection, conversation_id, path).await?;
+    let _turn = connection.host.loaded.turn_to_open(id).await;
+    if let Some(thread) = connection.host.loaded.get(id) {
+        // It goes on as it is; what was asked to be different would change it under those who use it.
+        let with_thoughts = connection.host.config()?.reasoning.raw;
+        return Ok(Resumed { place: None, configured: describe(&thread, with_thoughts).await? });
+    }
+    let insisted = insisted(&options);
+    let setup = setup(connection, options).await?;
+    open(connection, Setup { beginning: Beginning::Resumed { path, insisted }, ..setup }).await
+}
+
+async fn fork(connection: &Arc<Connection>, params: ForkConversationParams) -> Result<Resumed, ErrorObject> {
+    let ForkConversationParams { path, conversation_id, overrides } = params;
+    let options = ThreadOptions::from(overrides.unwrap_or_default());
+    let (_, path) = named(connection, conversation_id, path).await?;
+    let insisted = insisted(&options);
+    let setup = setup(connection, options).await?;
+    let beginning = Beginning::Forked { path, point: ForkPoint::End, insisted };
+    open(connection, Setup { beginning, ..setup }).await
+}
+
+/// The conversation a client means, and its file. A path goes before a name, and starts at the home folder.
+async fn named(
+    connection: &Arc<Connection>,
+    conversation: Option<ThreadId>,
+    path: Option<PathBuf>,
+) -> Result<(ThreadId, PathBuf), ErrorObject> {
+    if path.is_none() && conversation.is_none() {
+        return Err(ErrorObject::invalid("either path, conversationId or history must be given"));
+    }
+    let path = path.map(|path| connection.host.start.home.path().join(path));
+    let name = conversation.map(|id| id.to_string()).unwrap_or_default();
+    find(connection, &name, path).await
+}
+
+/// What a client is told of a conversation that was there before.
+async fn describe(thread: &Thread, with_thoughts: bool) -> Result<SessionConfiguredNotification, ErrorObject> {
+    let settings = thread.configure(SettingsChange::default()).await.map_err(|_| super::not_found(thread.id()))?;
+    let started = thread.started();
+    let path = started.rollout.clone();
+    let said = blocking(move || messages(&path, with_thoughts).map_err(ErrorObject::internal_from)).await?;
+    let initial_messages = Some(said).filter(|said: &Vec<EventMsg>| !said.is_empty());
+    Ok(SessionConfiguredNotification {
+        session_id: thread.id(),
+        model: settings.model.clone(),
+        reasoning_effort: settings.effort.clone(),
+        history_log_id: started.history_log,
+        history_entry_count: started.history_entries,
+        initial_messages,
+        rollout_path: started.rollout.clone(),
+    })
+}

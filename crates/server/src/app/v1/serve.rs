@@ -1,0 +1,111 @@
+//! What a desk does with the requests of the first version about its conversation.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use codex_engine::settings::SettingsChange;
+use codex_wire::event::TurnAbortReason;
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::methods::{ClientRequest, call};
+use codex_wire::rpc::ErrorObject;
+use codex_wire::v1::turn::{AddConversationListenerResponse, InterruptConversationResponse, SendUserTurnParams};
+use codex_wire::v2::empty::Empty;
+
+use super::not_found;
+use crate::app::connection::Unanswered;
+use crate::app::desk::Desk;
+use crate::app::hearing::Events;
+
+/// How many listeners of one conversation a client may have.
+const MOST_LISTENERS: usize = 256;
+
+/// Serves a request about the desk's conversation, or hands it back if it is not of this version.
+pub(crate) async fn serve(
+    desk: &mut Desk,
+    unanswered: Unanswered,
+    request: ClientRequest,
+) -> Option<(Unanswered, ClientRequest)> {
+    let (connection, id) = (Arc::clone(&desk.connection), &unanswered.id);
+    let outbox = &connection.outbox;
+    match request {
+        ClientRequest::SendUserMessage(params) => {
+            let said = say(desk, params.items, SettingsChange::default()).await;
+            outbox.answer::<call::SendUserMessage>(id, said).await;
+        }
+        ClientRequest::SendUserTurn(params) => {
+            let said = say_under(desk, *params).await;
+            outbox.answer::<call::SendUserTurn>(id, said).await;
+        }
+        ClientRequest::InterruptConversation(_) => interrupt(desk, unanswered).await,
+        ClientRequest::AddConversationListener(params) => {
+            let added = new_listener(desk).await;
+            let name = added.as_ref().ok().map(|added| added.subscription_id.clone());
+            // The answer goes first: the client must know the name of what it hears from here on.
+            outbox.answer::<call::AddConversationListener>(id, added).await;
+            if let Some(name) = name {
+                desk.add_listener(name, params.experimental_raw_events).await;
+            }
+        }
+        ClientRequest::RemoveConversationListener(params) => {
+            // What was under way is heard before the answer, and nothing after it.
+            desk.answer_behind_news::<call::RemoveConversationListener>(&unanswered, Empty {});
+            desk.remove_listener(&params.subscription_id);
+        }
+        other => return Some((unanswered, other)),
+    }
+    None
+}
+
+/// A name for a listener, if there is room for one.
+async fn new_listener(desk: &Desk) -> Result<AddConversationListenerResponse, ErrorObject> {
+    if desk.listeners() >= MOST_LISTENERS {
+        return Err(ErrorObject::invalid(format!("a conversation has at most {MOST_LISTENERS} listeners")));
+    }
+    // A conversation that has just ended has nothing more to say.
+    desk.thread.running().await.map_err(|_| not_found(desk.thread.id()))?;
+    Ok(AddConversationListenerResponse { subscription_id: ThreadId::fresh().to_string() })
+}
+
+async fn say(desk: &Desk, items: Vec<UserInput>, change: SettingsChange) -> Result<Empty, ErrorObject> {
+    if items.is_empty() {
+        return Err(ErrorObject::invalid("items must not be empty"));
+    }
+    let said = desk.thread.say(crate::app::serve::fresh_turn(), items, change).await;
+    said.map(|_| Empty {}).map_err(|_| not_found(desk.thread.id()))
+}
+
+async fn say_under(desk: &Desk, params: SendUserTurnParams) -> Result<Empty, ErrorObject> {
+    check_folder(&params.cwd)?;
+    let change = SettingsChange {
+        cwd: Some(params.cwd),
+        approval_policy: Some(params.approval_policy),
+        sandbox_policy: Some(params.sandbox_policy),
+        model: Some(params.model),
+        effort: Some(params.effort),
+        summary: params.summary,
+        output_schema: params.output_schema,
+    };
+    say(desk, params.items, change).await
+}
+
+fn check_folder(cwd: &Path) -> Result<(), ErrorObject> {
+    if cwd.is_absolute() && !cwd.is_dir() {
+        return Err(ErrorObject::invalid(format!("the working directory {} does not exist", cwd.display())));
+    }
+    Ok(())
+}
+
+/// Stops the running turn. A client that listens is answered after it has heard that the turn is over.
+async fn interrupt(desk: &mut Desk, unanswered: Unanswered) {
+    let stopped = match desk.thread.interrupt().await {
+        Ok(true) => Ok(InterruptConversationResponse { abort_reason: TurnAbortReason::Interrupted }),
+        Ok(false) => Err(ErrorObject::invalid("no turn is running that could be interrupted")),
+        Err(_) => Err(not_found(desk.thread.id())),
+    };
+    if stopped.is_ok() && desk.hearing.events != Events::None {
+        desk.interrupts.push(unanswered);
+        return;
+    }
+    desk.connection.outbox.answer::<call::InterruptConversation>(&unanswered.id, stopped).await;
+}

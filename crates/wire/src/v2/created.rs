@@ -1,0 +1,87 @@
+//! `item/created` and `item/delta`: the items of a turn for clients that know no others.
+//!
+//! No release has sent these; clients were written to a description of them. An item is created with its first piece,
+//! or whole where it does not come in pieces.
+
+use serde::Serialize;
+
+use super::notification::TurnPlanStep;
+
+/// `item/created`: an item, with as much of it as there is.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ItemCreated {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item: CreatedItem,
+}
+
+/// An item of the dialect. Commands, patches and searches are told as events of the queue.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum CreatedItem {
+    /// What the model says.
+    Assistant {
+        /// Its name.
+        id: String,
+        /// The text.
+        #[serde(flatten)]
+        text: CreatedText,
+    },
+    /// What the model thinks.
+    Reasoning {
+        /// Its name.
+        id: String,
+        /// Always `reasoning`, for clients that tell items apart by it.
+        purpose: &'static str,
+        /// The text.
+        #[serde(flatten)]
+        text: CreatedText,
+    },
+    /// What the model plans, whole each time it changes.
+    Plan {
+        /// Its name.
+        id: String,
+        /// Why it has changed.
+        explanation: Option<String>,
+        /// Its steps.
+        plan: Vec<TurnPlanStep>,
+    },
+    /// A picture the model looks at.
+    Image {
+        /// Its name.
+        id: String,
+        /// The file.
+        path: std::path::PathBuf,
+    },
+}
+
+/// The text of an item.
+#[derive(Debug, Clone, Serialize)]
+pub enum CreatedText {
+    /// A piece of it.
+    #[serde(rename = "textDelta")]
+    Piece(String),
+    /// All of it.
+    #[serde(rename = "text")]
+    Whole(String),
+}
+
+/// `item/delta`: more of an item that was created.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreatedItemDelta {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// What has come.
+    pub delta: String,
+    /// The same as a part of the item, where other clients look for it.
+    pub item: CreatedItem,
+}
