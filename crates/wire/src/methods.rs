@@ -86,15 +86,17 @@ pub struct Row {
     pub scope: Scope,
     /// The first release that had it.
     pub since: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
 }
 
 macro_rules! methods {
-    ($($(#[$doc:meta])* $name:ident = $method:literal $(| $alias:literal)* ($params:ty) -> $response:ty, $scope:ident, $since:literal;)*) => {
+    ($($(#[doc = $about:literal])* $name:ident = $method:literal $(| $alias:literal)* ($params:ty) -> $response:ty, $scope:ident, $since:literal;)*) => {
         /// The methods as types.
         pub mod call {
             use super::*;
 
-            $($(#[$doc])*
+            $($(#[doc = $about])*
             #[derive(Debug, Clone, Copy)]
             pub struct $name;
 
@@ -108,13 +110,25 @@ macro_rules! methods {
         /// A request that was understood.
         #[derive(Debug, Clone)]
         pub enum ClientRequest {
-            $($(#[$doc])* $name(Box<$params>),)*
+            $($(#[doc = $about])* $name(Box<$params>),)*
         }
 
         /// All methods.
         pub const METHODS: &[Row] = &[
-            $(Row { name: $method, aliases: &[$($alias),*], scope: Scope::$scope, since: $since },)*
+            $(Row {
+                name: $method,
+                aliases: &[$($alias),*],
+                scope: Scope::$scope,
+                since: $since,
+                about: concat!($($about),*).trim_ascii(),
+            },)*
         ];
+
+        #[cfg(feature = "schema")]
+        pub(crate) fn describe(tables: &mut crate::schema::Tables) {
+            let mut rows = METHODS.iter();
+            $(tables.method::<$params, $response>(stringify!($name), rows.next());)*
+        }
 
         impl ClientRequest {
             /// In which order it is served.

@@ -15,7 +15,7 @@ use codex_wire::methods::ClientRequest;
 use codex_wire::rpc::Notification;
 use codex_wire::v2::item::CommandAction;
 use codex_wire::v2::notification::{ServerNotification, ServerRequestResolved, ThreadNamed};
-use codex_wire::v2::request::{CommandApprovalParams, FileChangeApprovalParams};
+use codex_wire::v2::request::{ApprovalResponse, CommandApprovalParams, FileChangeApprovalParams, ServerRequest};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -262,11 +262,9 @@ impl Desk {
         let (thread_id, turn_id) = (self.thread.id().to_string(), turn.to_owned());
         let item_id = approval.call.as_str().to_owned();
         let reason = approval.reason.clone();
-        let outbox = &self.connection.outbox;
-        let (number, line) = match &approval.subject {
-            Subject::Command { argv, cwd, parsed, amendment } => outbox.request(
-                "item/commandExecution/requestApproval",
-                CommandApprovalParams {
+        let request = match &approval.subject {
+            Subject::Command { argv, cwd, parsed, amendment } => {
+                ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
                     kind: "command",
                     thread_id,
                     turn_id,
@@ -279,20 +277,18 @@ impl Desk {
                     command_actions: parsed.iter().map(CommandAction::from).collect(),
                     proposed_execpolicy_amendment: amendment.clone(),
                     available_decisions: available_decisions(amendment.as_deref()),
-                },
-            ),
-            Subject::Patch { grant_root, .. } => outbox.request(
-                "item/fileChange/requestApproval",
-                FileChangeApprovalParams {
-                    thread_id,
-                    turn_id,
-                    item_id,
-                    started_at_ms: at_ms,
-                    reason: reason.filter(|_| self.connection.vintage() != Vintage::V0166),
-                    grant_root: grant_root.clone().filter(|_| self.connection.vintage() != Vintage::V0166),
-                },
-            ),
+                })
+            }
+            Subject::Patch { grant_root, .. } => ServerRequest::FileChangeRequestApproval(FileChangeApprovalParams {
+                thread_id,
+                turn_id,
+                item_id,
+                started_at_ms: at_ms,
+                reason: reason.filter(|_| self.connection.vintage() != Vintage::V0166),
+                grant_root: grant_root.clone().filter(|_| self.connection.vintage() != Vintage::V0166),
+            }),
         };
+        let (number, line) = self.connection.outbox.request(request.method(), &request);
         self.connection.ask(number, Asked { thread: self.thread.id(), call: approval.call.as_str().to_owned() });
         self.questions.insert(approval.call.clone(), number);
         self.buffer.extend_from_slice(&line);
@@ -306,10 +302,6 @@ fn available_decisions(amendment: Option<&[String]>) -> Vec<serde_json::Value> {
 
 /// Reads a decision. What is none is no approval.
 fn read_decision(answer: &str) -> Option<ReviewDecision> {
-    #[derive(serde::Deserialize)]
-    struct Decided {
-        decision: ReviewDecision,
-    }
-    let decided = serde_json::from_str::<Decided>(answer).map(|decided| decided.decision);
+    let decided = serde_json::from_str::<ApprovalResponse>(answer).map(|answer| answer.decision);
     decided.or_else(|_| serde_json::from_str(answer)).ok()
 }

@@ -21,12 +21,12 @@ use crate::v1::auth::AuthStatusChangeNotification;
 
 /// The table of notifications: method, and what it carries.
 macro_rules! notifications {
-    ($($(#[$doc:meta])* $method:literal => $name:ident($params:ty),)*) => {
+    ($($(#[doc = $about:literal])* $method:literal => $name:ident($params:ty),)*) => {
         /// What the server tells a client.
         #[derive(Debug, Clone, Serialize)]
         #[serde(untagged)]
         pub enum ServerNotification {
-            $($(#[$doc])* $name($params),)*
+            $($(#[doc = $about])* $name($params),)*
         }
 
         impl ServerNotification {
@@ -40,6 +40,11 @@ macro_rules! notifications {
                     $(Self::$name(_) => $method,)*
                 }
             }
+        }
+
+        #[cfg(feature = "schema")]
+        pub(crate) fn describe(tables: &mut crate::schema::Tables) {
+            $(tables.notification::<$params>(stringify!($name), $method, concat!($($about),*));)*
         }
     };
 }
@@ -128,6 +133,7 @@ notifications! {
 
 /// See [`ServerNotification::Error`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorNotification {
     /// What.
@@ -142,6 +148,7 @@ pub struct ErrorNotification {
 
 /// See [`ServerNotification::ThreadStarted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadStarted {
     /// The thread.
     pub thread: Thread,
@@ -149,6 +156,7 @@ pub struct ThreadStarted {
 
 /// See [`ServerNotification::ThreadStatusChanged`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadStatusChanged {
     /// The thread.
@@ -159,6 +167,7 @@ pub struct ThreadStatusChanged {
 
 /// News that name a thread and nothing else.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadNamed {
     /// The thread.
@@ -167,6 +176,7 @@ pub struct ThreadNamed {
 
 /// See [`ServerNotification::ThreadNameUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadNameUpdated {
     /// The thread.
@@ -177,6 +187,7 @@ pub struct ThreadNameUpdated {
 
 /// News that name a turn and nothing else.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnNamed {
     /// The thread.
@@ -187,6 +198,7 @@ pub struct TurnNamed {
 
 /// See [`ServerNotification::ThreadTokenUsageUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTokenUsageUpdated {
     /// The thread.
@@ -199,6 +211,7 @@ pub struct ThreadTokenUsageUpdated {
 
 /// See [`ServerNotification::TurnStarted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnStarted {
     /// The thread.
@@ -209,6 +222,7 @@ pub struct TurnStarted {
 
 /// See [`ServerNotification::TurnCompleted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnCompleted {
     /// The thread.
@@ -223,6 +237,7 @@ pub struct TurnCompleted {
 
 /// See [`ServerNotification::TurnDiffUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnDiffUpdated {
     /// The thread.
@@ -235,6 +250,7 @@ pub struct TurnDiffUpdated {
 
 /// See [`ServerNotification::TurnPlanUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnPlanUpdated {
     /// The thread.
@@ -249,11 +265,23 @@ pub struct TurnPlanUpdated {
 
 /// One step of a plan.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnPlanStep {
     /// What is to be done.
     pub step: String,
     /// How far it is.
-    pub status: &'static str,
+    pub status: TurnPlanStepStatus,
+}
+
+/// How far a step of a plan is.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum TurnPlanStepStatus {
+    Pending,
+    InProgress,
+    Completed,
 }
 
 impl TurnPlanStep {
@@ -261,9 +289,9 @@ impl TurnPlanStep {
     #[must_use]
     pub fn new(step: String, status: StepStatus) -> Self {
         let status = match status {
-            StepStatus::Pending => "pending",
-            StepStatus::InProgress => "inProgress",
-            StepStatus::Completed => "completed",
+            StepStatus::Pending => TurnPlanStepStatus::Pending,
+            StepStatus::InProgress => TurnPlanStepStatus::InProgress,
+            StepStatus::Completed => TurnPlanStepStatus::Completed,
         };
         Self { step, status }
     }
@@ -271,6 +299,7 @@ impl TurnPlanStep {
 
 /// See [`ServerNotification::ItemStarted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemStarted {
     /// The item.
@@ -285,6 +314,7 @@ pub struct ItemStarted {
 
 /// See [`ServerNotification::ItemCompleted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemCompleted {
     /// The item.
@@ -299,6 +329,7 @@ pub struct ItemCompleted {
 
 /// See [`ServerNotification::RawResponseItemCompleted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RawResponseItemCompleted {
     /// The thread.
@@ -311,6 +342,7 @@ pub struct RawResponseItemCompleted {
 
 /// More text of an item.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemDelta {
     /// The thread.
@@ -325,6 +357,7 @@ pub struct ItemDelta {
 
 /// See [`ServerNotification::TerminalInteraction`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalInteraction {
     /// The thread.
@@ -341,6 +374,7 @@ pub struct TerminalInteraction {
 
 /// See [`ServerNotification::FileChangePatchUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileChangePatchUpdated {
     /// The thread.
@@ -355,6 +389,7 @@ pub struct FileChangePatchUpdated {
 
 /// See [`ServerNotification::ReasoningSummaryTextDelta`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningSummaryTextDelta {
     /// The thread.
@@ -371,6 +406,7 @@ pub struct ReasoningSummaryTextDelta {
 
 /// See [`ServerNotification::ReasoningSummaryPartAdded`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningSummaryPartAdded {
     /// The thread.
@@ -385,6 +421,7 @@ pub struct ReasoningSummaryPartAdded {
 
 /// See [`ServerNotification::ReasoningTextDelta`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningTextDelta {
     /// The thread.
@@ -401,6 +438,7 @@ pub struct ReasoningTextDelta {
 
 /// See [`ServerNotification::ServerRequestResolved`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServerRequestResolved {
     /// The thread.
@@ -411,6 +449,7 @@ pub struct ServerRequestResolved {
 
 /// See [`ServerNotification::Warning`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
     /// The thread, if it is about one.
@@ -421,6 +460,7 @@ pub struct Warning {
 
 /// See [`ServerNotification::ConfigWarning`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigWarning {
     /// What.
@@ -433,6 +473,7 @@ pub struct ConfigWarning {
 
 /// See [`ServerNotification::DeprecationNotice`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeprecationNotice {
     /// What.
     pub summary: String,

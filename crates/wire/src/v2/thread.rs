@@ -13,6 +13,7 @@ use crate::reasoning::{ReasoningEffort, ReasoningSummary};
 
 /// A thread.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Thread {
     /// Its name.
@@ -61,6 +62,7 @@ pub struct Thread {
 
 /// Where a thread comes from.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadOrigin {
     /// The thread it was copied from.
@@ -79,6 +81,7 @@ pub struct ThreadOrigin {
 
 /// Members that clients may look for and that are never known here.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "each is always null")]
 pub struct Unsaid {
@@ -94,6 +97,7 @@ pub struct Unsaid {
 
 /// Where a thread works.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadEnvironment"))]
 #[serde(rename_all = "camelCase")]
 pub struct Environment {
     /// Its name; always `local` here.
@@ -106,6 +110,7 @@ pub struct Environment {
 
 /// A repository at a moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GitInfo {
     /// The commit.
@@ -118,6 +123,7 @@ pub struct GitInfo {
 
 /// What a thread does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadStatus {
     /// It is on disk alone.
@@ -135,6 +141,7 @@ pub enum ThreadStatus {
 
 /// What a working thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadActiveFlag"))]
 #[serde(rename_all = "camelCase")]
 pub enum ActiveFlag {
     /// An approval.
@@ -145,6 +152,7 @@ pub enum ActiveFlag {
 
 /// What a thread may be started, resumed or forked with.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ThreadOptions {
     /// The model.
@@ -173,6 +181,7 @@ pub struct ThreadOptions {
 
 /// `thread/start`.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadStartParams {
     /// What it starts with.
@@ -185,6 +194,7 @@ pub struct ThreadStartParams {
 
 /// What `thread/start`, `thread/resume` and `thread/fork` answer.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadOpened {
     /// The thread.
@@ -219,6 +229,7 @@ pub struct ThreadOpened {
 
 /// `thread/resume`. A history goes before a path, a path before the name.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadResumeParams {
     /// The thread.
@@ -240,6 +251,7 @@ pub struct ThreadResumeParams {
 
 /// `thread/fork`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadForkParams {
     /// The thread to copy.
@@ -261,6 +273,7 @@ pub struct ThreadForkParams {
 
 /// The parameters of methods that name a thread and nothing else.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadParams {
     /// The thread.
@@ -270,6 +283,7 @@ pub struct ThreadParams {
 
 /// `thread/read`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadParams {
     /// The thread.
@@ -281,6 +295,7 @@ pub struct ThreadReadParams {
 
 /// What answers with a thread and nothing else.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadResponse {
     /// The thread.
     pub thread: Thread,
@@ -288,6 +303,7 @@ pub struct ThreadResponse {
 
 /// `thread/list`.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ThreadListParams {
     /// Where to go on.
@@ -310,6 +326,7 @@ pub struct ThreadListParams {
 
 /// A text or several.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One.
@@ -320,6 +337,7 @@ pub enum OneOrMany {
 
 /// What threads are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadSortKey {
     /// When they began.
@@ -335,6 +353,7 @@ pub enum ThreadSortKey {
 
 /// What `thread/list` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadListResponse {
     /// The threads, newest first.
@@ -349,6 +368,7 @@ pub struct ThreadListResponse {
 
 /// A page: where to go on, and how many at most.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PageParams {
     /// Where to go on.
@@ -359,6 +379,7 @@ pub struct PageParams {
 
 /// What `thread/loaded/list` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoadedListResponse {
     /// The names of the threads.
@@ -369,6 +390,7 @@ pub struct LoadedListResponse {
 
 /// `thread/name/set`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadNameSetParams {
     /// The thread.
@@ -379,6 +401,7 @@ pub struct ThreadNameSetParams {
 
 /// `thread/rollback`: forgets the last turns.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadRollbackParams {
     /// The thread.
@@ -389,6 +412,7 @@ pub struct ThreadRollbackParams {
 
 /// `thread/revert`: forgets a turn and all after it.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadRevertParams {
     /// The thread.
@@ -399,6 +423,7 @@ pub struct ThreadRevertParams {
 
 /// `thread/settings/update`: what later turns run under.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSettingsUpdateParams {
     /// The thread.
@@ -417,6 +442,7 @@ pub struct ThreadSettingsUpdateParams {
     pub model: Option<String>,
     /// What commands may touch.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
     /// How much of its thinking the model sums up.
     #[serde(default)]
@@ -425,6 +451,7 @@ pub struct ThreadSettingsUpdateParams {
 
 /// `thread/shellCommand`: runs a command of the user's.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadShellCommandParams {
     /// The thread.
@@ -438,6 +465,7 @@ pub struct ThreadShellCommandParams {
 
 /// What `thread/unsubscribe` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadUnsubscribeStatus"))]
 #[serde(rename_all = "camelCase")]
 pub enum UnsubscribeStatus {
     /// The thread is not loaded.
@@ -450,6 +478,7 @@ pub enum UnsubscribeStatus {
 
 /// What `thread/unsubscribe` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadUnsubscribeResponse {
     /// How it went.
     pub status: UnsubscribeStatus,

@@ -1,0 +1,4 @@
+//! What is written in `schema/` and `docs/methods.md` is what the types say, and the types say what travels.
+
+mod drift;
+mod methods;
