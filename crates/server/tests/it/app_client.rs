@@ -1,6 +1,6 @@
 //! A client of the app-server: requests and notifications over pipes in memory.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
 use tokio::task::JoinHandle;
+
+use crate::shapes;
 
 /// How many bytes a pipe holds.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -25,6 +27,9 @@ pub(crate) struct AppClient {
     output: Lines<BufReader<DuplexStream>>,
     serving: Option<JoinHandle<std::io::Result<()>>>,
     next_id: i64,
+    vintage: Vintage,
+    /// What was asked, by id, so that answers can be checked.
+    asked: HashMap<i64, String>,
     /// Messages that came while something else was waited for.
     waiting: VecDeque<Value>,
     is_over: bool,
@@ -69,6 +74,8 @@ impl AppClient {
             output: BufReader::new(output).lines(),
             serving: Some(serving),
             next_id: 0,
+            vintage,
+            asked: HashMap::new(),
             waiting: VecDeque::new(),
             is_over: false,
         };
@@ -105,14 +112,27 @@ impl AppClient {
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> i64 {
         self.next_id += 1;
         let id = self.next_id;
+        self.asked.insert(id, method.to_owned());
         self.send(&json!({"id": id, "method": method, "params": params})).await;
         id
     }
 
-    /// The next message; none when the server has said everything.
+    /// The next message, which must be what the schemas say; none when the server has said everything.
     async fn read(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("a message comes in time");
-        line.expect("the server writes text").map(|line| serde_json::from_str(&line).expect("every line is JSON"))
+        let line = line.expect("the server writes text")?;
+        let message: Value = serde_json::from_str(&line).expect("every line is JSON");
+        let asked = message["id"].as_i64().and_then(|id| self.asked.get(&id));
+        shapes::check(&message, asked.map(String::as_str), self.vintage);
+        Some(message)
+    }
+
+    /// The next message, whatever it is.
+    pub(crate) async fn next(&mut self) -> Value {
+        match self.waiting.pop_front() {
+            Some(message) => message,
+            None => self.read().await.expect("the server is there"),
+        }
     }
 
     async fn next_of(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
@@ -176,10 +196,7 @@ impl AppClient {
     pub(crate) async fn names_until(&mut self, method: &str) -> Vec<String> {
         let mut names = Vec::new();
         loop {
-            let message = match self.waiting.pop_front() {
-                Some(message) => message,
-                None => self.read().await.expect("the server is there"),
-            };
+            let message = self.next().await;
             let name = message["method"].as_str().unwrap_or("answer").to_owned();
             if !name.starts_with("codex/event/") {
                 names.push(name.clone());

@@ -2,3 +2,6 @@
 
 mod drift;
 mod methods;
+mod reading;
+mod recorded;
+mod shapes;

@@ -145,7 +145,7 @@ pub struct ExecCommandOutputDeltaEvent {
     pub stream: ExecOutputStream,
     /// What it wrote, which need not be text.
     #[serde(with = "base64_bytes")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub chunk: Vec<u8>,
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::event::{Event, EventMsg};
 use crate::ids::RequestId;
@@ -36,6 +36,43 @@ pub fn read_form<T: JsonSchema>() -> Value {
 #[must_use]
 pub fn written_form<T: JsonSchema>() -> Value {
     SchemaSettings::draft07().for_serialize().into_generator().into_root_schema_for::<T>().into()
+}
+
+/// A schema in which enums that may have further kinds (`x-open`) take any kind that is none of theirs.
+#[must_use]
+pub fn opened(schema: Value) -> Value {
+    match schema {
+        Value::Object(members) => {
+            let mut members: Map<String, Value> =
+                members.into_iter().map(|(name, member)| (name, opened(member))).collect();
+            let choices = if members.contains_key("oneOf") { "oneOf" } else { "anyOf" };
+            if members.get("x-open") == Some(&Value::Bool(true))
+                && let Some(Value::Array(kinds)) = members.get_mut(choices)
+            {
+                let claims: Vec<Value> = kinds.iter().map(claim).collect();
+                kinds.push(json!({"not": {"anyOf": claims}}));
+            }
+            Value::Object(members)
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(opened).collect()),
+        schema => schema,
+    }
+}
+
+/// What makes a value one of a kind, well formed or not: its label.
+fn claim(kind: &Value) -> Value {
+    if let Some(word) = kind.get("const") {
+        return json!({"const": word});
+    }
+    let members = kind.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let labels: Map<String, Value> = members
+        .filter(|(_, member)| member.get("const").is_some())
+        .map(|(name, member)| (name.clone(), member.clone()))
+        .collect();
+    if labels.is_empty() {
+        return json!({"type": "object", "required": kind.get("required")});
+    }
+    json!({"required": labels.keys().collect::<Vec<_>>(), "properties": labels})
 }
 
 /// The whole protocol: all definitions, those of the second version below `v2`, those of `T` and what it is made of

@@ -86,7 +86,7 @@ pub struct CommandExecWriteParams {
     pub process_id: String,
     /// What to write to its input.
     #[serde(default, rename = "deltaBase64", with = "optional_base64")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("contentEncoding" = "base64")))]
     pub delta: Option<Vec<u8>>,
     /// Whether its input ends then.
     #[serde(default, deserialize_with = "or_default")]
@@ -132,7 +132,7 @@ pub struct CommandExecOutputDeltaNotification {
     pub stream: CommandExecOutputStream,
     /// The bytes.
     #[serde(rename = "deltaBase64", with = "base64_bytes")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub delta: Vec<u8>,
     /// Whether the stream has been cut off after these.
     pub cap_reached: bool,

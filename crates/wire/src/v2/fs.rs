@@ -21,7 +21,7 @@ pub struct FsReadFileParams {
 pub struct FsReadFileResponse {
     /// Its bytes.
     #[serde(rename = "dataBase64", with = "base64_bytes")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub data: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ pub struct FsWriteFileParams {
     pub path: PathBuf,
     /// Its bytes from now on.
     #[serde(rename = "dataBase64", with = "base64_bytes")]
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub data: Vec<u8>,
 }
 
