@@ -39,27 +39,27 @@ fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> Resu
 
 /// The two schemas of a type.
 struct Schemas {
-    compiled: boon::Schemas,
+    known: boon::Schemas,
     forms: [boon::SchemaIndex; 2],
 }
 
 impl Schemas {
     fn of<T: schemars::JsonSchema>() -> Self {
-        let mut compiled = boon::Schemas::new();
+        let mut known = boon::Schemas::new();
         let mut compiler = boon::Compiler::new();
         let forms = [("read", read_form::<T>()), ("written", written_form::<T>())].map(|(name, form)| {
             let place = format!("http://test/{name}.json");
             compiler.add_resource(&place, opened(form)).unwrap();
-            compiler.compile(&place, &mut compiled).unwrap()
+            compiler.compile(&place, &mut known).unwrap()
         });
-        Self { compiled, forms }
+        Self { known, forms }
     }
 
     /// What is written is what is said to be written, and it may be sent back.
     fn check(&self, value: &impl Serialize) -> Result<(), TestCaseError> {
         let value = serde_json::to_value(value)?;
         for form in self.forms {
-            let fits = self.compiled.validate(&value, form);
+            let fits = self.known.validate(&value, form);
             prop_assert!(fits.is_ok(), "{}\n{value}", fits.err().map(|error| error.to_string()).unwrap_or_default());
         }
         Ok(())

@@ -10,28 +10,28 @@ use serde_json::Value;
 use crate::program::Place;
 
 struct Checker {
-    compiled: boon::Schemas,
+    schemas: boon::Schemas,
     event: boon::SchemaIndex,
     line: boon::SchemaIndex,
 }
 
 static OURS: LazyLock<Checker> = LazyLock::new(|| {
-    let (mut compiler, mut compiled) = (boon::Compiler::new(), boon::Schemas::new());
+    let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
     let bundle = serde_json::from_str(BUNDLE).expect("a bundle is JSON");
     compiler.add_resource("http://test/bundle.json", bundle).expect("a bundle can be added");
     let mut compile = |name: &str| {
         let place = format!("http://test/bundle.json#/definitions/{name}");
-        compiler.compile(&place, &mut compiled).expect("a definition can be compiled")
+        compiler.compile(&place, &mut schemas).expect("a definition can be compiled")
     };
     let (event, line) = (compile("Event"), compile("exec/ThreadEvent"));
-    Checker { compiled, event, line }
+    Checker { schemas, event, line }
 });
 
 /// Fails if a line is not what the schema of the event queue or of `exec` says.
 #[track_caller]
 pub(crate) fn check(definition: &str, line: &Value) {
     let index = if definition == "Event" { OURS.event } else { OURS.line };
-    if let Err(complaint) = OURS.compiled.validate(line, index) {
+    if let Err(complaint) = OURS.schemas.validate(line, index) {
         panic!("our schema does not allow this: {line}\n{complaint:#}");
     }
 }

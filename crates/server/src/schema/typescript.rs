@@ -193,7 +193,11 @@ impl Printer<'_> {
         if printed.iter().all(|(comment, _)| comment.is_empty()) {
             return printed.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" | ");
         }
-        printed.iter().map(|(comment, text)| format!("\n{comment}{deeper}| {text}")).collect()
+        let mut union = String::new();
+        for (comment, text) in printed {
+            let _ = write!(union, "\n{comment}{deeper}| {text}");
+        }
+        union
     }
 
     /// A type that is not put together of others.

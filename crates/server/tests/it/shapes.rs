@@ -28,7 +28,7 @@ pub(crate) fn check(message: &Value, asked: Option<&str>, vintage: Vintage) {
 /// Fails if an event of the queue is something that our schema does not allow.
 #[track_caller]
 pub(crate) fn check_event(event: &Value) {
-    let checked = OURS.compiled.validate(&event["msg"], OURS.event);
+    let checked = OURS.schemas.validate(&event["msg"], OURS.event);
     assert!(checked.is_ok(), "our schema does not allow this: {event}\n{:#}", checked.expect_err("it is not ok"));
 }
 
@@ -41,7 +41,7 @@ fn is_wrong_in_077(message: &Value) -> bool {
 
 /// The definitions of what a server sends, by method.
 struct Checker {
-    compiled: boon::Schemas,
+    schemas: boon::Schemas,
     told: BTreeMap<String, boon::SchemaIndex>,
     asked: BTreeMap<String, boon::SchemaIndex>,
     answered: BTreeMap<String, boon::SchemaIndex>,
@@ -60,18 +60,18 @@ impl Checker {
             listed.filter_map(|(method, name)| Some((method.clone(), format!("#/definitions/{}", name.as_str()?)))),
         );
         assert!(told.len() > 10 && asked.len() > 1 && answered.len() > 20, "the tables were not understood");
-        let (mut compiler, mut compiled) = (boon::Compiler::new(), boon::Schemas::new());
+        let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
         compiler.add_resource("http://test/bundle.json", bundle).expect("a bundle can be added");
         let mut compile = |definition: &str| {
             let place = format!("http://test/bundle.json{definition}");
-            compiler.compile(&place, &mut compiled).expect("a definition can be compiled")
+            compiler.compile(&place, &mut schemas).expect("a definition can be compiled")
         };
         let mut compile_all = |rows: BTreeMap<String, String>| {
             rows.into_iter().map(|(method, name)| (method, compile(&name))).collect::<BTreeMap<_, _>>()
         };
         let (told, asked, answered) = (compile_all(told), compile_all(asked), compile_all(answered));
         let (event, error) = (compile("#/definitions/EventMsg"), compile("#/definitions/JSONRPCError"));
-        Self { compiled, told, asked, answered, event, error }
+        Self { schemas, told, asked, answered, event, error }
     }
 
     /// What is wrong with a message. Nothing is with one that the bundle does not know.
@@ -83,7 +83,7 @@ impl Checker {
             (None, _, Some(result)) => (*self.answered.get(asked?)?, result),
             (None, _, None) => (self.error, message),
         };
-        self.compiled.validate(body, definition).err().map(|error| format!("{error:#}"))
+        self.schemas.validate(body, definition).err().map(|error| format!("{error:#}"))
     }
 }
 

@@ -11,26 +11,27 @@ const HEAD: &str = "\
 Everything that crosses the wire, by dialect. This page is written by a test from the tables that requests are
 dispatched by; `codex app-server generate-json-schema --out DIR` and `generate-ts --out DIR` print the types.
 
-A dash means nothing: no parameters, or an empty answer. *Served* says in which order: `thread` after earlier requests
-about the same thread, `connection` before the next line is read, `process` beside all others. *Since* is the first
-release of the protocol that had the method.
+*Dialect* is the one of the app-server: v1 speaks of conversations, v2 of threads; a connection may speak both. A dash
+means nothing: no parameters, or an empty answer. *Served* says in which order: `thread` after earlier requests about
+the same thread, `connection` before the next line is read, `process` beside all others. *Since* is the first release
+of the protocol that had the method.
 ";
 
 pub(crate) fn page(bundle: &Value) -> String {
     let definitions = Definitions::of(bundle);
     let mut page = HEAD.to_owned();
-    let requests = choices(&definitions, "ClientRequest");
-    let is_first = |request: &&Value| !words(request).next().unwrap_or_default().contains('/');
-    let (first, second): (Vec<&Value>, Vec<&Value>) = requests.iter().partition(is_first);
-    methods(&mut page, "app-server v2: methods", &second);
-    methods(&mut page, "app-server v1: methods", &first);
+    methods(&mut page, choices(&definitions, "ClientRequest"));
 
-    page.push_str("\n## app-server: notifications\n\n| notification | carries | |\n|---|---|---|\n");
+    page.push_str("\n## app-server: notifications\n\n| notification | dialect | carries | |\n|---|---|---|---|\n");
     for notification in choices(&definitions, "ServerNotification") {
         let about = notification["description"].as_str().unwrap_or_default();
-        row(&mut page, &[&method_names(notification), &named(&notification["properties"]["params"]), about]);
+        let params = &notification["properties"]["params"];
+        let is_second = params["$ref"].as_str().is_some_and(|name| name.contains("/v2/"));
+        let dialect = if is_second { "v2" } else { "v1" };
+        row(&mut page, &[&method_names(notification), dialect, &named(params), about]);
     }
-    row(&mut page, &["`codex/event/TYPE`", "`Event`", "An event of the queue below, under the name of its type."]);
+    let about = "An event of the queue below, under the name of its type.";
+    row(&mut page, &["`codex/event/TYPE`", "v1, v2", "`Event`", about]);
 
     page.push_str("\n## app-server: requests of the server\n\n| request | carries | answer | |\n|---|---|---|---|\n");
     for request in choices(&definitions, "ServerRequest") {
@@ -52,14 +53,28 @@ fn choices<'a>(definitions: &'a Definitions, name: &str) -> &'a [Value] {
     choices
 }
 
-fn methods(page: &mut String, title: &str, requests: &[&Value]) {
-    let _ =
-        write!(page, "\n## {title}\n\n| method | takes | answers | served | since | |\n|---|---|---|---|---|---|\n");
+fn methods(page: &mut String, requests: &[Value]) {
+    page.push_str("\n## app-server: methods\n\n| method | dialect | takes | answers | served | since | |\n");
+    page.push_str("|---|---|---|---|---|---|---|\n");
     for request in requests {
         let [served, since, about] =
             ["x-scope", "x-since", "description"].map(|member| request[member].as_str().unwrap_or_default());
         let params = named(&request["properties"]["params"]);
-        row(page, &[&method_names(request), &params, &named(&request["x-response"]), served, since, about]);
+        let answer = named(&request["x-response"]);
+        row(page, &[&method_names(request), dialect(request), &params, &answer, served, since, about]);
+    }
+}
+
+/// The names of the first dialect are single words. The handshake is the same in both.
+fn dialect(request: &Value) -> &'static str {
+    let (has_first, has_second) =
+        (words(request).any(|name| !name.contains('/')), words(request).any(|name| name.contains('/')));
+    let is_handshake = words(request).any(|name| name == "initialize");
+    match (has_first, has_second) {
+        _ if is_handshake => "v1, v2",
+        (true, true) => "v1, v2",
+        (true, false) => "v1",
+        _ => "v2",
     }
 }
 

@@ -87,7 +87,7 @@ impl Drawing<'_> {
 
 /// Tells whether values fit definitions of a bundle.
 pub(crate) struct Checker {
-    compiled: boon::Schemas,
+    schemas: boon::Schemas,
     compiler: boon::Compiler,
 }
 
@@ -95,7 +95,7 @@ impl Checker {
     pub(crate) fn of(bundle: Value) -> Self {
         let mut compiler = boon::Compiler::new();
         compiler.add_resource("http://test/bundle.json", bundle).unwrap();
-        Self { compiled: boon::Schemas::new(), compiler }
+        Self { schemas: boon::Schemas::new(), compiler }
     }
 
     /// Adds a schema that others refer to.
@@ -111,7 +111,7 @@ impl Checker {
     /// What is wrong with a value; nothing if it fits.
     pub(crate) fn complaint(&mut self, definition: &str, value: &Value) -> Option<String> {
         let place = format!("http://test/bundle.json#/definitions/{definition}");
-        let index = self.compiler.compile(&place, &mut self.compiled).unwrap_or_else(|error| panic!("{error:#}"));
-        self.compiled.validate(value, index).err().map(|error| format!("{error:#}"))
+        let index = self.compiler.compile(&place, &mut self.schemas).unwrap_or_else(|error| panic!("{error:#}"));
+        self.schemas.validate(value, index).err().map(|error| format!("{error:#}"))
     }
 }
