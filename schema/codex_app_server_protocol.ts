@@ -3630,7 +3630,7 @@ export namespace v2 {
 
   export type ConfigValueWriteResponse = v2.ConfigWriteResponse;
 
-  /** See `ServerNotification::ConfigWarning`. */
+  /** Something in the configuration the user should know about. */
   export type ConfigWarningNotification = {
     /** What. */
     summary: string;
@@ -3662,7 +3662,7 @@ export namespace v2 {
     balance: string | null;
   };
 
-  /** See `ServerNotification::DeprecationNotice`. */
+  /** Something the client should stop using. */
   export type DeprecationNoticeNotification = {
     /** What. */
     summary: string;
@@ -3680,7 +3680,7 @@ export namespace v2 {
     userCode: string;
   };
 
-  /** See `ServerNotification::Error`. */
+  /** Something went wrong in a turn. */
   export type ErrorNotification = {
     /** What. */
     error: v2.TurnError;
@@ -3800,7 +3800,7 @@ export namespace v2 {
 
   export type FileChangeOutputDeltaNotification = v2.ItemDelta;
 
-  /** See `ServerNotification::FileChangePatchUpdated`. */
+  /** What a patch would change, when that has changed. */
   export type FileChangePatchUpdatedNotification = {
     /** The thread. */
     threadId: string;
@@ -4146,7 +4146,7 @@ export namespace v2 {
     /** A word this release does not know, passed through. */
     | (string & {});
 
-  /** See `ServerNotification::ItemCompleted`. */
+  /** An item is whole. */
   export type ItemCompletedNotification = {
     /** The item. */
     item: v2.ThreadItem;
@@ -4170,7 +4170,7 @@ export namespace v2 {
     delta: string;
   };
 
-  /** See `ServerNotification::ItemStarted`. */
+  /** An item has begun. */
   export type ItemStartedNotification = {
     /** The item. */
     item: v2.ThreadItem;
@@ -4566,7 +4566,7 @@ export namespace v2 {
     resetsAt: number | null;
   };
 
-  /** See `ServerNotification::RawResponseItemCompleted`. */
+  /** An item of the conversation with the model. */
   export type RawResponseItemCompletedNotification = {
     /** The thread. */
     threadId: string;
@@ -4584,7 +4584,7 @@ export namespace v2 {
     description: string;
   };
 
-  /** See `ServerNotification::ReasoningSummaryPartAdded`. */
+  /** A new part of a reasoning summary. */
   export type ReasoningSummaryPartAddedNotification = {
     /** The thread. */
     threadId: string;
@@ -4596,7 +4596,7 @@ export namespace v2 {
     summaryIndex: number;
   };
 
-  /** See `ServerNotification::ReasoningSummaryTextDelta`. */
+  /** More of a reasoning summary. */
   export type ReasoningSummaryTextDeltaNotification = {
     /** The thread. */
     threadId: string;
@@ -4610,7 +4610,7 @@ export namespace v2 {
     summaryIndex: number;
   };
 
-  /** See `ServerNotification::ReasoningTextDelta`. */
+  /** More of the thoughts themselves. */
   export type ReasoningTextDeltaNotification = {
     /** The thread. */
     threadId: string;
@@ -4723,7 +4723,7 @@ export namespace v2 {
     exclude_slash_tmp: boolean;
   };
 
-  /** See `ServerNotification::ServerRequestResolved`. */
+  /** A request of the server was answered. */
   export type ServerRequestResolvedNotification = {
     /** The thread. */
     threadId: string;
@@ -4775,7 +4775,7 @@ export namespace v2 {
     data: Array<v2.SkillsListEntry>;
   };
 
-  /** See `ServerNotification::TerminalInteraction`. */
+  /** Something was typed into a terminal. */
   export type TerminalInteractionNotification = {
     /** The thread. */
     threadId: string;
@@ -5068,7 +5068,7 @@ export namespace v2 {
 
   export type ThreadNameSetResponse = Empty;
 
-  /** See `ServerNotification::ThreadNameUpdated`. */
+  /** A thread is called something else now. */
   export type ThreadNameUpdatedNotification = {
     /** The thread. */
     threadId: string;
@@ -5257,7 +5257,7 @@ export namespace v2 {
 
   export type ThreadStartResponse = v2.ThreadOpened;
 
-  /** See `ServerNotification::ThreadStarted`. */
+  /** A thread is ready. */
   export type ThreadStartedNotification = {
     /** The thread. */
     thread: v2.Thread;
@@ -5284,7 +5284,7 @@ export namespace v2 {
       activeFlags: Array<v2.ThreadActiveFlag>;
     };
 
-  /** See `ServerNotification::ThreadStatusChanged`. */
+  /** A thread does something else now. */
   export type ThreadStatusChangedNotification = {
     /** The thread. */
     threadId: string;
@@ -5302,7 +5302,7 @@ export namespace v2 {
     modelContextWindow: number | null;
   };
 
-  /** See `ServerNotification::ThreadTokenUsageUpdated`. */
+  /** Tokens were used. */
   export type ThreadTokenUsageUpdatedNotification = {
     /** The thread. */
     threadId: string;
@@ -5381,7 +5381,7 @@ export namespace v2 {
     durationMs: number | null;
   };
 
-  /** See `ServerNotification::TurnCompleted`. */
+  /** A turn is over. */
   export type TurnCompletedNotification = {
     /** The thread. */
     threadId: string;
@@ -5393,7 +5393,7 @@ export namespace v2 {
     status: v2.TurnStatus;
   };
 
-  /** See `ServerNotification::TurnDiffUpdated`. */
+  /** The turn has changed files. */
   export type TurnDiffUpdatedNotification = {
     /** The thread. */
     threadId: string;
@@ -5445,7 +5445,7 @@ export namespace v2 {
   /** How far a step of a plan is. */
   export type TurnPlanStepStatus = "pending" | "inProgress" | "completed";
 
-  /** See `ServerNotification::TurnPlanUpdated`. */
+  /** The model has changed its plan. */
   export type TurnPlanUpdatedNotification = {
     /** The thread. */
     threadId: string;
@@ -5487,7 +5487,7 @@ export namespace v2 {
     turn: v2.Turn;
   };
 
-  /** See `ServerNotification::TurnStarted`. */
+  /** A turn has begun. */
   export type TurnStartedNotification = {
     /** The thread. */
     threadId: string;
@@ -5602,7 +5602,7 @@ export namespace v2 {
       path: string;
     };
 
-  /** See `ServerNotification::Warning`. */
+  /** Something the user should know. */
   export type WarningNotification = {
     /** The thread, if it is about one. */
     threadId: string | null;

@@ -32,7 +32,7 @@ static OURS: LazyLock<Checker> = LazyLock::new(|| {
 pub(crate) fn check(definition: &str, line: &Value) {
     let index = if definition == "Event" { OURS.event } else { OURS.line };
     if let Err(complaint) = OURS.schemas.validate(line, index) {
-        panic!("our schema does not allow this: {line}\n{complaint:#}");
+        panic!("our schema does not allow this (if a type has changed, write `schema/` anew): {line}\n{complaint:#}");
     }
 }
 

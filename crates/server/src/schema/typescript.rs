@@ -253,3 +253,49 @@ impl Printer<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: Value, expected: &str) {
+        let printed = Printer { is_bundle: false, imports: &mut BTreeSet::new() }.print(&schema, "");
+        assert_eq!(printed.split_whitespace().collect::<Vec<_>>().join(" "), expected, "{schema}");
+    }
+
+    #[test]
+    fn plain_types_and_words() {
+        check(json!(true), "unknown");
+        check(json!({"description": "anything"}), "unknown");
+        check(json!({"type": ["integer", "null"], "format": "int64"}), "number | null");
+        check(json!({"type": "string", "enum": ["a\"b", "c"]}), r#""a\"b" | "c""#);
+        check(json!({"anyOf": [{"const": "a"}, {"type": "string"}]}), r#""a" | (string & {})"#);
+        check(json!({"type": "array", "items": {"$ref": "#/definitions/v2/Turn"}}), "Array<Turn>");
+    }
+
+    #[test]
+    fn objects() {
+        check(json!({"type": "object"}), "Record<string, never>");
+        check(json!({"type": "object", "additionalProperties": true}), "{ [key: string]: unknown }");
+        let members = json!({"a-b": {"type": "boolean"}, "c": {"type": "null", "description": "Ends with */."}});
+        check(
+            json!({"type": "object", "properties": members, "required": ["c"]}),
+            "{ \"a-b\"?: boolean; /** Ends with *\u{200b}/. */ c: null; }",
+        );
+    }
+
+    #[test]
+    fn parts_and_choices() {
+        let tag = |kind: &str| json!({"type": "object", "properties": {"type": {"const": kind}}, "required": ["type"]});
+        let mut with_payload = tag("a");
+        with_payload["allOf"] = json!([{"$ref": "#/definitions/P"}]);
+        check(with_payload.clone(), r#"{ type: "a"; } & P"#);
+        let mut with_choices = tag("x");
+        with_choices["oneOf"] = json!([with_payload, tag("b")]);
+        check(with_choices, r#"{ type: "x"; } & ({ type: "a"; } & P | { type: "b"; })"#);
+        check(json!({"description": "A word.", "allOf": [{"$ref": "#/definitions/P"}]}), "P");
+    }
+}

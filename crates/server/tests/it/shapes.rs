@@ -15,7 +15,7 @@ static OF_077: LazyLock<Checker> = LazyLock::new(|| Checker::of(include_str!("pr
 #[track_caller]
 pub(crate) fn check(message: &Value, asked: Option<&str>, vintage: Vintage) {
     if let Some(complaint) = OURS.complaint(message, asked) {
-        panic!("our schema does not allow this: {message}\n{complaint}");
+        panic!("our schema does not allow this (if a type has changed, write `schema/` anew): {message}\n{complaint}");
     }
     if vintage == Vintage::V077
         && !is_wrong_in_077(message)

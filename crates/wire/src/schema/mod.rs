@@ -216,6 +216,7 @@ impl Tables {
         if let Some(requests) = definitions.get("ClientRequest").cloned() {
             definitions.insert("ClientRequest".to_owned(), with_optional_params(requests, &definitions));
         }
+        describe_notifications(&mut definitions);
         definitions
     }
 }
@@ -265,6 +266,19 @@ fn fixed() -> Definitions {
         ("JSONRPCMessage", json!({"description": "One line.", "anyOf": frames.map(reference)})),
     ];
     definitions.into_iter().map(|(name, definition)| (name.to_owned(), definition)).collect()
+}
+
+/// Says of a notification's type what the table says, where the type itself only points there.
+fn describe_notifications(definitions: &mut Definitions) {
+    let rows = definitions.get("ServerNotification").map(|all| all["oneOf"].clone()).unwrap_or_default();
+    for row in rows.as_array().into_iter().flatten() {
+        let name = references::target(&row["properties"]["params"]);
+        if let Some(definition) = name.and_then(|name| definitions.get_mut(name))
+            && definition["description"].as_str().is_some_and(|text| text.starts_with("See `ServerNotification::"))
+        {
+            definition["description"] = row["description"].clone();
+        }
+    }
 }
 
 /// Lets the parameters of those methods be left out that need none.
