@@ -1,15 +1,38 @@
-//! `codex app-server`: many threads over stdin and stdout.
+//! `codex app-server`: many threads over stdin and stdout, and the protocol's own description.
+
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use codex_config::{Env, Home};
 use codex_server::app::{AppServer, Dialect, Start, Vintage};
+use codex_server::schema::{self, File};
 
-use crate::args::{AppServerArgs, Emulated, Shared, Spoken};
+use crate::args::{AppServerArgs, AppServerCommand, Emulated, Shared, Spoken};
 use crate::proto::{ORIGINATOR, working_directory};
 use crate::{apply_patch, signals, stdout};
 
-/// Runs until the client is done.
+/// Does what the arguments say.
 pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<()> {
+    match &args.command {
+        None => serve(shared, args),
+        Some(AppServerCommand::GenerateTs(args)) => write_all(&args.out, &schema::typescript_files()?),
+        Some(AppServerCommand::GenerateJsonSchema(args)) => write_all(&args.out, &schema::json_files()?),
+    }
+}
+
+/// Writes files below a folder.
+fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<()> {
+    for file in files {
+        let path = folder.join(&file.path);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).with_context(|| format!("could not make {}", parent.display()))?;
+        std::fs::write(&path, &file.text).with_context(|| format!("could not write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Runs until the client is done.
+fn serve(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<()> {
     if args.listen.trim_end_matches('/').trim_end_matches(':') != "stdio" {
         bail!("--listen {}: only stdio:// is served by this release", args.listen);
     }

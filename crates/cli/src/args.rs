@@ -204,6 +204,9 @@ pub(crate) enum DebugCommand {
 /// Options of `app-server`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AppServerArgs {
+    /// Something else than to serve
+    #[command(subcommand)]
+    pub(crate) command: Option<AppServerCommand>,
     /// Follow the ways of this release where releases differ
     #[arg(long, value_enum, value_name = "RELEASE")]
     pub(crate) emulate: Option<Emulated>,
@@ -226,6 +229,40 @@ pub(crate) enum Spoken {
     Both,
     /// `item/created` and `item/delta` beside events of the queue
     Items,
+}
+
+/// What `app-server` does besides serving.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AppServerCommand {
+    /// Write the types of the protocol as TypeScript, one file a type
+    GenerateTs(GenerateTsArgs),
+    /// Write the messages of the protocol as JSON Schema, one file a message and a bundle of all
+    GenerateJsonSchema(GenerateJsonSchemaArgs),
+}
+
+/// Options of `app-server generate-ts`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct GenerateTsArgs {
+    /// The folder to write to; it is made if it is missing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Taken for scripts of other releases; what is written is formatted already
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) prettier: Option<PathBuf>,
+    /// Taken for scripts of other releases; everything that is served is written anyway
+    #[arg(long)]
+    pub(crate) experimental: bool,
+}
+
+/// Options of `app-server generate-json-schema`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct GenerateJsonSchemaArgs {
+    /// The folder to write to; it is made if it is missing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Taken for scripts of other releases; everything that is served is written anyway
+    #[arg(long)]
+    pub(crate) experimental: bool,
 }
 
 /// A release whose ways can be followed.

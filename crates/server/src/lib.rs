@@ -8,3 +8,4 @@ pub mod lines;
 pub mod preview;
 pub mod proto;
 pub mod replay;
+pub mod schema;

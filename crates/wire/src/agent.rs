@@ -7,6 +7,7 @@ use crate::ids::ThreadId;
 
 /// The number of an agent in its tree, counted up and never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentId(pub u64);
@@ -60,6 +61,7 @@ impl SubagentStatus {
 
 /// One agent as others see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SubagentSummary {
     /// The agent.
@@ -112,6 +114,7 @@ tagged! {
 
 /// The payload of [`SubagentLifecycleEvent::Created`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SubagentCreated {
     /// The agent.
@@ -120,6 +123,7 @@ pub struct SubagentCreated {
 
 /// The payload of [`SubagentLifecycleEvent::Status`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SubagentStatusChange {
     /// The agent.
@@ -132,6 +136,7 @@ pub struct SubagentStatusChange {
 
 /// The payload of [`SubagentLifecycleEvent::ReasoningHeader`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SubagentReasoningHeader {
     /// The agent.
@@ -144,6 +149,7 @@ pub struct SubagentReasoningHeader {
 
 /// The payload of [`SubagentLifecycleEvent::Deleted`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SubagentDeleted {
     /// The agent.
@@ -154,6 +160,7 @@ pub struct SubagentDeleted {
 
 /// How much waits for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentInboxEvent {
     /// The agent.
@@ -168,6 +175,7 @@ pub struct AgentInboxEvent {
 
 /// A message from one agent to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct InboxMessage {
     /// Who wrote it.
@@ -186,6 +194,7 @@ pub struct InboxMessage {
 
 /// How an agent's work ended. The kind stands around the rest and is capitalised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum SubagentCompletion {
     /// It came to an end.

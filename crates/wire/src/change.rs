@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
+#[cfg(feature = "schema")]
+use crate::forms::without;
 use crate::forms::{same_word, tag_inside, take};
 
 /// What a patch does to one file.
@@ -12,6 +14,7 @@ use crate::forms::{same_word, tag_inside, take};
 /// It is read with the kind inside (`{"type": "add", ..}`) or around (`{"add": {..}}`, before 0.59), with members
 /// in snake or camel case. It is written with the kind inside and in snake case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = with_tags_outside))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum FileChange {
@@ -46,6 +49,20 @@ pub fn put_tags_outside(event: &mut Value) {
             *change = Value::Object(Map::from_iter([(kind, members)]));
         }
     }
+}
+
+/// Describes both forms: events of the submission queue have the kind around, all others inside.
+#[cfg(feature = "schema")]
+fn with_tags_outside(schema: &mut schemars::Schema) {
+    let inside = schema.remove("oneOf").and_then(|forms| forms.as_array().cloned()).unwrap_or_default();
+    let outside = inside.iter().cloned().map(|mut form| {
+        let kind = form["properties"]["type"]["const"].as_str().unwrap_or_default().to_owned();
+        form["properties"] = without(form["properties"].take(), "type");
+        form["required"].as_array_mut().into_iter().for_each(|required| required.retain(|name| name != "type"));
+        serde_json::json!({"type": "object", "properties": {&kind: form}, "required": [kind]})
+    });
+    let forms = inside.iter().cloned().chain(outside).collect();
+    schema.insert("anyOf".to_owned(), Value::Array(forms));
 }
 
 impl<'de> Deserialize<'de> for FileChange {

@@ -20,6 +20,7 @@ tagged! {
 
 /// A command that shows a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReadCommand {
     /// The command.
@@ -33,6 +34,7 @@ pub struct ReadCommand {
 
 /// A command that lists a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ListFilesCommand {
     /// The command.
@@ -44,6 +46,7 @@ pub struct ListFilesCommand {
 
 /// A command that looks for something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SearchCommand {
     /// The command.
@@ -58,6 +61,7 @@ pub struct SearchCommand {
 
 /// A command that is none of the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct UnknownCommand {
     /// The command.

@@ -12,6 +12,7 @@ use crate::forms::{same_word, take};
 /// It is read in the words of every surface and in any case: `approved`, `accept` or `allow`, bare or as
 /// `{"action": …}`. It is written in the words of the submission queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum ReviewDecision {
     /// Yes, this once.
@@ -118,6 +119,7 @@ impl<'de> Deserialize<'de> for ReviewDecision {
 ///
 /// It is read as a word in any case, bare or as `{"action": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum ElicitationDecision {

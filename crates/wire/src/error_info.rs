@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// The kind of an error. Written in snake case as the events have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("x-open" = true)))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum CodexErrorInfo {
@@ -48,5 +49,6 @@ pub enum CodexErrorInfo {
     Other,
     /// A kind this release does not know, kept as it came.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(#[cfg_attr(test, proptest(strategy = "crate::forms::any_other(\"kind\")"))] Value),
 }

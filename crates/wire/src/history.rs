@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A prompt as an event hands it to a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct HistoryEntry {
     /// The thread it was typed in.

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 /// The name of a thread, a UUID of version 7 so that names sort by age. Older texts say "conversation id".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct ThreadId(Uuid);
 
@@ -32,6 +33,7 @@ impl std::str::FromStr for ThreadId {
 
 /// The name of a request of JSON-RPC, as the peer that asked chose it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum RequestId {

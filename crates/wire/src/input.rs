@@ -12,6 +12,7 @@ use crate::forms::{same_word, take};
 /// It is read in every form clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
 /// `local_image` or `localImage`. It is written flat and in snake case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum UserInput {

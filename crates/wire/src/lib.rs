@@ -30,6 +30,8 @@ pub mod response;
 pub mod review;
 pub mod rollout;
 pub mod rpc;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod skill;
 pub mod tokens;
 pub mod v1;

@@ -10,6 +10,7 @@ use crate::forms::take;
 
 /// A call of a tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct McpInvocation {
     /// The server.
@@ -24,6 +25,7 @@ pub struct McpInvocation {
 
 /// What a tool of an MCP server handed back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct CallToolResult {
@@ -60,6 +62,7 @@ where
 
 /// A tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct Tool {
@@ -87,6 +90,7 @@ pub struct Tool {
 
 /// Something an MCP server lets others read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct Resource {
@@ -114,6 +118,7 @@ pub struct Resource {
 
 /// A family of resources whose address has gaps to fill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ResourceTemplate {
@@ -159,6 +164,7 @@ tagged! {
 
 /// Why an MCP server did not start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct McpStartupError {
     /// The reason.
@@ -167,6 +173,7 @@ pub struct McpStartupError {
 
 /// An MCP server that did not start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct McpStartupFailure {
     /// The server.

@@ -11,9 +11,9 @@ use crate::v1::auth::{
     CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse, LoginApiKeyParams, LoginChatGptResponse,
 };
 use crate::v1::conversation::{
-    ArchiveConversationParams, ForkConversationParams, GetConversationSummaryParams, GetConversationSummaryResponse,
-    ListConversationsParams, ListConversationsResponse, NewConversationParams, NewConversationResponse,
-    ResumeConversationParams, ResumeConversationResponse,
+    ArchiveConversationParams, ConversationResumed, ForkConversationParams, GetConversationSummaryParams,
+    GetConversationSummaryResponse, ListConversationsParams, ListConversationsResponse, NewConversationParams,
+    NewConversationResponse, ResumeConversationParams,
 };
 use crate::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
 use crate::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
@@ -102,15 +102,17 @@ pub struct Row {
     pub scope: Scope,
     /// The first release that had it.
     pub since: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
 }
 
 macro_rules! methods {
-    ($($(#[$doc:meta])* $name:ident = $method:literal $(| $alias:literal)* ($params:ty) -> $response:ty, $scope:ident, $since:literal;)*) => {
+    ($($(#[doc = $about:literal])* $name:ident = $method:literal $(| $alias:literal)* ($params:ty) -> $response:ty, $scope:ident, $since:literal;)*) => {
         /// The methods as types.
         pub mod call {
             use super::*;
 
-            $($(#[$doc])*
+            $($(#[doc = $about])*
             #[derive(Debug, Clone, Copy)]
             pub struct $name;
 
@@ -124,13 +126,25 @@ macro_rules! methods {
         /// A request that was understood.
         #[derive(Debug, Clone)]
         pub enum ClientRequest {
-            $($(#[$doc])* $name(Box<$params>),)*
+            $($(#[doc = $about])* $name(Box<$params>),)*
         }
 
         /// All methods.
         pub const METHODS: &[Row] = &[
-            $(Row { name: $method, aliases: &[$($alias),*], scope: Scope::$scope, since: $since },)*
+            $(Row {
+                name: $method,
+                aliases: &[$($alias),*],
+                scope: Scope::$scope,
+                since: $since,
+                about: concat!($($about),*).trim_ascii(),
+            },)*
         ];
+
+        #[cfg(feature = "schema")]
+        pub(crate) fn describe(tables: &mut crate::schema::Tables) {
+            let mut rows = METHODS.iter();
+            $(tables.method::<$params, $response>(stringify!($name), rows.next());)*
+        }
 
         impl ClientRequest {
             /// In which order it is served.
@@ -212,9 +226,9 @@ methods! {
     /// Starts a conversation.
     NewConversation = "newConversation" (NewConversationParams) -> NewConversationResponse, Process, "0.42";
     /// Goes on with a conversation.
-    ResumeConversation = "resumeConversation" (ResumeConversationParams) -> ResumeConversationResponse, Process, "0.42";
+    ResumeConversation = "resumeConversation" (ResumeConversationParams) -> ConversationResumed, Process, "0.42";
     /// Copies a conversation.
-    ForkConversation = "forkConversation" (ForkConversationParams) -> ResumeConversationResponse, Process, "0.85";
+    ForkConversation = "forkConversation" (ForkConversationParams) -> ConversationResumed, Process, "0.85";
     /// Lists conversations.
     ListConversations = "listConversations" (ListConversationsParams) -> ListConversationsResponse, Process, "0.42";
     /// Tells what a conversation is about.

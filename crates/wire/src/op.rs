@@ -15,6 +15,7 @@ use crate::review::ReviewRequest;
 
 /// One line of the submission queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct Submission {
     /// Chosen by the client; events that follow from it carry it too.
@@ -71,6 +72,7 @@ tagged! {
 
 /// The payload of [`Op::UserInput`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct UserInputOp {
     /// What the user said, in order.
@@ -83,6 +85,7 @@ pub struct UserInputOp {
 
 /// The payload of [`Op::UserTurn`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct UserTurn {
     /// What the user said, in order.
@@ -109,6 +112,7 @@ pub struct UserTurn {
 
 /// Settings to change; what is absent stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct TurnContextOverride {
@@ -134,6 +138,7 @@ pub struct TurnContextOverride {
 
 /// The payload of [`Op::ExecApproval`] and [`Op::PatchApproval`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ApprovalAnswer {
     /// The call that asked, or the submission whose turn asked.
@@ -147,6 +152,7 @@ pub struct ApprovalAnswer {
 
 /// The payload of [`Op::ResolveElicitation`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ResolveElicitation {
     /// The server that asked.
@@ -159,6 +165,7 @@ pub struct ResolveElicitation {
 
 /// The payload of [`Op::AddToHistory`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AddToHistory {
     /// The line.
@@ -167,6 +174,7 @@ pub struct AddToHistory {
 
 /// The payload of [`Op::GetHistoryEntryRequest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct GetHistoryEntryRequest {
     /// Which line, counted from the oldest.
@@ -177,6 +185,7 @@ pub struct GetHistoryEntryRequest {
 
 /// The payload of [`Op::ListSkills`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ListSkills {
@@ -191,6 +200,7 @@ pub struct ListSkills {
 
 /// The payload of [`Op::Review`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReviewOp {
     /// What to review.
@@ -199,6 +209,7 @@ pub struct ReviewOp {
 
 /// The payload of [`Op::RunUserShellCommand`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct RunUserShellCommand {
     /// The line, as typed.

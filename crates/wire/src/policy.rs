@@ -32,7 +32,9 @@ spelled! {
 
 spelled! {
     /// Whether an outer sandbox lets commands reach the network.
+    #[derive(Default)]
     pub enum NetworkAccess {
+        #[default]
         "restricted" => Restricted,
         "enabled" => Enabled,
     }
@@ -40,6 +42,7 @@ spelled! {
 
 /// Where commands may write and whether they may use the network.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum SandboxPolicy {
@@ -50,6 +53,7 @@ pub enum SandboxPolicy {
     /// The caller has already confined this process; no second sandbox is put around commands.
     ExternalSandbox {
         /// Whether the outer sandbox lets traffic out.
+        #[cfg_attr(feature = "schema", schemars(default))]
         network_access: NetworkAccess,
     },
     /// Read everything, write below the workspace.
@@ -58,6 +62,7 @@ pub enum SandboxPolicy {
 
 /// The limits of [`SandboxPolicy::WorkspaceWrite`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WorkspaceWrite {

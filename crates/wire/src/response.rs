@@ -26,6 +26,7 @@ tagged! {
 
 /// Something said by one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct Message {
     /// The provider's name for the item.
@@ -65,6 +66,7 @@ impl Message {
 
 /// One part of a message. A kind this release does not know must not cost the rest of the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("x-open" = true)))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum ContentItem {
@@ -90,6 +92,7 @@ pub enum ContentItem {
     },
     /// A part this release does not know, kept as it came.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Other(#[cfg_attr(test, proptest(strategy = "crate::forms::any_other(\"type\")"))] Value),
 }
 
@@ -106,6 +109,7 @@ impl ContentItem {
 
 /// What the model thought: a summary for people, and what the provider wants back to go on from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct Reasoning {
     /// The provider's name for the item.
@@ -125,6 +129,7 @@ pub struct Reasoning {
 
 /// One part of a reasoning summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum ReasoningSummaryText {
@@ -137,6 +142,7 @@ pub enum ReasoningSummaryText {
 
 /// One part of the thoughts themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum ReasoningContent {
@@ -164,6 +170,7 @@ impl ReasoningContent {
 
 /// A command that the model runs through its built-in shell tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct LocalShellCall {
     /// The provider's name for the item, which older models use in place of a call id.
@@ -190,6 +197,7 @@ spelled! {
 
 /// What the built-in shell tool is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum LocalShellAction {
@@ -199,6 +207,7 @@ pub enum LocalShellAction {
 
 /// A program with its arguments and surroundings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct LocalShellExec {
     /// The program and its arguments.
@@ -225,6 +234,7 @@ pub struct LocalShellExec {
 
 /// A call of a tool that takes JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct FunctionCall {
     /// The provider's name for the item.
@@ -244,6 +254,7 @@ pub struct FunctionCall {
 
 /// What a tool handed back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct FunctionCallOutput {
     /// The call this answers.
@@ -256,6 +267,7 @@ pub struct FunctionCallOutput {
 ///
 /// It is read as a string, a list of parts, or the object `{content, success}`; it is never written as an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum FunctionCallOutputPayload {
     /// Plain text.
@@ -289,6 +301,7 @@ impl<'de> Deserialize<'de> for FunctionCallOutputPayload {
 
 /// A call of a tool that takes free text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct CustomToolCall {
     /// The provider's name for the item.
@@ -308,6 +321,7 @@ pub struct CustomToolCall {
 
 /// What a tool that takes free text handed back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct CustomToolCallOutput {
     /// The call this answers.
@@ -318,6 +332,7 @@ pub struct CustomToolCallOutput {
 
 /// A search that the provider ran by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WebSearchCall {
     /// The provider's name for the item.
@@ -343,6 +358,7 @@ tagged! {
 
 /// A search for a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WebQuery {
     /// The text.
@@ -352,6 +368,7 @@ pub struct WebQuery {
 
 /// A page that was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WebPage {
     /// Its address.
@@ -361,6 +378,7 @@ pub struct WebPage {
 
 /// A search in one page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WebFind {
     /// The page.
@@ -373,6 +391,7 @@ pub struct WebFind {
 
 /// A snapshot of the work tree that `undo` goes back to; never sent to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct GhostSnapshot {
     /// The commit that holds it.
@@ -381,6 +400,7 @@ pub struct GhostSnapshot {
 
 /// A commit that no branch names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct GhostCommit {
     /// Its hash.
@@ -397,6 +417,7 @@ pub struct GhostCommit {
 
 /// A conversation summed up by the provider itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct Compaction {
     /// The summary in a form that only the provider reads.

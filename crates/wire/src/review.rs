@@ -28,6 +28,7 @@ impl ReviewTarget {
 
 /// The branch a review compares with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct BaseBranchTarget {
     /// Its name.
@@ -36,6 +37,7 @@ pub struct BaseBranchTarget {
 
 /// The commit a review looks at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct CommitTarget {
     /// Its hash.
@@ -47,6 +49,7 @@ pub struct CommitTarget {
 
 /// A review in the user's own words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct CustomTarget {
     /// The words.
@@ -55,6 +58,7 @@ pub struct CustomTarget {
 
 /// A wish for a review. It is also read in the form of 0.42, `{prompt, user_facing_hint}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReviewRequest {
     /// What to look at.
@@ -74,6 +78,7 @@ impl<'de> Deserialize<'de> for ReviewRequest {
 
 /// Marks the start of a review. The form of 0.42, `{prompt, user_facing_hint}`, is read too.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct EnteredReviewModeEvent {
     /// What is looked at.
@@ -104,6 +109,7 @@ struct AnyRequest {
 
 /// Marks the end of a review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ExitedReviewModeEvent {
     /// What was found; absent if the review was broken off.
@@ -113,6 +119,7 @@ pub struct ExitedReviewModeEvent {
 
 /// What a review found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReviewOutputEvent {
@@ -130,6 +137,7 @@ pub struct ReviewOutputEvent {
 
 /// One thing a review found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReviewFinding {
     /// It in a line.
@@ -149,6 +157,7 @@ pub struct ReviewFinding {
 
 /// Where a finding is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReviewCodeLocation {
     /// The file.
@@ -159,6 +168,7 @@ pub struct ReviewCodeLocation {
 
 /// Lines of a file, counted from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReviewLineRange {
     /// The first line.

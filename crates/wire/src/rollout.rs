@@ -223,6 +223,7 @@ pub struct SessionLineage {
 
 /// What kind of client, or what other than a client, began a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum SessionSource {
@@ -247,6 +248,7 @@ pub enum SessionSource {
 
 /// Why a thread was begun by another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub enum SubAgentSource {
@@ -262,6 +264,7 @@ pub enum SubAgentSource {
 
 /// How a model's call began a thread, as 0.166 records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ThreadSpawn {
     /// The thread that called.

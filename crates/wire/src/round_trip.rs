@@ -1,6 +1,7 @@
-//! What is encoded decodes to the same value, whatever the value.
+//! What is encoded decodes to the same value, whatever the value, and is what the type's schema says.
 
 use std::fmt::Debug;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -22,6 +23,7 @@ use crate::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
 use crate::response::ResponseItem;
 use crate::review::ReviewTarget;
 use crate::rollout::{InitialHistory, RolloutLine, SessionSource};
+use crate::schema::{opened, read_form, written_form};
 use crate::v2::account::{Account, LoginAccountParams, LoginAccountResponse};
 use crate::v2::config::ConfigLayerSource;
 
@@ -35,12 +37,58 @@ fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) -> Resu
     Ok(())
 }
 
+/// The two schemas of a type.
+struct Schemas {
+    known: boon::Schemas,
+    forms: [boon::SchemaIndex; 2],
+}
+
+impl Schemas {
+    fn of<T: schemars::JsonSchema>() -> Self {
+        let mut known = boon::Schemas::new();
+        let mut compiler = boon::Compiler::new();
+        let forms = [("read", read_form::<T>()), ("written", written_form::<T>())].map(|(name, form)| {
+            let place = format!("http://test/{name}.json");
+            compiler.add_resource(&place, opened(form)).unwrap();
+            compiler.compile(&place, &mut known).unwrap()
+        });
+        Self { known, forms }
+    }
+
+    /// What is written is what is said to be written, and it may be sent back.
+    fn check(&self, value: &impl Serialize) -> Result<(), TestCaseError> {
+        let value = serde_json::to_value(value)?;
+        for form in self.forms {
+            let fits = self.known.validate(&value, form);
+            prop_assert!(fits.is_ok(), "{}\n{value}", fits.err().map(|error| error.to_string()).unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
 /// Writes one test a type that draws from all its values.
 macro_rules! round_trips {
     ($($name:ident: $type:ty),* $(,)?) => {
         proptest! {
             #![proptest_config(ProptestConfig::with_cases(128))]
             $( #[test] fn $name(value in any::<$type>()) { check(&value)?; } )*
+        }
+    };
+}
+
+/// Writes the same for a type that is described.
+macro_rules! described_round_trips {
+    ($($name:ident: $type:ty),* $(,)?) => {
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(128))]
+            $(
+                #[test]
+                fn $name(value in any::<$type>()) {
+                    static SCHEMAS: LazyLock<Schemas> = LazyLock::new(Schemas::of::<$type>);
+                    check(&value)?;
+                    SCHEMAS.check(&value)?;
+                }
+            )*
         }
     };
 }
@@ -52,9 +100,13 @@ macro_rules! round_trips_by_kind {
             #[test]
             fn $name() {
                 let kinds = <$type>::each_kind();
+                let schemas = Schemas::of::<$type>();
                 assert_eq!(kinds.len(), <$type>::KINDS.len() + 1);
                 for (kind, strategy) in kinds.into_iter().enumerate() {
-                    let drawn = TestRunner::new(ProptestConfig::with_cases(24)).run(&strategy, |value| check(&value));
+                    let drawn = TestRunner::new(ProptestConfig::with_cases(24)).run(&strategy, |value| {
+                        schemas.check(&value)?;
+                        check(&value)
+                    });
                     assert!(drawn.is_ok(), "{:?}: {drawn:?}", <$type>::KINDS.get(kind));
                 }
             }
@@ -77,11 +129,9 @@ round_trips_by_kind! {
     config_layer_source: ConfigLayerSource,
 }
 
-round_trips! {
+described_round_trips! {
     submission: Submission,
     event: Event,
-    rollout_line: RolloutLine,
-    session_source: SessionSource,
     user_input: UserInput,
     sandbox_policy: SandboxPolicy,
     ask_for_approval: AskForApproval,
@@ -89,13 +139,18 @@ round_trips! {
     elicitation_decision: ElicitationDecision,
     file_change: FileChange,
     codex_error_info: CodexErrorInfo,
-    subagent_completion: SubagentCompletion,
-    inbox_message: InboxMessage,
     history_entry: HistoryEntry,
-    history_line: HistoryLine,
     reasoning_effort: ReasoningEffort,
     reasoning_summary: ReasoningSummary,
     verbosity: Verbosity,
+}
+
+round_trips! {
+    rollout_line: RolloutLine,
+    session_source: SessionSource,
+    subagent_completion: SubagentCompletion,
+    inbox_message: InboxMessage,
+    history_line: HistoryLine,
 }
 
 proptest! {
@@ -105,4 +160,15 @@ proptest! {
     fn initial_history(value in any::<InitialHistory>()) {
         check(&value)?;
     }
+}
+
+#[test]
+fn what_a_schema_does_not_allow_is_noticed() {
+    let schemas = Schemas::of::<Submission>();
+    let fits = |op: serde_json::Value| schemas.check(&serde_json::json!({"id": "1", "op": op})).is_ok();
+    assert!(fits(serde_json::json!({"type": "interrupt"})));
+    assert!(fits(serde_json::json!({"type": "from_the_future", "x": 1})), "a new kind");
+    assert!(!fits(serde_json::json!({"type": "add_to_history"})), "a known kind that lacks a member");
+    assert!(!fits(serde_json::json!({"type": "add_to_history", "text": 1})), "a member of the wrong kind");
+    assert!(!fits(serde_json::json!("interrupt")));
 }

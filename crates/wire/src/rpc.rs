@@ -74,6 +74,7 @@ impl<'a> Incoming<'a> {
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "JSONRPCErrorError"))]
 pub struct ErrorObject {
     /// The kind of error.
     #[serde(default)]

@@ -16,6 +16,7 @@ spelled! {
 
 /// The skills that apply to one folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SkillsListEntry {
     /// The folder.
@@ -32,6 +33,7 @@ pub struct SkillsListEntry {
 
 /// What is known of a skill without reading it whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SkillMetadata {
     /// Its name.
@@ -49,6 +51,7 @@ pub struct SkillMetadata {
 
 /// A file that could not be read as a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SkillErrorInfo {
     /// The file.

@@ -3,7 +3,8 @@
 /// Declares a string enum that is written in one spelling and read in any of kebab, snake and camel case.
 ///
 /// `"label" | "alias" => Variant` also accepts another word. An `open` enum keeps a word it does not know in
-/// `Other`; a closed one refuses it and names the words it knows, because policies must never be guessed.
+/// `Other`; a closed one refuses it and names the words it knows, because policies must never be guessed. Its schema
+/// has the one spelling that is written.
 macro_rules! spelled {
     (
         $(#[$meta:meta])*
@@ -11,10 +12,13 @@ macro_rules! spelled {
             $( $(#[$row:meta])* $label:literal $(| $alias:literal)* => $variant:ident ),* $(,)?
         }
     ) => {
-        $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
-        pub enum $name { $( $(#[$row])* $variant, )* }
+        $(#[$meta])*
+        pub enum $name {
+            $( $(#[$row])* #[cfg_attr(feature = "schema", schemars(rename = $label))] $variant, )*
+        }
 
         impl $name {
             /// The word on the wire.
@@ -41,12 +45,14 @@ macro_rules! spelled {
             $( $(#[$row:meta])* $label:literal $(| $alias:literal)* => $variant:ident ),* $(,)?
         }
     ) => {
-        $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+        $(#[$meta])*
         pub enum $name {
-            $( $(#[$row])* $variant, )*
+            $( $(#[$row])* #[cfg_attr(feature = "schema", schemars(rename = $label))] $variant, )*
             /// A word this release does not know, passed through.
+            #[cfg_attr(feature = "schema", schemars(untagged))]
             Other(#[cfg_attr(test, proptest(strategy = "crate::forms::any_unknown_word()"))] String),
         }
 

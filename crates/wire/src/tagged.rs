@@ -7,6 +7,8 @@
 /// `Other` and written back unchanged, while a known label with a broken payload is an error that says what is
 /// missing. That difference is why decoding is not derived.
 ///
+/// Its schema names the known kinds; `x-open` says that there may be others.
+///
 /// `by "type" through path` first passes the value through a function that respells an older form.
 macro_rules! tagged {
     (
@@ -15,9 +17,10 @@ macro_rules! tagged {
             $( $(#[$row:meta])* $label:literal $(| $alias:literal)* => $variant:ident $(($payload:ty))? ),* $(,)?
         }
     ) => {
-        $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("x-open" = true)))]
         #[serde(tag = $tag)]
+        $(#[$meta])*
         pub enum $name {
             $(
                 $(#[$row])*
@@ -26,6 +29,7 @@ macro_rules! tagged {
             )*
             /// A kind this release does not know, kept as it came.
             #[serde(untagged)]
+            #[cfg_attr(feature = "schema", schemars(skip))]
             Other(serde_json::Value),
         }
 

@@ -7,6 +7,7 @@ pub const BASELINE_TOKENS: i64 = 12_000;
 
 /// The tokens of one answer, or of many added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct TokenUsage {
@@ -59,6 +60,7 @@ impl std::ops::AddAssign for TokenUsage {
 
 /// What a thread has used so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct TokenUsageInfo {
     /// All answers added up.
@@ -71,6 +73,7 @@ pub struct TokenUsageInfo {
 
 /// What the account still allows, as the provider's headers said last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct RateLimitSnapshot {
@@ -86,6 +89,7 @@ pub struct RateLimitSnapshot {
 
 /// One rate-limit window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct RateLimitWindow {
     /// How much is used, from 0 to 100.
@@ -104,6 +108,7 @@ pub struct RateLimitWindow {
 
 /// Prepaid credits of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct CreditsSnapshot {
     /// Whether there are any.

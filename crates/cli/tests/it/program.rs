@@ -10,6 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::shapes;
+
 /// How long a test waits for the program before it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -189,6 +191,7 @@ impl Run {
             let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
             let members: Vec<_> = event.as_object().expect("an event is an object").keys().cloned().collect();
             assert_eq!(members, ["id", "msg"], "{line}");
+            shapes::check("Event", &event);
             event
         };
         self.stdout.lines().map(event).collect()
@@ -196,7 +199,11 @@ impl Run {
 
     /// The lines of `exec --json`.
     pub(crate) fn lines(&self) -> Vec<Value> {
-        let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let line = |line: &str| {
+            let event = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            shapes::check("exec/ThreadEvent", &event);
+            event
+        };
         self.stdout.lines().map(line).collect()
     }
 

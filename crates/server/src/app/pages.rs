@@ -181,18 +181,18 @@ pub(crate) async fn list_items(
     }
     let entries = turns.into_iter().flat_map(|turn| {
         let turn_id = turn.id;
-        turn.items.into_iter().map(move |TimedItem { item, started_at_ms, completed_at_ms }| ThreadItemEntry {
+        turn.items.into_iter().map(move |item| ThreadItemEntry {
             turn_id: turn_id.clone(),
+            started_at_ms: item.started_at_ms,
+            completed_at_ms: item.completed_at_ms,
             item,
-            started_at_ms,
-            completed_at_ms,
         })
     });
     let mut all: Vec<ThreadItemEntry> = entries.collect();
     if params.sort_direction == Some(SortDirection::Desc) {
         all.reverse();
     }
-    let page = cut(all, |entry| entry.item.id().to_owned(), cursor.as_ref(), params.limit)?;
+    let page = cut(all, |entry| entry.item.item.id().to_owned(), cursor.as_ref(), params.limit)?;
     Ok(ThreadItemsListResponse { data: page.entries, next_cursor: page.next, backwards_cursor: page.backwards })
 }
 

@@ -6,6 +6,7 @@ use codex_engine::log::{Approval, ItemId};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::RequestId;
 use codex_wire::v2::notification::{ServerNotification, ServerRequestResolved};
+use codex_wire::v2::request::ApprovalResponse;
 
 use super::connection::Asked;
 use super::desk::Desk;
@@ -44,10 +45,11 @@ impl Desk {
             if repeat == Repeat::No && put.iter().any(|question| question.wording == wording) {
                 continue;
             }
-            let (number, line) = match wording {
-                Wording::V1 => v1::request::question(&self.connection.outbox, self.thread.id(), approval),
+            let request = match wording {
+                Wording::V1 => v1::request::question(self.thread.id(), approval),
                 Wording::V2 => v2::request::question(&self.connection, self.thread.id(), turn, approval, at_ms),
             };
+            let (number, line) = self.connection.outbox.request(request.method(), &request);
             put.push(Question { number, wording });
             let asked = Asked { thread: self.thread.id(), call: approval.call.as_str().to_owned() };
             self.connection.ask(number, asked);
@@ -84,10 +86,6 @@ impl Desk {
 
 /// Reads a decision. What is none is no approval.
 fn read_decision(answer: &str) -> Option<ReviewDecision> {
-    #[derive(serde::Deserialize)]
-    struct Decided {
-        decision: ReviewDecision,
-    }
-    let decided = serde_json::from_str::<Decided>(answer).map(|decided| decided.decision);
+    let decided = serde_json::from_str::<ApprovalResponse>(answer).map(|answer| answer.decision);
     decided.or_else(|_| serde_json::from_str(answer)).ok()
 }

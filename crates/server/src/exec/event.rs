@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
 pub enum ThreadEvent {
     /// The thread is ready; always the first line.
@@ -62,6 +63,7 @@ pub enum ThreadEvent {
 
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadError {
     /// In words.
     pub message: String,
@@ -69,6 +71,7 @@ pub struct ThreadError {
 
 /// The tokens of a run. Those that a resumed thread had used before do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Tokens sent, cached ones included.
     pub input_tokens: i64,
@@ -84,6 +87,7 @@ pub struct Usage {
 
 /// An item. Its name is unique within the run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadItem {
     /// The name.
     pub id: String,
@@ -94,6 +98,7 @@ pub struct ThreadItem {
 
 /// What an item is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ThreadItemDetails {
     /// What the model said.
@@ -143,6 +148,7 @@ pub enum ThreadItemDetails {
 
 /// How far a command is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CommandStatus {
     /// It runs.
@@ -155,6 +161,7 @@ pub enum CommandStatus {
 
 /// Whether a patch was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileChangeStatus {
     /// All of it.
@@ -165,6 +172,7 @@ pub enum FileChangeStatus {
 
 /// A file that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UpdatedFile {
     /// The file.
     pub path: PathBuf,
@@ -174,6 +182,7 @@ pub struct UpdatedFile {
 
 /// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileChangeKind {
     /// It is new.
@@ -186,6 +195,7 @@ pub enum FileChangeKind {
 
 /// A step of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Todo {
     /// What is to be done.
     pub text: String,
@@ -195,6 +205,7 @@ pub struct Todo {
 
 /// A question: may this be done?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalRequest {
     /// By this name it is answered.
     pub id: String,
@@ -208,6 +219,7 @@ pub struct ApprovalRequest {
 
 /// What a question is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Subject {
     /// A command.

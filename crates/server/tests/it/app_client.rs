@@ -1,6 +1,6 @@
 //! A client of the app-server: requests and notifications over pipes in memory.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
 use tokio::task::JoinHandle;
+
+use crate::shapes;
 
 /// How many bytes a pipe holds.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -38,6 +40,8 @@ pub(crate) struct AppClient {
     output: Lines<BufReader<DuplexStream>>,
     serving: Option<JoinHandle<std::io::Result<()>>>,
     next_id: i64,
+    /// What was asked, by id, so that answers can be checked.
+    asked: HashMap<i64, String>,
     /// Messages that came while something else was waited for.
     waiting: VecDeque<Value>,
     is_over: bool,
@@ -101,6 +105,7 @@ impl AppClient {
             output: BufReader::new(output).lines(),
             serving: Some(serving),
             next_id: 0,
+            asked: HashMap::new(),
             waiting: VecDeque::new(),
             is_over: false,
         };
@@ -139,14 +144,27 @@ impl AppClient {
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> i64 {
         self.next_id += 1;
         let id = self.next_id;
+        self.asked.insert(id, method.to_owned());
         self.send(&json!({"id": id, "method": method, "params": params})).await;
         id
     }
 
-    /// The next message; none when the server has said everything.
+    /// The next message, which must be what the schemas say; none when the server has said everything.
     async fn read(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("a message comes in time");
-        line.expect("the server writes text").map(|line| serde_json::from_str(&line).expect("every line is JSON"))
+        let line = line.expect("the server writes text")?;
+        let message: Value = serde_json::from_str(&line).expect("every line is JSON");
+        let asked = message["id"].as_i64().and_then(|id| self.asked.get(&id));
+        shapes::check(&message, asked.map(String::as_str), self.hello.vintage.unwrap_or(Vintage::V0166));
+        Some(message)
+    }
+
+    /// The next message, whatever it is.
+    pub(crate) async fn next(&mut self) -> Value {
+        match self.waiting.pop_front() {
+            Some(message) => message,
+            None => self.read().await.expect("the server is there"),
+        }
     }
 
     async fn next_of(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
@@ -210,11 +228,7 @@ impl AppClient {
     pub(crate) async fn messages_until(&mut self, method: &str) -> Vec<Value> {
         let mut messages = Vec::new();
         loop {
-            let message = match self.waiting.pop_front() {
-                Some(message) => message,
-                None => self.read().await.expect("the server is there"),
-            };
-            messages.push(message);
+            messages.push(self.next().await);
             if messages.last().is_some_and(|last| last["method"] == method) {
                 return messages;
             }

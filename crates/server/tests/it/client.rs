@@ -174,6 +174,7 @@ impl Client {
     async fn read(&mut self) -> Option<String> {
         let line = self.output.next_line().await.expect("lines can be read")?;
         let message: Value = serde_json::from_str(&line).expect("every line is JSON");
+        crate::shapes::check_event(&message);
         let kind = message["msg"]["type"].as_str().expect("every message has a type").to_owned();
         let shown = match kind.as_str() {
             "token_count" | "session_configured" if !self.in_full => {

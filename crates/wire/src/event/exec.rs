@@ -11,6 +11,7 @@ use crate::forms::base64_bytes;
 
 /// May this command run?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ExecApprovalRequestEvent {
     /// The call that wants to run it.
@@ -36,6 +37,7 @@ pub struct ExecApprovalRequestEvent {
 
 /// A command starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ExecCommandBeginEvent {
     /// The call that runs it.
@@ -64,6 +66,7 @@ pub struct ExecCommandBeginEvent {
 
 /// A command ended. 0.42 wrote neither the command nor where it ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ExecCommandEndEvent {
     /// The call that ran it.
@@ -133,6 +136,7 @@ fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExecCommandSourc
 
 /// A command wrote something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ExecCommandOutputDeltaEvent {
     /// The call that runs it.
@@ -141,6 +145,7 @@ pub struct ExecCommandOutputDeltaEvent {
     pub stream: ExecOutputStream,
     /// What it wrote, which need not be text.
     #[serde(with = "base64_bytes")]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub chunk: Vec<u8>,
 }
 
@@ -154,6 +159,7 @@ spelled! {
 
 /// Something was typed into a running command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct TerminalInteractionEvent {
     /// The call that started the command.
@@ -166,6 +172,7 @@ pub struct TerminalInteractionEvent {
 
 /// The model looks at a picture on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ViewImageToolCallEvent {
     /// The call.

@@ -23,6 +23,7 @@ tagged! {
 
 /// What the user said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct UserMessageItem {
     /// The item.
@@ -34,6 +35,7 @@ pub struct UserMessageItem {
 
 /// What the model said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageItem {
     /// The item.
@@ -53,6 +55,7 @@ tagged! {
 
 /// Text the model said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageText {
     /// The text.
@@ -61,6 +64,7 @@ pub struct AgentMessageText {
 
 /// What the model thought.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReasoningItem {
     /// The item.
@@ -74,6 +78,7 @@ pub struct ReasoningItem {
 
 /// A search the provider ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WebSearchItem {
     /// The item.
@@ -84,6 +89,7 @@ pub struct WebSearchItem {
 
 /// An item as the provider sent it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct RawResponseItemEvent {
     /// The item.
@@ -92,6 +98,7 @@ pub struct RawResponseItemEvent {
 
 /// An item of the turn begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ItemStartedEvent {
     /// The thread.
@@ -104,6 +111,7 @@ pub struct ItemStartedEvent {
 
 /// An item of the turn is whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ItemCompletedEvent {
     /// The thread.
@@ -116,6 +124,7 @@ pub struct ItemCompletedEvent {
 
 /// A piece of a message, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageContentDeltaEvent {
     /// The thread.
@@ -130,6 +139,7 @@ pub struct AgentMessageContentDeltaEvent {
 
 /// A piece of a reasoning summary, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReasoningContentDeltaEvent {
     /// The thread.
@@ -147,6 +157,7 @@ pub struct ReasoningContentDeltaEvent {
 
 /// A piece of the reasoning itself, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ReasoningRawContentDeltaEvent {
     /// The thread.

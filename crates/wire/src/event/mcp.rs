@@ -13,6 +13,7 @@ use crate::mcp::{
 
 /// An MCP server is further in starting up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct McpStartupUpdateEvent {
     /// The server.
@@ -23,6 +24,7 @@ pub struct McpStartupUpdateEvent {
 
 /// All MCP servers have started or failed to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct McpStartupCompleteEvent {
@@ -36,6 +38,7 @@ pub struct McpStartupCompleteEvent {
 
 /// A tool of an MCP server is called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct McpToolCallBeginEvent {
     /// The call.
@@ -46,6 +49,7 @@ pub struct McpToolCallBeginEvent {
 
 /// A tool of an MCP server answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct McpToolCallEndEvent {
     /// The call.
@@ -69,6 +73,7 @@ impl McpToolCallEndEvent {
 
 /// What the MCP servers offer. 0.42 wrote the tools alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct McpListToolsResponseEvent {
@@ -88,6 +93,7 @@ pub struct McpListToolsResponseEvent {
 
 /// An MCP server asks the user something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ElicitationRequestEvent {
     /// The server.

@@ -9,6 +9,7 @@ use crate::change::FileChange;
 
 /// May these files be changed?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ApplyPatchApprovalRequestEvent {
     /// The call that wants to change them.
@@ -29,6 +30,7 @@ pub struct ApplyPatchApprovalRequestEvent {
 
 /// Files are about to be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct PatchApplyBeginEvent {
     /// The call that changes them.
@@ -45,6 +47,7 @@ pub struct PatchApplyBeginEvent {
 
 /// Files have been changed, or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct PatchApplyEndEvent {
     /// The call that changed them.

@@ -14,6 +14,7 @@ use crate::skill::SkillsListEntry;
 
 /// The session is ready. 0.42 did not write what the optional members say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct SessionConfiguredEvent {
     /// The thread.
@@ -62,6 +63,7 @@ fn any_initial_messages() -> impl proptest::strategy::Strategy<Value = Option<Ve
 
 /// Where the rollout file is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ConversationPathEvent {
     /// The thread.
@@ -72,6 +74,7 @@ pub struct ConversationPathEvent {
 
 /// A line of the history of prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct GetHistoryEntryResponseEvent {
     /// Which line was asked for.
@@ -85,6 +88,7 @@ pub struct GetHistoryEntryResponseEvent {
 
 /// The prompts of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ListCustomPromptsResponseEvent {
     /// The prompts, by name.
@@ -94,6 +98,7 @@ pub struct ListCustomPromptsResponseEvent {
 
 /// The skills that apply to some folders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ListSkillsResponseEvent {
     /// The skills, folder by folder.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A whole message of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageEvent {
     /// The text.
@@ -12,6 +13,7 @@ pub struct AgentMessageEvent {
 
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageDeltaEvent {
     /// The piece.
@@ -20,6 +22,7 @@ pub struct AgentMessageDeltaEvent {
 
 /// What the user said. The `kind` that 0.42 added is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct UserMessageEvent {
     /// The text.
@@ -31,6 +34,7 @@ pub struct UserMessageEvent {
 
 /// A whole part of the reasoning summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningEvent {
     /// The text.
@@ -39,6 +43,7 @@ pub struct AgentReasoningEvent {
 
 /// A piece of the reasoning summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningDeltaEvent {
     /// The piece.
@@ -47,6 +52,7 @@ pub struct AgentReasoningDeltaEvent {
 
 /// The reasoning itself, from models that show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningRawContentEvent {
     /// The text.
@@ -55,6 +61,7 @@ pub struct AgentReasoningRawContentEvent {
 
 /// A piece of the reasoning itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningRawContentDeltaEvent {
     /// The piece.
@@ -63,6 +70,7 @@ pub struct AgentReasoningRawContentDeltaEvent {
 
 /// A new part of the reasoning summary begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningSectionBreakEvent {
@@ -74,6 +82,7 @@ pub struct AgentReasoningSectionBreakEvent {
 
 /// The provider searches the web.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WebSearchBeginEvent {
     /// The call.
@@ -82,6 +91,7 @@ pub struct WebSearchBeginEvent {
 
 /// The provider has searched the web.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WebSearchEndEvent {
     /// The call.

@@ -7,6 +7,7 @@ use crate::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 /// The turn failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ErrorEvent {
     /// What went wrong, for people.
@@ -18,6 +19,7 @@ pub struct ErrorEvent {
 
 /// The stream from the provider broke and is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct StreamErrorEvent {
     /// What went wrong, for people.
@@ -29,6 +31,7 @@ pub struct StreamErrorEvent {
 
 /// Something is amiss, and work goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct WarningEvent {
     /// What is amiss.
@@ -37,6 +40,7 @@ pub struct WarningEvent {
 
 /// A setting in use will go away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct DeprecationNoticeEvent {
     /// Which one.
@@ -48,6 +52,7 @@ pub struct DeprecationNoticeEvent {
 
 /// Progress that belongs to no item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct BackgroundEventEvent {
     /// What is going on.
@@ -56,6 +61,7 @@ pub struct BackgroundEventEvent {
 
 /// A turn began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct TaskStartedEvent {
     /// The size of the model's window, where known.
@@ -65,6 +71,7 @@ pub struct TaskStartedEvent {
 
 /// A turn ended by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct TaskCompleteEvent {
     /// What the model said last.
@@ -77,6 +84,7 @@ pub struct TaskCompleteEvent {
 
 /// Tokens used so far and what the account still allows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct TokenCountEvent {
     /// The tokens; absent before the first answer.
@@ -89,6 +97,7 @@ pub struct TokenCountEvent {
 
 /// A turn was stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct TurnAbortedEvent {
     /// Why.
@@ -109,6 +118,7 @@ spelled! {
 
 /// The work tree is being put back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct UndoStartedEvent {
     /// What is going on.
@@ -118,6 +128,7 @@ pub struct UndoStartedEvent {
 
 /// The work tree has been put back, or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct UndoCompletedEvent {
     /// Whether it was put back.
@@ -129,6 +140,7 @@ pub struct UndoCompletedEvent {
 
 /// Everything the turn has changed so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct TurnDiffEvent {
     /// The changes in the form of `git diff`.

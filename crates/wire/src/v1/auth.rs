@@ -6,6 +6,7 @@ use crate::v2::{account::AuthMode, hidden::Hidden};
 
 /// The parameters of `getAuthStatus`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetAuthStatusParams {
     /// Whether the token itself is wanted.
@@ -18,6 +19,7 @@ pub struct GetAuthStatusParams {
 
 /// The answer of `getAuthStatus`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetAuthStatusResponse {
     /// How the user is logged in.
@@ -33,6 +35,7 @@ pub struct GetAuthStatusResponse {
 
 /// The parameters of `loginApiKey`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoginApiKeyParams {
     /// The key.
@@ -42,6 +45,7 @@ pub struct LoginApiKeyParams {
 
 /// The answer of `loginChatGpt`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoginChatGptResponse {
     /// The name by which the login can be given up.
@@ -52,6 +56,7 @@ pub struct LoginChatGptResponse {
 
 /// The parameters of `cancelLoginChatGpt`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CancelLoginChatGptParams {
     /// The name that beginning the login has given.
@@ -61,6 +66,7 @@ pub struct CancelLoginChatGptParams {
 
 /// `authStatusChange`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AuthStatusChangeNotification {
     /// How the user is logged in now.

@@ -16,6 +16,7 @@ use crate::v2::thread::ThreadOptions;
 ///
 /// `includePlanTool` and `includeApplyPatchTool` of the first releases are passed over: both tools are always offered.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NewConversationParams {
     /// The model.
@@ -72,6 +73,7 @@ impl From<NewConversationParams> for ThreadOptions {
 
 /// The answer of `newConversation`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewConversationResponse {
     /// The conversation.
@@ -86,6 +88,7 @@ pub struct NewConversationResponse {
 
 /// The parameters of `resumeConversation`. A history goes before a path, and a path before a name.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResumeConversationParams {
     /// The file of the conversation.
@@ -101,6 +104,7 @@ pub struct ResumeConversationParams {
 
 /// The parameters of `forkConversation`. A path goes before a name.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ForkConversationParams {
     /// The file of the conversation.
@@ -114,8 +118,9 @@ pub struct ForkConversationParams {
 
 /// The answer of `resumeConversation` and `forkConversation`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct ResumeConversationResponse {
+pub struct ConversationResumed {
     /// The conversation.
     pub conversation_id: ThreadId,
     /// Its model.
@@ -128,6 +133,7 @@ pub struct ResumeConversationResponse {
 
 /// `sessionConfigured`: a conversation that was there before is ready.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionConfiguredNotification {
     /// The conversation.
@@ -148,6 +154,7 @@ pub struct SessionConfiguredNotification {
 
 /// The parameters of `listConversations`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListConversationsParams {
     /// How many a page has at most.
@@ -162,6 +169,7 @@ pub struct ListConversationsParams {
 
 /// The answer of `listConversations`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ListConversationsResponse {
     /// The conversations, the newest first.
@@ -172,6 +180,7 @@ pub struct ListConversationsResponse {
 
 /// The parameters of `getConversationSummary`: one of both.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GetConversationSummaryParams {
     /// The conversation.
@@ -184,6 +193,7 @@ pub struct GetConversationSummaryParams {
 
 /// The answer of `getConversationSummary`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetConversationSummaryResponse {
     /// What the conversation is about.
     pub summary: ConversationSummary,
@@ -191,6 +201,7 @@ pub struct GetConversationSummaryResponse {
 
 /// What a conversation is about.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationSummary {
     /// The conversation.
@@ -215,6 +226,7 @@ pub struct ConversationSummary {
 
 /// A repository at a moment. Its members are in snake case in every release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConversationGitInfo {
     /// The commit.
     pub sha: Option<String>,
@@ -232,6 +244,7 @@ impl From<GitInfo> for ConversationGitInfo {
 
 /// The parameters of `archiveConversation`, which must agree with each other.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ArchiveConversationParams {
     /// The conversation.

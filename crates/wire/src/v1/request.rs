@@ -3,42 +3,53 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::change::FileChange;
 use crate::command::ParsedCommand;
+use crate::decision::ReviewDecision;
 use crate::ids::ThreadId;
 
 /// `execCommandApproval`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct ExecCommandApprovalParams<'a> {
+pub struct ExecCommandApprovalParams {
     /// The conversation.
     pub conversation_id: ThreadId,
     /// The call.
-    pub call_id: &'a str,
+    pub call_id: String,
     /// Exactly what would run.
-    pub command: &'a [String],
+    pub command: Vec<String>,
     /// Where it would run.
-    pub cwd: &'a PathBuf,
+    pub cwd: PathBuf,
     /// Why a person is asked.
-    pub reason: Option<&'a str>,
+    pub reason: Option<String>,
     /// What it does, for display.
-    pub parsed_cmd: &'a [ParsedCommand],
+    pub parsed_cmd: Vec<ParsedCommand>,
 }
 
 /// `applyPatchApproval`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct ApplyPatchApprovalParams<'a> {
+pub struct ApplyPatchApprovalParams {
     /// The conversation.
     pub conversation_id: ThreadId,
     /// The call.
-    pub call_id: &'a str,
+    pub call_id: String,
     /// What would happen to each file.
-    pub file_changes: &'a BTreeMap<PathBuf, FileChange>,
+    pub file_changes: BTreeMap<PathBuf, FileChange>,
     /// Why a person is asked.
-    pub reason: Option<&'a str>,
+    pub reason: Option<String>,
     /// A folder that would be writable for the rest of the session.
-    pub grant_root: Option<&'a PathBuf>,
+    pub grant_root: Option<PathBuf>,
+}
+
+/// The answer to either.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConversationApprovalResponse {
+    /// The answer.
+    pub decision: ReviewDecision,
 }

@@ -12,6 +12,7 @@ use crate::{
 
 /// The answer of `getUserSavedConfig`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetUserSavedConfigResponse {
     /// What the file says.
     pub config: UserSavedConfig,
@@ -19,6 +20,7 @@ pub struct GetUserSavedConfigResponse {
 
 /// What the user's file says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct UserSavedConfig {
     /// When to ask.
@@ -49,6 +51,7 @@ pub struct UserSavedConfig {
 
 /// The limits of `workspace-write`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct SandboxSettings {
     /// Writable folders besides the working directory and the temporary folders.
@@ -63,6 +66,7 @@ pub struct SandboxSettings {
 
 /// `[tools]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct Tools {
     /// Whether the web may be searched.
@@ -73,6 +77,7 @@ pub struct Tools {
 
 /// One of `[profiles]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct Profile {
     /// The model.
@@ -93,6 +98,7 @@ pub struct Profile {
 
 /// The parameters of `setDefaultModel`; what is absent is taken out of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SetDefaultModelParams {
     /// The model.

@@ -13,6 +13,7 @@ use crate::reasoning::{ReasoningEffort, ReasoningSummary};
 
 /// The parameters of `sendUserMessage`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SendUserMessageParams {
     /// The conversation.
@@ -24,6 +25,7 @@ pub struct SendUserMessageParams {
 
 /// The parameters of `sendUserTurn`: what is said, and what this turn and later ones run under.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SendUserTurnParams {
     /// The conversation.
@@ -54,6 +56,7 @@ pub struct SendUserTurnParams {
 
 /// The parameters of `interruptConversation`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InterruptConversationParams {
     /// The conversation.
@@ -63,6 +66,7 @@ pub struct InterruptConversationParams {
 
 /// The answer of `interruptConversation`, when the turn has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InterruptConversationResponse {
     /// Why the turn was stopped.
@@ -71,6 +75,7 @@ pub struct InterruptConversationResponse {
 
 /// The parameters of `addConversationListener`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AddConversationListenerParams {
     /// The conversation.
@@ -83,6 +88,7 @@ pub struct AddConversationListenerParams {
 
 /// The answer of `addConversationListener`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AddConversationListenerResponse {
     /// The name by which it can be removed.
@@ -91,6 +97,7 @@ pub struct AddConversationListenerResponse {
 
 /// The parameters of `removeConversationListener`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RemoveConversationListenerParams {
     /// The name that adding it has given.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The answer of `userInfo`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UserInfoResponse {
     /// The user's address, as the login says without proof.
@@ -13,6 +14,7 @@ pub struct UserInfoResponse {
 
 /// The answer of `getUserAgent`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetUserAgentResponse {
     /// How this program names itself to providers.

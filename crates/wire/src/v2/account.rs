@@ -32,6 +32,7 @@ tagged! {
 
 /// An account of `ChatGPT`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ChatgptAccount {
@@ -44,6 +45,7 @@ pub struct ChatgptAccount {
 
 /// The parameters of `account/read`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetAccountParams {
     /// Whether tokens are renewed first.
@@ -53,6 +55,7 @@ pub struct GetAccountParams {
 
 /// The answer of `account/read`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetAccountResponse {
     /// The account, if anybody is logged in.
@@ -82,6 +85,7 @@ tagged! {
 
 /// A login with a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct ApiKeyLogin {
@@ -92,6 +96,7 @@ pub struct ApiKeyLogin {
 
 /// A login with tokens of `ChatGPT` that the client has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct AuthTokensLogin {
@@ -106,6 +111,7 @@ pub struct AuthTokensLogin {
 
 /// A login with a key of Amazon Bedrock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct BedrockLogin {
@@ -117,6 +123,7 @@ pub struct BedrockLogin {
 
 /// A login with a pair of keys of Amazon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct BedrockKeysLogin {
@@ -149,6 +156,7 @@ tagged! {
 
 /// A login that goes on in a browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct BrowserLogin {
@@ -160,6 +168,7 @@ pub struct BrowserLogin {
 
 /// A login that waits for a code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct DeviceCodeLogin {
@@ -173,6 +182,7 @@ pub struct DeviceCodeLogin {
 
 /// The parameters of `account/login/cancel`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CancelLoginAccountParams {
     /// Which login.
@@ -191,6 +201,7 @@ spelled! {
 
 /// The answer of `account/login/cancel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CancelLoginAccountResponse {
     /// What became of it.
     pub status: CancelLoginAccountStatus,
@@ -198,6 +209,7 @@ pub struct CancelLoginAccountResponse {
 
 /// `account/login/completed`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountLoginCompletedNotification {
     /// Which login; none for one that was done at once.
@@ -212,6 +224,7 @@ pub struct AccountLoginCompletedNotification {
 
 /// `account/updated`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountUpdatedNotification {
     /// How the user is logged in now.
@@ -224,6 +237,7 @@ pub struct AccountUpdatedNotification {
 
 /// The answer of `account/rateLimits/read`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetAccountRateLimitsResponse {
     /// What the account still allows.
@@ -238,6 +252,7 @@ pub struct GetAccountRateLimitsResponse {
 
 /// `account/rateLimits/updated`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountRateLimitsUpdatedNotification {
     /// What the account still allows.
@@ -246,6 +261,7 @@ pub struct AccountRateLimitsUpdatedNotification {
 
 /// What the account still allows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_RateLimitSnapshot"))]
 #[serde(default, rename_all = "camelCase")]
 pub struct RateLimitSnapshot {
     /// Which limit this is.
@@ -272,6 +288,7 @@ pub struct RateLimitSnapshot {
 
 /// One rate-limit window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_RateLimitWindow"))]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimitWindow {
     /// How much is used, from 0 to 100.
@@ -286,6 +303,7 @@ pub struct RateLimitWindow {
 
 /// Prepaid credits of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_CreditsSnapshot"))]
 #[serde(rename_all = "camelCase")]
 pub struct CreditsSnapshot {
     /// Whether there are any.

@@ -9,6 +9,7 @@ use crate::{forms::base64_bytes, policy::SandboxPolicy};
 
 /// The parameters of `command/exec`. 0.77 takes the first four.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on the wire")]
 pub struct CommandExecParams {
@@ -22,6 +23,7 @@ pub struct CommandExecParams {
     pub cwd: Option<PathBuf>,
     /// What it may do.
     #[serde(default, alias = "sandbox_policy", serialize_with = "camel_policy")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
     /// The client's name for it, by which it can be written to and ended.
     #[serde(default)]
@@ -54,6 +56,7 @@ pub struct CommandExecParams {
 
 /// The size of a terminal in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandExecTerminalSize {
     /// Lines.
     pub rows: u16,
@@ -63,6 +66,7 @@ pub struct CommandExecTerminalSize {
 
 /// The answer of `command/exec`, when the command has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecResponse {
     /// How it ended.
@@ -75,12 +79,14 @@ pub struct CommandExecResponse {
 
 /// The parameters of `command/exec/write`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecWriteParams {
     /// Which command.
     pub process_id: String,
     /// What to write to its input.
     #[serde(default, rename = "deltaBase64", with = "optional_base64")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("contentEncoding" = "base64")))]
     pub delta: Option<Vec<u8>>,
     /// Whether its input ends then.
     #[serde(default, deserialize_with = "or_default")]
@@ -89,6 +95,7 @@ pub struct CommandExecWriteParams {
 
 /// The parameters of `command/exec/terminate`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecTerminateParams {
     /// Which command.
@@ -97,6 +104,7 @@ pub struct CommandExecTerminateParams {
 
 /// The parameters of `command/exec/resize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecResizeParams {
     /// Which command.
@@ -115,6 +123,7 @@ spelled! {
 
 /// `command/exec/outputDelta`: a piece of output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecOutputDeltaNotification {
     /// Which command.
@@ -123,6 +132,7 @@ pub struct CommandExecOutputDeltaNotification {
     pub stream: CommandExecOutputStream,
     /// The bytes.
     #[serde(rename = "deltaBase64", with = "base64_bytes")]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub delta: Vec<u8>,
     /// Whether the stream has been cut off after these.
     pub cap_reached: bool,

@@ -15,6 +15,7 @@ use crate::{
 
 /// The parameters of `config/read`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigReadParams {
     /// Whether the layers are wanted one by one as well.
@@ -27,6 +28,7 @@ pub struct ConfigReadParams {
 
 /// The answer of `config/read`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigReadResponse {
     /// What is in force.
     pub config: Config,
@@ -40,6 +42,7 @@ pub struct ConfigReadResponse {
 
 /// The configuration in force. Its members are spelled as in `config.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Config {
     /// The model.
@@ -88,6 +91,7 @@ pub struct Config {
 
 /// The limits of `workspace-write`, all of them written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SandboxWorkspaceWrite {
     /// Writable folders besides the working directory and the temporary folders.
@@ -117,6 +121,7 @@ spelled! {
 
 /// `[tools]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ToolsV2 {
     /// Whether the web may be searched: a boolean, or a table with details.
@@ -127,6 +132,7 @@ pub struct ToolsV2 {
 
 /// One of `[profiles]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ProfileV2 {
     /// The model.
@@ -174,6 +180,7 @@ tagged! {
 
 /// A layer in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct LayerFile {
     /// The file.
@@ -182,6 +189,7 @@ pub struct LayerFile {
 
 /// A layer in a device's preferences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct LayerPreference {
     /// The domain of the preference.
@@ -192,6 +200,7 @@ pub struct LayerPreference {
 
 /// A layer of an organisation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct LayerOfEnterprise {
     /// Which one.
@@ -202,6 +211,7 @@ pub struct LayerOfEnterprise {
 
 /// A layer in the user's own file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct LayerOfUser {
     /// The file.
@@ -213,6 +223,7 @@ pub struct LayerOfUser {
 
 /// A layer in a project's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
 pub struct LayerOfProject {
@@ -222,6 +233,7 @@ pub struct LayerOfProject {
 
 /// Which layer a value came from, and which version of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigLayerMetadata {
     /// The layer.
     pub name: ConfigLayerSource,
@@ -231,6 +243,7 @@ pub struct ConfigLayerMetadata {
 
 /// One layer as it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigLayer {
     /// Where it came from.
@@ -258,6 +271,7 @@ spelled! {
 
 /// The parameters of `config/value/write`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigValueWriteParams {
     /// The dotted key.
@@ -278,6 +292,7 @@ pub struct ConfigValueWriteParams {
 
 /// One of several edits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigEdit {
     /// The dotted key.
@@ -292,6 +307,7 @@ pub struct ConfigEdit {
 
 /// The parameters of `config/batchWrite`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigBatchWriteParams {
     /// The edits, in order; all of them are made or none.
@@ -319,6 +335,7 @@ spelled! {
 
 /// The answer of `config/value/write` and `config/batchWrite`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigWriteResponse {
     /// How it ended.
@@ -334,6 +351,7 @@ pub struct ConfigWriteResponse {
 
 /// What is in force in place of a value that was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OverriddenMetadata {
     /// The same in words.
@@ -365,6 +383,7 @@ spelled! {
 
 /// The `data` of an error that a write ended with. Its member is spelled as 0.77 spells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigWriteErrorData {
     /// Why nothing was written.
     pub config_write_error_code: ConfigWriteErrorCode,
@@ -372,6 +391,7 @@ pub struct ConfigWriteErrorData {
 
 /// The answer of `configRequirements/read`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigRequirementsReadResponse {
     /// What an administrator demands; nothing where nobody does.
@@ -384,6 +404,7 @@ pub struct ConfigRequirementsReadResponse {
 
 /// `configWarning`: the configuration was read, but something in it does not do what it seems to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigWarningNotification {
     /// What is the matter.
     pub summary: String,
@@ -400,6 +421,7 @@ pub struct ConfigWarningNotification {
 
 /// A stretch of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TextRange {
     /// Its first character.
     pub start: TextPosition,
@@ -409,6 +431,7 @@ pub struct TextRange {
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TextPosition {
     /// The line, counted from 1.
     pub line: u64,

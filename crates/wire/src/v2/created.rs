@@ -9,6 +9,7 @@ use super::notification::TurnPlanStep;
 
 /// `item/created`: an item, with as much of it as there is.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemCreated {
     /// The thread.
@@ -21,6 +22,7 @@ pub struct ItemCreated {
 
 /// An item of the dialect. Commands, patches and searches are told as events of the queue.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CreatedItem {
     /// What the model says.
@@ -61,6 +63,7 @@ pub enum CreatedItem {
 
 /// The text of an item.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CreatedText {
     /// A piece of it.
     #[serde(rename = "textDelta")]
@@ -72,6 +75,7 @@ pub enum CreatedText {
 
 /// `item/delta`: more of an item that was created.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedItemDelta {
     /// The thread.

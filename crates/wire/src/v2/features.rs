@@ -8,6 +8,7 @@ use crate::reasoning::ReasoningEffort;
 
 /// The parameters of `experimentalFeature/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExperimentalFeatureListParams {
     /// Where the page before ended.
@@ -23,6 +24,7 @@ pub struct ExperimentalFeatureListParams {
 
 /// The answer of `experimentalFeature/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExperimentalFeatureListResponse {
     /// The features.
@@ -34,6 +36,7 @@ pub struct ExperimentalFeatureListResponse {
 
 /// Something that can be switched on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExperimentalFeature {
     /// Its key in `[features]`.
@@ -68,6 +71,7 @@ spelled! {
 
 /// The parameters and the answer of `experimentalFeature/enablement/set`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExperimentalFeatureEnablement {
     /// Switches by name.
     pub enablement: BTreeMap<String, bool>,
@@ -75,6 +79,7 @@ pub struct ExperimentalFeatureEnablement {
 
 /// The answer of `collaborationMode/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CollaborationModeListResponse {
     /// The modes.
     pub data: Vec<CollaborationModeMask>,
@@ -82,6 +87,7 @@ pub struct CollaborationModeListResponse {
 
 /// A way to work together, and what it changes. Its members are spelled in snake case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CollaborationModeMask {
     /// Its name for people.
     pub name: String,

@@ -8,6 +8,7 @@ use super::lenient::or_default;
 
 /// The parameters of `feedback/upload`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FeedbackUploadParams {
     /// What kind of feedback it is, such as `bug`.
@@ -31,6 +32,7 @@ pub struct FeedbackUploadParams {
 
 /// The answer of `feedback/upload`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FeedbackUploadResponse {
     /// What to name when asking about it: the thread, or a name of its own.
@@ -45,6 +47,7 @@ pub struct FeedbackUploadResponse {
 
 /// The parameters of `feedback/save`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FeedbackSaveParams {
     /// Where to write the bundle.
@@ -56,6 +59,7 @@ pub struct FeedbackSaveParams {
 
 /// The answer of `feedback/save`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FeedbackSaveResponse {
     /// What to name when asking about it.

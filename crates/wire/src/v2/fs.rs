@@ -9,6 +9,7 @@ use crate::forms::base64_bytes;
 
 /// The parameters of `fs/readFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsReadFileParams {
     /// The file.
     pub path: PathBuf,
@@ -16,24 +17,29 @@ pub struct FsReadFileParams {
 
 /// The answer of `fs/readFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsReadFileResponse {
     /// Its bytes.
     #[serde(rename = "dataBase64", with = "base64_bytes")]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub data: Vec<u8>,
 }
 
 /// The parameters of `fs/writeFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsWriteFileParams {
     /// The file.
     pub path: PathBuf,
     /// Its bytes from now on.
     #[serde(rename = "dataBase64", with = "base64_bytes")]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub data: Vec<u8>,
 }
 
 /// The parameters of `fs/createDirectory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsCreateDirectoryParams {
     /// The folder.
     pub path: PathBuf,
@@ -44,6 +50,7 @@ pub struct FsCreateDirectoryParams {
 
 /// The parameters of `fs/getMetadata`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsGetMetadataParams {
     /// What to look at.
     pub path: PathBuf,
@@ -51,6 +58,7 @@ pub struct FsGetMetadataParams {
 
 /// The answer of `fs/getMetadata`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsGetMetadataResponse {
     /// Whether it is a folder.
@@ -68,6 +76,7 @@ pub struct FsGetMetadataResponse {
 
 /// The parameters of `fs/readDirectory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsReadDirectoryParams {
     /// The folder.
     pub path: PathBuf,
@@ -75,6 +84,7 @@ pub struct FsReadDirectoryParams {
 
 /// The answer of `fs/readDirectory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsReadDirectoryResponse {
     /// What is in it.
     pub entries: Vec<FsReadDirectoryEntry>,
@@ -82,6 +92,7 @@ pub struct FsReadDirectoryResponse {
 
 /// One thing in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsReadDirectoryEntry {
     /// Its name.
@@ -94,6 +105,7 @@ pub struct FsReadDirectoryEntry {
 
 /// The parameters of `fs/remove`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsRemoveParams {
     /// What to remove.
     pub path: PathBuf,
@@ -107,6 +119,7 @@ pub struct FsRemoveParams {
 
 /// The parameters of `fs/copy`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsCopyParams {
     /// What to copy.
@@ -120,6 +133,7 @@ pub struct FsCopyParams {
 
 /// The parameters of `fs/watch`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsWatchParams {
     /// The client's name for the watch.
@@ -130,6 +144,7 @@ pub struct FsWatchParams {
 
 /// The answer of `fs/watch`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsWatchResponse {
     /// What is watched, without links.
     pub path: PathBuf,
@@ -137,6 +152,7 @@ pub struct FsWatchResponse {
 
 /// The parameters of `fs/unwatch`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsUnwatchParams {
     /// Which watch.
@@ -145,6 +161,7 @@ pub struct FsUnwatchParams {
 
 /// `fs/changed`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsChangedNotification {
     /// Which watch.

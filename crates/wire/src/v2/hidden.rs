@@ -28,3 +28,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Hidden<T> {
         T::deserialize(deserializer).map(Self).map_err(|_| D::Error::custom("a value that may be secret is malformed"))
     }
 }
+
+#[cfg(feature = "schema")]
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Hidden<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<T>()
+    }
+}

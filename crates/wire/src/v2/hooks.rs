@@ -9,6 +9,7 @@ use super::lenient::or_default;
 
 /// The parameters of `hooks/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HooksListParams {
     /// The folders; without any, the one that the server runs in.
@@ -21,6 +22,7 @@ pub struct HooksListParams {
 
 /// The answer of `hooks/list`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HooksListResponse {
     /// The hooks of each folder, in the order asked for.
     pub data: Vec<HooksListEntry>,
@@ -28,6 +30,7 @@ pub struct HooksListResponse {
 
 /// The hooks that apply to one folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HooksListEntry {
     /// The folder.
     pub cwd: PathBuf,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// `initialize`: who the client is and what it wants.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
     /// Who it is.
@@ -18,6 +19,7 @@ pub struct InitializeParams {
 
 /// Who a client is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientInfo {
     /// Its name, for programs.
     pub name: String,
@@ -31,6 +33,7 @@ pub struct ClientInfo {
 
 /// What a client wants.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InitializeCapabilities"))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Capabilities {
     /// Whether it may use what is not settled yet.
@@ -57,6 +60,7 @@ spelled! {
 
 /// What `initialize` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResponse {
     /// How this program names itself to providers.

@@ -16,6 +16,7 @@ pub type Nothing = ();
 
 /// An item, with when it began and ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_ThreadItem"))]
 pub struct TimedItem {
     /// The item.
     #[serde(flatten)]
@@ -30,6 +31,7 @@ pub struct TimedItem {
 
 /// Something a client shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadItem {
     /// What the user said.
@@ -151,6 +153,7 @@ impl ThreadItem {
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecution {
     /// Its name: the id of the model's call.
@@ -188,6 +191,7 @@ pub struct CommandExecution {
 
 /// Who wanted a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CommandExecutionSource"))]
 #[serde(rename_all = "camelCase")]
 pub enum CommandSource {
     /// The model.
@@ -203,6 +207,7 @@ pub enum CommandSource {
 
 /// How far a command, a patch or another call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CallStatus {
     /// It runs, or waits for an answer.
@@ -217,6 +222,7 @@ pub enum CallStatus {
 
 /// One step of a command, for display.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum CommandAction {
     /// Shows a file.
@@ -274,6 +280,7 @@ impl From<&ParsedCommand> for CommandAction {
 
 /// What a patch does to one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileUpdateChange {
     /// The file.
     pub path: PathBuf,
@@ -285,6 +292,7 @@ pub struct FileUpdateChange {
 
 /// The kind of a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum PatchChangeKind {
     /// A new file.
@@ -301,6 +309,7 @@ pub enum PatchChangeKind {
 
 /// A call of a tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpToolCall {
     /// Its name: the id of the model's call.
@@ -327,6 +336,7 @@ pub struct McpToolCall {
 
 /// One piece of user input as clients are shown it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_UserInput"))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum InputItem {
     /// Plain text.

@@ -9,6 +9,7 @@ use crate::mcp::{Resource, ResourceTemplate, Tool};
 
 /// The parameters of `mcpServerStatus/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ListMcpServerStatusParams {
     /// Where the page before ended.
@@ -38,6 +39,7 @@ spelled! {
 
 /// The answer of `mcpServerStatus/list`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ListMcpServerStatusResponse {
     /// The servers, by name.
@@ -49,6 +51,7 @@ pub struct ListMcpServerStatusResponse {
 
 /// What an MCP server offers and how it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerStatus {
     /// Its key in `[mcp_servers]`.
@@ -77,6 +80,7 @@ pub struct McpServerStatus {
 
 spelled! {
     /// Whether somebody is logged in to an MCP server.
+    #[cfg_attr(feature = "schema", schemars(rename = "v2_McpAuthStatus"))]
     pub open enum McpAuthStatus {
         "unknown" => Unknown,
         "unsupported" => Unsupported,
@@ -101,6 +105,7 @@ spelled! {
 
 /// The parameters of `mcpServer/oauth/login`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerOauthLoginParams {
     /// Which server.
@@ -118,6 +123,7 @@ pub struct McpServerOauthLoginParams {
 
 /// The answer of `mcpServer/oauth/login`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerOauthLoginResponse {
     /// Where the user has to go.
@@ -129,6 +135,7 @@ pub struct McpServerOauthLoginResponse {
 
 /// `mcpServer/oauthLogin/completed`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerOauthLoginCompletedNotification {
     /// Which server.

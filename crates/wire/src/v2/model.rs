@@ -7,6 +7,7 @@ use crate::reasoning::ReasoningEffort;
 
 /// The parameters of `model/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelListParams {
     /// Where the page before ended.
@@ -22,6 +23,7 @@ pub struct ModelListParams {
 
 /// The answer of `model/list`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelListResponse {
     /// The models, the recommended ones first.
@@ -33,6 +35,7 @@ pub struct ModelListResponse {
 
 /// A model that can be chosen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
     /// Tells the entries of the list apart.
@@ -93,6 +96,7 @@ spelled! {
 
 /// An effort that a model takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningEffortOption {
     /// The effort.
@@ -103,6 +107,7 @@ pub struct ReasoningEffortOption {
 
 /// A way to get a model's answers, such as a faster one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelServiceTier {
     /// What requests name.
     pub id: String,
@@ -114,6 +119,7 @@ pub struct ModelServiceTier {
 
 /// The answer of `modelProvider/capabilities/read`: what the provider can do besides answering.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderCapabilities {
     /// Whether it makes images.

@@ -24,12 +24,12 @@ use crate::v1::conversation::SessionConfiguredNotification;
 
 /// The table of notifications: method, and what it carries.
 macro_rules! notifications {
-    ($($(#[$doc:meta])* $method:literal => $name:ident($params:ty),)*) => {
+    ($($(#[doc = $about:literal])* $method:literal => $name:ident($params:ty),)*) => {
         /// What the server tells a client.
         #[derive(Debug, Clone, Serialize)]
         #[serde(untagged)]
         pub enum ServerNotification {
-            $($(#[$doc])* $name($params),)*
+            $($(#[doc = $about])* $name($params),)*
         }
 
         impl ServerNotification {
@@ -43,6 +43,11 @@ macro_rules! notifications {
                     $(Self::$name(_) => $method,)*
                 }
             }
+        }
+
+        #[cfg(feature = "schema")]
+        pub(crate) fn describe(tables: &mut crate::schema::Tables) {
+            $(tables.notification::<$params>(stringify!($name), $method, concat!($($about),*));)*
         }
     };
 }
@@ -139,6 +144,7 @@ notifications! {
 
 /// See [`ServerNotification::Error`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorNotification {
     /// What.
@@ -153,6 +159,7 @@ pub struct ErrorNotification {
 
 /// See [`ServerNotification::ThreadStarted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadStarted {
     /// The thread.
     pub thread: Thread,
@@ -160,6 +167,7 @@ pub struct ThreadStarted {
 
 /// See [`ServerNotification::ThreadStatusChanged`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadStatusChanged {
     /// The thread.
@@ -170,6 +178,7 @@ pub struct ThreadStatusChanged {
 
 /// News that name a thread and nothing else.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadNamed {
     /// The thread.
@@ -178,6 +187,7 @@ pub struct ThreadNamed {
 
 /// See [`ServerNotification::ThreadNameUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadNameUpdated {
     /// The thread.
@@ -188,6 +198,7 @@ pub struct ThreadNameUpdated {
 
 /// News that name a turn and nothing else.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnNamed {
     /// The thread.
@@ -198,6 +209,7 @@ pub struct TurnNamed {
 
 /// See [`ServerNotification::ThreadTokenUsageUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTokenUsageUpdated {
     /// The thread.
@@ -210,6 +222,7 @@ pub struct ThreadTokenUsageUpdated {
 
 /// See [`ServerNotification::TurnStarted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnStarted {
     /// The thread.
@@ -220,6 +233,7 @@ pub struct TurnStarted {
 
 /// See [`ServerNotification::TurnCompleted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnCompleted {
     /// The thread.
@@ -234,6 +248,7 @@ pub struct TurnCompleted {
 
 /// See [`ServerNotification::TurnDiffUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnDiffUpdated {
     /// The thread.
@@ -246,6 +261,7 @@ pub struct TurnDiffUpdated {
 
 /// See [`ServerNotification::TurnPlanUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnPlanUpdated {
     /// The thread.
@@ -260,11 +276,23 @@ pub struct TurnPlanUpdated {
 
 /// One step of a plan.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnPlanStep {
     /// What is to be done.
     pub step: String,
     /// How far it is.
-    pub status: &'static str,
+    pub status: TurnPlanStepStatus,
+}
+
+/// How far a step of a plan is.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum TurnPlanStepStatus {
+    Pending,
+    InProgress,
+    Completed,
 }
 
 impl TurnPlanStep {
@@ -272,9 +300,9 @@ impl TurnPlanStep {
     #[must_use]
     pub fn new(step: String, status: StepStatus) -> Self {
         let status = match status {
-            StepStatus::Pending => "pending",
-            StepStatus::InProgress => "inProgress",
-            StepStatus::Completed => "completed",
+            StepStatus::Pending => TurnPlanStepStatus::Pending,
+            StepStatus::InProgress => TurnPlanStepStatus::InProgress,
+            StepStatus::Completed => TurnPlanStepStatus::Completed,
         };
         Self { step, status }
     }
@@ -282,6 +310,7 @@ impl TurnPlanStep {
 
 /// See [`ServerNotification::ItemStarted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemStarted {
     /// The item.
@@ -296,6 +325,7 @@ pub struct ItemStarted {
 
 /// See [`ServerNotification::ItemCompleted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemCompleted {
     /// The item.
@@ -310,6 +340,7 @@ pub struct ItemCompleted {
 
 /// See [`ServerNotification::RawResponseItemCompleted`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RawResponseItemCompleted {
     /// The thread.
@@ -322,6 +353,7 @@ pub struct RawResponseItemCompleted {
 
 /// More text of an item.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemDelta {
     /// The thread.
@@ -336,6 +368,7 @@ pub struct ItemDelta {
 
 /// See [`ServerNotification::TerminalInteraction`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalInteraction {
     /// The thread.
@@ -352,6 +385,7 @@ pub struct TerminalInteraction {
 
 /// See [`ServerNotification::FileChangePatchUpdated`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileChangePatchUpdated {
     /// The thread.
@@ -366,6 +400,7 @@ pub struct FileChangePatchUpdated {
 
 /// See [`ServerNotification::ReasoningSummaryTextDelta`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningSummaryTextDelta {
     /// The thread.
@@ -382,6 +417,7 @@ pub struct ReasoningSummaryTextDelta {
 
 /// See [`ServerNotification::ReasoningSummaryPartAdded`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningSummaryPartAdded {
     /// The thread.
@@ -396,6 +432,7 @@ pub struct ReasoningSummaryPartAdded {
 
 /// See [`ServerNotification::ReasoningTextDelta`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningTextDelta {
     /// The thread.
@@ -412,6 +449,7 @@ pub struct ReasoningTextDelta {
 
 /// See [`ServerNotification::ServerRequestResolved`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServerRequestResolved {
     /// The thread.
@@ -422,6 +460,7 @@ pub struct ServerRequestResolved {
 
 /// See [`ServerNotification::Warning`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
     /// The thread, if it is about one.
@@ -432,6 +471,7 @@ pub struct Warning {
 
 /// See [`ServerNotification::ConfigWarning`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigWarning {
     /// What.
@@ -444,6 +484,7 @@ pub struct ConfigWarning {
 
 /// See [`ServerNotification::DeprecationNotice`].
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeprecationNotice {
     /// What.
     pub summary: String,

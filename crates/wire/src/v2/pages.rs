@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::item::ThreadItem;
+use super::item::TimedItem;
 use super::turn::{ItemsView, Turn};
 use crate::reasoning::ReasoningEffort;
 
 /// In which order a page goes through what there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum SortDirection {
     /// Oldest first.
@@ -19,6 +20,7 @@ pub enum SortDirection {
 
 /// `thread/turns/list`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTurnsListParams {
     /// The thread.
@@ -39,6 +41,7 @@ pub struct ThreadTurnsListParams {
 
 /// What `thread/turns/list` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTurnsListResponse {
     /// The turns.
@@ -51,6 +54,7 @@ pub struct ThreadTurnsListResponse {
 
 /// Which turns come with the answer to `thread/resume`.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitialTurnsPageParams {
     /// How much of each turn's items is wanted; a summary if unset.
@@ -66,6 +70,7 @@ pub struct InitialTurnsPageParams {
 
 /// What the answer to `thread/resume` has besides.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ResumedParts {
     /// How the user and the agent work together.
@@ -80,6 +85,7 @@ pub struct ResumedParts {
 
 /// How the user and the agent work together.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CollaborationMode {
     /// The name of the mode.
     pub mode: &'static str,
@@ -89,6 +95,7 @@ pub struct CollaborationMode {
 
 /// What a mode sets.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CollaborationSettings {
     /// The model.
     pub model: String,
@@ -100,6 +107,7 @@ pub struct CollaborationSettings {
 
 /// `thread/items/list`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadItemsListParams {
     /// The thread.
@@ -120,6 +128,7 @@ pub struct ThreadItemsListParams {
 
 /// Where a page of items begins.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ThreadItemsListCursor {
     /// Where the last page ended.
@@ -130,6 +139,7 @@ pub enum ThreadItemsListCursor {
 
 /// An item beside which a page begins.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadItemsListAnchor {
     /// An item.
@@ -141,6 +151,7 @@ pub enum ThreadItemsListAnchor {
 
 /// What `thread/items/list` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadItemsListResponse {
     /// The items.
@@ -153,12 +164,13 @@ pub struct ThreadItemsListResponse {
 
 /// An item and its turn.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadItemEntry {
     /// The turn it belongs to.
     pub turn_id: String,
     /// The item.
-    pub item: ThreadItem,
+    pub item: TimedItem,
     /// When it began.
     pub started_at_ms: Option<i64>,
     /// When it ended.
@@ -167,6 +179,7 @@ pub struct ThreadItemEntry {
 
 /// `thread/inject_items`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadInjectItemsParams {
     /// The thread.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The parameters of `permissionProfile/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionProfileListParams {
     /// Where the page before ended.
@@ -21,6 +22,7 @@ pub struct PermissionProfileListParams {
 
 /// The answer of `permissionProfile/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionProfileListResponse {
     /// The sets.
@@ -32,6 +34,7 @@ pub struct PermissionProfileListResponse {
 
 /// One set of permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PermissionProfileSummary {
     /// Its name for requests.
     pub id: String,

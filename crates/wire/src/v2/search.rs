@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// The parameters of `fuzzyFileSearch`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchParams {
     /// What to look for.
@@ -21,6 +22,7 @@ pub struct FuzzyFileSearchParams {
 
 /// The answer of `fuzzyFileSearch`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FuzzyFileSearchResponse {
     /// What was found, the best first.
     pub files: Vec<FuzzyFileSearchResult>,
@@ -28,6 +30,7 @@ pub struct FuzzyFileSearchResponse {
 
 /// A file or folder that matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FuzzyFileSearchResult {
     /// The folder it was found in, as it was given.
     pub root: PathBuf,
@@ -57,6 +60,7 @@ spelled! {
 
 /// The parameters of `fuzzyFileSearch/sessionStart`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionStartParams {
     /// The client's name for the session.
@@ -67,6 +71,7 @@ pub struct FuzzyFileSearchSessionStartParams {
 
 /// The parameters of `fuzzyFileSearch/sessionUpdate`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionUpdateParams {
     /// Which session.
@@ -77,6 +82,7 @@ pub struct FuzzyFileSearchSessionUpdateParams {
 
 /// The parameters of `fuzzyFileSearch/sessionStop`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionStopParams {
     /// Which session.
@@ -85,6 +91,7 @@ pub struct FuzzyFileSearchSessionStopParams {
 
 /// `fuzzyFileSearch/sessionUpdated`: what was found so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionUpdatedNotification {
     /// Which session.
@@ -97,6 +104,7 @@ pub struct FuzzyFileSearchSessionUpdatedNotification {
 
 /// `fuzzyFileSearch/sessionCompleted`: everything was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionCompletedNotification {
     /// Which session.

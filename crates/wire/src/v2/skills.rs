@@ -10,6 +10,7 @@ use crate::skill::{self, SkillErrorInfo, SkillScope};
 
 /// The parameters of `skills/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SkillsListParams {
     /// The folders; without any, the one that the server runs in.
@@ -22,6 +23,7 @@ pub struct SkillsListParams {
 
 /// The answer of `skills/list`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SkillsListResponse {
     /// The skills of each folder, in the order asked for.
     pub data: Vec<SkillsListEntry>,
@@ -29,6 +31,7 @@ pub struct SkillsListResponse {
 
 /// The skills that apply to one folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_SkillsListEntry"))]
 pub struct SkillsListEntry {
     /// The folder.
     pub cwd: PathBuf,
@@ -42,6 +45,7 @@ pub struct SkillsListEntry {
 
 /// What is known of a skill without reading it whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_SkillMetadata"))]
 #[serde(rename_all = "camelCase")]
 pub struct SkillMetadata {
     /// Its name.
@@ -87,6 +91,7 @@ impl From<skill::SkillMetadata> for SkillMetadata {
 
 /// The parameters of `skills/config/write`: which skill by name or by file, and whether it counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SkillsConfigWriteParams {
     /// Its name.
     #[serde(default)]
@@ -100,6 +105,7 @@ pub struct SkillsConfigWriteParams {
 
 /// The answer of `skills/config/write`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SkillsConfigWriteResponse {
     /// Whether it counts now.
@@ -108,6 +114,7 @@ pub struct SkillsConfigWriteResponse {
 
 /// The parameters of `skills/extraRoots/set`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SkillsExtraRootsSetParams {
     /// Folders to look for skills in, besides the usual ones.

@@ -6,6 +6,7 @@ use super::thread::Thread;
 
 /// `thread/subscribe`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSubscribeParams {
     /// The thread.
@@ -21,6 +22,7 @@ pub struct ThreadSubscribeParams {
 
 /// What `thread/subscribe` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSubscribeResponse {
     /// The thread; with its turns if `reset` is true.
@@ -35,6 +37,7 @@ pub struct ThreadSubscribeResponse {
 
 /// `thread/caughtUp`: what follows is new.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadCaughtUp {
     /// The thread.

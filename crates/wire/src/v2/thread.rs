@@ -14,6 +14,7 @@ use crate::reasoning::{ReasoningEffort, ReasoningSummary};
 
 /// A thread.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Thread {
     /// Its name.
@@ -62,6 +63,7 @@ pub struct Thread {
 
 /// Where a thread comes from.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadOrigin {
     /// The thread it was copied from.
@@ -80,6 +82,7 @@ pub struct ThreadOrigin {
 
 /// Members that clients may look for and that are never known here.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "each is always null")]
 pub struct Unsaid {
@@ -95,6 +98,7 @@ pub struct Unsaid {
 
 /// Where a thread works.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadEnvironment"))]
 #[serde(rename_all = "camelCase")]
 pub struct Environment {
     /// Its name; always `local` here.
@@ -107,6 +111,7 @@ pub struct Environment {
 
 /// A repository at a moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GitInfo {
     /// The commit.
@@ -119,6 +124,7 @@ pub struct GitInfo {
 
 /// What a thread does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadStatus {
     /// It is on disk alone.
@@ -136,6 +142,7 @@ pub enum ThreadStatus {
 
 /// What a working thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadActiveFlag"))]
 #[serde(rename_all = "camelCase")]
 pub enum ActiveFlag {
     /// An approval.
@@ -146,6 +153,7 @@ pub enum ActiveFlag {
 
 /// What a thread may be started, resumed or forked with.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ThreadOptions {
     /// The model.
@@ -174,6 +182,7 @@ pub struct ThreadOptions {
 
 /// `thread/start`.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadStartParams {
     /// What it starts with.
@@ -186,6 +195,7 @@ pub struct ThreadStartParams {
 
 /// What `thread/start`, `thread/resume` and `thread/fork` answer.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadOpened {
     /// The thread.
@@ -223,6 +233,7 @@ pub struct ThreadOpened {
 
 /// `thread/resume`. A history goes before a path, a path before the name.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadResumeParams {
     /// The thread.
@@ -247,6 +258,7 @@ pub struct ThreadResumeParams {
 
 /// `thread/fork`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadForkParams {
     /// The thread to copy.
@@ -268,6 +280,7 @@ pub struct ThreadForkParams {
 
 /// The parameters of methods that name a thread and nothing else.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadParams {
     /// The thread.
@@ -277,6 +290,7 @@ pub struct ThreadParams {
 
 /// `thread/read`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadParams {
     /// The thread.
@@ -288,6 +302,7 @@ pub struct ThreadReadParams {
 
 /// What answers with a thread and nothing else.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadResponse {
     /// The thread.
     pub thread: Thread,
@@ -295,6 +310,7 @@ pub struct ThreadResponse {
 
 /// `thread/list`.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ThreadListParams {
     /// Where to go on.
@@ -317,6 +333,7 @@ pub struct ThreadListParams {
 
 /// A text or several.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One.
@@ -327,6 +344,7 @@ pub enum OneOrMany {
 
 /// What threads are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadSortKey {
     /// When they began.
@@ -342,6 +360,7 @@ pub enum ThreadSortKey {
 
 /// What `thread/list` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadListResponse {
     /// The threads, newest first.
@@ -356,6 +375,7 @@ pub struct ThreadListResponse {
 
 /// A page: where to go on, and how many at most.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PageParams {
     /// Where to go on.
@@ -366,6 +386,7 @@ pub struct PageParams {
 
 /// What `thread/loaded/list` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoadedListResponse {
     /// The names of the threads.
@@ -376,6 +397,7 @@ pub struct LoadedListResponse {
 
 /// `thread/name/set`.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadNameSetParams {
     /// The thread.
@@ -386,6 +408,7 @@ pub struct ThreadNameSetParams {
 
 /// `thread/rollback`: forgets the last turns.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadRollbackParams {
     /// The thread.
@@ -396,6 +419,7 @@ pub struct ThreadRollbackParams {
 
 /// `thread/revert`: forgets a turn and all after it.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadRevertParams {
     /// The thread.
@@ -406,6 +430,7 @@ pub struct ThreadRevertParams {
 
 /// `thread/settings/update`: what later turns run under.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSettingsUpdateParams {
     /// The thread.
@@ -424,6 +449,7 @@ pub struct ThreadSettingsUpdateParams {
     pub model: Option<String>,
     /// What commands may touch.
     #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
     /// How much of its thinking the model sums up.
     #[serde(default)]
@@ -432,6 +458,7 @@ pub struct ThreadSettingsUpdateParams {
 
 /// `thread/shellCommand`: runs a command of the user's.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadShellCommandParams {
     /// The thread.
@@ -445,6 +472,7 @@ pub struct ThreadShellCommandParams {
 
 /// What `thread/unsubscribe` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadUnsubscribeStatus"))]
 #[serde(rename_all = "camelCase")]
 pub enum UnsubscribeStatus {
     /// The thread is not loaded.
@@ -457,6 +485,7 @@ pub enum UnsubscribeStatus {
 
 /// What `thread/unsubscribe` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadUnsubscribeResponse {
     /// How it went.
     pub status: UnsubscribeStatus,

@@ -14,6 +14,7 @@ use crate::review::ReviewTarget;
 
 /// A turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
     /// Its name.
@@ -69,6 +70,7 @@ impl Turn {
 
 /// How much of a turn's items is there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TurnItemsView"))]
 #[serde(rename_all = "camelCase")]
 pub enum ItemsView {
     /// None.
@@ -82,6 +84,7 @@ pub enum ItemsView {
 
 /// How far a turn is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum TurnStatus {
     /// The model had nothing more to do.
@@ -96,6 +99,7 @@ pub enum TurnStatus {
 
 /// Why a turn failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnError {
     /// A sentence for people.
@@ -113,6 +117,7 @@ pub struct TurnError {
 
 /// The kind of a failure in camel case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_CodexErrorInfo"))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the same as in CodexErrorInfo")]
 pub enum ErrorInfo {
@@ -157,12 +162,14 @@ impl From<&CodexErrorInfo> for ErrorInfo {
 
 /// `turn/start`: says something to a thread.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnStartParams {
     /// The thread.
     #[serde(alias = "thread_id", alias = "conversationId")]
     pub thread_id: String,
     /// What is said.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<super::item::InputItem>"))]
     pub input: Vec<UserInput>,
     /// When a person is asked, from this turn on.
     #[serde(default, alias = "approval_policy")]
@@ -178,6 +185,7 @@ pub struct TurnStartParams {
     pub model: Option<String>,
     /// What commands may touch, from this turn on.
     #[serde(default, alias = "sandbox_policy")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
     /// How much of its thinking the model sums up, from this turn on.
     #[serde(default)]
@@ -192,6 +200,7 @@ pub struct TurnStartParams {
 
 /// What `turn/start` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnStartResponse {
     /// The turn.
     pub turn: Turn,
@@ -199,6 +208,7 @@ pub struct TurnStartResponse {
 
 /// `turn/steer`: says something to a running turn.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnSteerParams {
     /// The thread.
@@ -206,6 +216,7 @@ pub struct TurnSteerParams {
     /// The turn that must be running.
     pub expected_turn_id: String,
     /// What is said.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<super::item::InputItem>"))]
     pub input: Vec<UserInput>,
     /// The client's own name for this message.
     #[serde(default)]
@@ -214,6 +225,7 @@ pub struct TurnSteerParams {
 
 /// What `turn/steer` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnSteerResponse {
     /// The turn that runs.
@@ -222,6 +234,7 @@ pub struct TurnSteerResponse {
 
 /// `turn/interrupt`: stops a running turn.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnInterruptParams {
     /// The thread.
@@ -234,6 +247,7 @@ pub struct TurnInterruptParams {
 
 /// Where a review runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ReviewDelivery {
     /// In the thread itself.
@@ -245,6 +259,7 @@ pub enum ReviewDelivery {
 
 /// `review/start`: has changes reviewed.
 #[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewStartParams {
     /// The thread.
@@ -258,6 +273,7 @@ pub struct ReviewStartParams {
 
 /// What `review/start` answers.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewStartResponse {
     /// The turn of the review.

@@ -6,6 +6,7 @@ use crate::tokens::{TokenUsage, TokenUsageInfo};
 
 /// The tokens of a thread.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTokenUsage {
     /// All answers added up.
@@ -28,6 +29,7 @@ impl From<&TokenUsageInfo> for ThreadTokenUsage {
 
 /// Tokens by kind.
 #[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TokenUsageBreakdown {
     /// Input and output together.

@@ -11,8 +11,8 @@ use codex_wire::ids::ThreadId;
 use codex_wire::methods::{ClientRequest, Method, call};
 use codex_wire::rpc::ErrorObject;
 use codex_wire::v1::conversation::{
-    ForkConversationParams, NewConversationParams, NewConversationResponse, ResumeConversationParams,
-    ResumeConversationResponse, SessionConfiguredNotification,
+    ConversationResumed, ForkConversationParams, NewConversationParams, NewConversationResponse,
+    ResumeConversationParams, SessionConfiguredNotification,
 };
 use codex_wire::v2::notification::ServerNotification;
 use codex_wire::v2::thread::ThreadOptions;
@@ -66,13 +66,13 @@ pub(super) async fn serve(
 /// Tells that a conversation is ready, then answers, and then it can be spoken to.
 async fn finish<M>(connection: &Arc<Connection>, unanswered: Unanswered, resumed: Result<Resumed, ErrorObject>)
 where
-    M: Method<Response = ResumeConversationResponse>,
+    M: Method<Response = ConversationResumed>,
 {
     let Resumed { place, configured } = match resumed {
         Ok(resumed) => resumed,
         Err(error) => return connection.outbox.refuse(&unanswered.id, error).await,
     };
-    let answer = ResumeConversationResponse {
+    let answer = ConversationResumed {
         conversation_id: configured.session_id,
         model: configured.model.clone(),
         initial_messages: configured.initial_messages.clone(),

@@ -2,29 +2,27 @@
 
 use codex_engine::log::{Approval, Subject};
 use codex_wire::ids::ThreadId;
-use codex_wire::v2::request::{CommandApprovalParams, FileChangeApprovalParams};
+use codex_wire::v2::request::{CommandApprovalParams, FileChangeApprovalParams, ServerRequest};
 use serde_json::{Value, json};
 
 use super::item::{actions, command_line};
 use crate::app::connection::Connection;
 use crate::app::vintage::Vintage;
 
-/// A question as a line, and its number.
+/// A question.
 pub(crate) fn question(
     connection: &Connection,
     thread: ThreadId,
     turn: &str,
     approval: &Approval,
     at_ms: i64,
-) -> (i64, Vec<u8>) {
+) -> ServerRequest {
     let (thread_id, turn_id) = (thread.to_string(), turn.to_owned());
     let item_id = approval.call.as_str().to_owned();
     let reason = approval.reason.clone();
-    let outbox = &connection.outbox;
     match &approval.subject {
-        Subject::Command { argv, cwd, parsed, amendment } => outbox.request(
-            "item/commandExecution/requestApproval",
-            CommandApprovalParams {
+        Subject::Command { argv, cwd, parsed, amendment } => {
+            ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
                 kind: "command",
                 thread_id,
                 turn_id,
@@ -37,19 +35,16 @@ pub(crate) fn question(
                 command_actions: actions(argv, parsed, connection.vintage()),
                 proposed_execpolicy_amendment: amendment.clone(),
                 available_decisions: available_decisions(amendment.as_deref()),
-            },
-        ),
-        Subject::Patch { grant_root, .. } => outbox.request(
-            "item/fileChange/requestApproval",
-            FileChangeApprovalParams {
-                thread_id,
-                turn_id,
-                item_id,
-                started_at_ms: at_ms,
-                reason: reason.filter(|_| connection.vintage() != Vintage::V0166),
-                grant_root: grant_root.clone().filter(|_| connection.vintage() != Vintage::V0166),
-            },
-        ),
+            })
+        }
+        Subject::Patch { grant_root, .. } => ServerRequest::FileChangeRequestApproval(FileChangeApprovalParams {
+            thread_id,
+            turn_id,
+            item_id,
+            started_at_ms: at_ms,
+            reason: reason.filter(|_| connection.vintage() != Vintage::V0166),
+            grant_root: grant_root.clone().filter(|_| connection.vintage() != Vintage::V0166),
+        }),
     }
 }
 

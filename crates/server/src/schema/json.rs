@@ -1,0 +1,122 @@
+//! One schema a message, each whole in itself, and bundles of all.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{BUNDLE, Definitions, File, SPACES, space_and_name, target};
+
+/// The file with everything.
+pub const BUNDLE_NAME: &str = "codex_app_server_protocol.schemas.json";
+/// The file with the newest dialect alone, in one space of names.
+const FLAT_BUNDLE_NAME: &str = "codex_app_server_protocol.v2.schemas.json";
+const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
+
+/// Definitions with a file of their own besides those that are named like a message of a table.
+const FRAMES: &[&str] = &[
+    "ClientNotification",
+    "ClientRequest",
+    "CodexEventNotification",
+    "Event",
+    "EventMsg",
+    "JSONRPCError",
+    "JSONRPCErrorError",
+    "JSONRPCMessage",
+    "JSONRPCNotification",
+    "JSONRPCRequest",
+    "JSONRPCResponse",
+    "Op",
+    "RequestId",
+    "ServerNotification",
+    "ServerRequest",
+    "Submission",
+    "exec/ThreadEvent",
+];
+
+/// All files.
+///
+/// # Errors
+/// When what is built in is not JSON.
+pub fn files() -> Result<Vec<File>, serde_json::Error> {
+    let bundle: Value = serde_json::from_str(BUNDLE)?;
+    let definitions = Definitions::of(&bundle);
+    let mut files = vec![file(BUNDLE_NAME, &bundle)?, file(FLAT_BUNDLE_NAME, &flat(&definitions))?];
+    for name in definitions.names() {
+        if let Some(path) = path(name) {
+            files.push(file(&path, &alone(&definitions, name))?);
+        }
+    }
+    Ok(files)
+}
+
+fn file(path: &str, schema: &Value) -> Result<File, serde_json::Error> {
+    Ok(File { path: path.to_owned(), text: serde_json::to_string_pretty(schema)? + "\n" })
+}
+
+/// Where the schema of a message goes; none for what is only part of messages.
+fn path(name: &str) -> Option<String> {
+    let is_message = ["Params", "Response", "Notification"].iter().any(|end| name.ends_with(end));
+    match space_and_name(name) {
+        _ if FRAMES.contains(&name) => Some(format!("{name}.json")),
+        ("", name) if is_message => Some(format!("v1/{name}.json")),
+        ("v2", _) if is_message => Some(format!("{name}.json")),
+        _ => None,
+    }
+}
+
+/// A definition with all it needs.
+fn alone(definitions: &Definitions, name: &str) -> Value {
+    let needed = definitions.needed_by(&[name]);
+    let mut body = definitions.get(name);
+    while let Some(other) = body.and_then(target) {
+        body = definitions.get(other);
+    }
+    let mut schema =
+        Map::from_iter([("$schema".to_owned(), json!(DRAFT)), ("title".to_owned(), json!(space_and_name(name).1))]);
+    schema.extend(body.and_then(Value::as_object).cloned().unwrap_or_default());
+    if !needed.is_empty() {
+        let mut spaces: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+        for needed in &needed {
+            let (space, name) = space_and_name(needed);
+            let definition = definitions.get(needed).cloned().unwrap_or_default();
+            spaces.entry(space).or_default().insert(name.to_owned(), definition);
+        }
+        let mut all = spaces.remove("").unwrap_or_default();
+        all.extend(spaces.into_iter().map(|(space, inner)| (space.to_owned(), Value::Object(inner))));
+        schema.insert("definitions".to_owned(), Value::Object(all));
+    }
+    Value::Object(schema)
+}
+
+/// The newest dialect in one space of names, for generators that know no others.
+fn flat(definitions: &Definitions) -> Value {
+    let mut roots = vec!["ClientNotification", "ClientRequest", "ServerNotification", "ServerRequest"];
+    roots.extend(definitions.names().filter(|name| space_and_name(name).0 == "v2"));
+    let mut needed = definitions.needed_by(&roots);
+    needed.extend(roots.into_iter().map(str::to_owned));
+    let mut all = BTreeMap::new();
+    for name in needed {
+        let definition = definitions.get(&name).cloned().unwrap_or_default();
+        all.insert(space_and_name(&name).1.to_owned(), without_spaces(definition));
+    }
+    json!({"$schema": DRAFT, "title": "CodexAppServerProtocolV2", "type": "object", "definitions": all})
+}
+
+fn without_spaces(schema: Value) -> Value {
+    match schema {
+        Value::Object(members) => {
+            let plain = |(key, value): (String, Value)| match value {
+                Value::String(text) if key == "$ref" => {
+                    let plain = SPACES.iter().fold(text, |text, space| {
+                        text.replacen(&format!("#/definitions/{space}/"), "#/definitions/", 1)
+                    });
+                    (key, Value::String(plain))
+                }
+                value => (key, without_spaces(value)),
+            };
+            Value::Object(members.into_iter().map(plain).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_spaces).collect()),
+        schema => schema,
+    }
+}

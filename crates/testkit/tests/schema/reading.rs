@@ -1,0 +1,62 @@
+//! What a schema allows a client to send is read.
+
+use codex_server::schema::Definitions;
+use codex_wire::methods::{ClientRequest, METHODS};
+use codex_wire::op::{Op, Submission};
+use codex_wire::v2::request::ApprovalResponse;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::shapes::{Checker, Drawing};
+
+/// How many values are drawn of each message.
+const DRAWN: u64 = 200;
+
+/// Draws values of a definition that fit it.
+fn each_of(definitions: &Definitions, schema: &Value, mut check: impl FnMut(Value)) {
+    for seed in 0..DRAWN {
+        let mut drawing = Drawing { definitions, chance: fastrand::Rng::with_seed(seed) };
+        check(drawing.draw(schema, 0));
+    }
+}
+
+#[test]
+fn every_request_that_the_schema_allows_is_read() {
+    let definitions = Definitions::built_in().unwrap();
+    let requests = definitions.get("ClientRequest").unwrap()["oneOf"].as_array().unwrap();
+    assert_eq!(requests.len(), METHODS.len());
+    let mut checker = Checker::built_in();
+    for request in requests {
+        each_of(&definitions, request, |message| {
+            assert_eq!(checker.complaint("ClientRequest", &message), None, "{message}");
+            let method = message["method"].as_str().unwrap();
+            let params = message.get("params").map(|params| RawValue::from_string(params.to_string()).unwrap());
+            let read = ClientRequest::read(method, params.as_deref());
+            assert!(read.is_ok(), "{}\n{message}", read.unwrap_err().message);
+        });
+    }
+}
+
+#[test]
+fn every_submission_that_the_schema_allows_is_read() {
+    let definitions = Definitions::built_in().unwrap();
+    let mut kinds = std::collections::BTreeSet::new();
+    each_of(&definitions, definitions.get("Submission").unwrap(), |submission| {
+        let read: Submission =
+            serde_json::from_value(submission.clone()).unwrap_or_else(|error| panic!("{error}\n{submission}"));
+        assert!(!matches!(read.op, Op::Other(_)), "{submission}");
+        kinds.insert(read.op.kind().to_owned());
+    });
+    assert_eq!(kinds.len(), Op::KINDS.len(), "{kinds:?}");
+}
+
+#[test]
+fn every_answer_that_the_schema_allows_is_read() {
+    let definitions = Definitions::built_in().unwrap();
+    for request in definitions.get("ServerRequest").unwrap()["oneOf"].as_array().unwrap() {
+        each_of(&definitions, &request["x-response"], |answer| {
+            let read = serde_json::from_value::<ApprovalResponse>(answer.clone());
+            assert!(read.is_ok(), "{read:?}\n{answer}");
+        });
+    }
+}

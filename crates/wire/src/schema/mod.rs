@@ -1,0 +1,298 @@
+//! The protocol as JSON Schema (draft 7), from the same tables that requests are dispatched by.
+//!
+//! What a client sends is described as it is read, what it is sent as it is written: a member that may be left out of
+//! a request is always there in an answer. A type that goes both ways and differs has a second form, `…Input`.
+//! Reading is more lenient than what is described here: old names of members and other spellings of words are taken
+//! as well.
+
+mod naming;
+mod references;
+
+use std::any::type_name;
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use crate::event::{Event, EventMsg};
+use crate::ids::RequestId;
+use crate::methods::{self, Row, Scope};
+use crate::op::Submission;
+use crate::rpc::ErrorObject;
+use crate::v2::{notification, request};
+use naming::Use;
+
+/// Definitions by name.
+pub(crate) type Definitions = BTreeMap<String, Value>;
+
+/// How a type is read.
+#[must_use]
+pub fn read_form<T: JsonSchema>() -> Value {
+    SchemaSettings::draft07().for_deserialize().into_generator().into_root_schema_for::<T>().into()
+}
+
+/// How a type is written.
+#[must_use]
+pub fn written_form<T: JsonSchema>() -> Value {
+    SchemaSettings::draft07().for_serialize().into_generator().into_root_schema_for::<T>().into()
+}
+
+/// A schema in which enums that may have further kinds (`x-open`) take any kind that is none of theirs.
+#[must_use]
+pub fn opened(schema: Value) -> Value {
+    match schema {
+        Value::Object(members) => {
+            let mut members: Map<String, Value> =
+                members.into_iter().map(|(name, member)| (name, opened(member))).collect();
+            let choices = if members.contains_key("oneOf") { "oneOf" } else { "anyOf" };
+            if members.get("x-open") == Some(&Value::Bool(true))
+                && let Some(Value::Array(kinds)) = members.get_mut(choices)
+            {
+                let claims: Vec<Value> = kinds.iter().map(claim).collect();
+                kinds.push(json!({"not": {"anyOf": claims}}));
+            }
+            Value::Object(members)
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(opened).collect()),
+        schema => schema,
+    }
+}
+
+/// What makes a value one of a kind, well formed or not: its label.
+fn claim(kind: &Value) -> Value {
+    if let Some(word) = kind.get("const") {
+        return json!({"const": word});
+    }
+    let members = kind.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let labels: Map<String, Value> = members
+        .filter(|(_, member)| member.get("const").is_some())
+        .map(|(name, member)| (name.clone(), member.clone()))
+        .collect();
+    if labels.is_empty() {
+        return json!({"type": "object", "required": kind.get("required")});
+    }
+    json!({"required": labels.keys().collect::<Vec<_>>(), "properties": labels})
+}
+
+/// The whole protocol: all definitions, those of the second version below `v2`, those of `T` and what it is made of
+/// below `exec`.
+#[must_use]
+pub fn bundle<T: JsonSchema>() -> Value {
+    let mut definitions = Tables::filled().definitions();
+    let mut written = SchemaSettings::draft07().for_serialize().into_generator();
+    written.subschema_for::<T>();
+    for (name, definition) in references::tidied(written.take_definitions(true)) {
+        let definition = references::renamed(definition, &|name| format!("exec/{name}"));
+        definitions.insert(format!("exec/{name}"), definition);
+    }
+    json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "CodexAppServerProtocol",
+        "type": "object",
+        "definitions": references::nested(definitions),
+    })
+}
+
+/// What the tables say, while it is collected.
+#[derive(Debug)]
+pub struct Tables {
+    read: SchemaGenerator,
+    written: SchemaGenerator,
+    uses: Vec<Use>,
+    requests: Vec<Value>,
+    notifications: Vec<Value>,
+    server_requests: Vec<Value>,
+}
+
+impl Tables {
+    fn filled() -> Self {
+        let mut tables = Self {
+            read: SchemaSettings::draft07().for_deserialize().into_generator(),
+            written: SchemaSettings::draft07().for_serialize().into_generator(),
+            uses: Vec::new(),
+            requests: Vec::new(),
+            notifications: Vec::new(),
+            server_requests: Vec::new(),
+        };
+        methods::describe(&mut tables);
+        notification::describe(&mut tables);
+        request::describe(&mut tables);
+        tables.read.subschema_for::<Submission>();
+        tables.written.subschema_for::<Event>();
+        tables.written.subschema_for::<EventMsg>();
+        tables.written.subschema_for::<RequestId>();
+        tables.written.subschema_for::<ErrorObject>();
+        tables
+    }
+
+    /// Takes one row of the table of methods.
+    pub(crate) fn method<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, row: Option<&Row>) {
+        let Some(row) = row else { return };
+        let names: Vec<_> = std::iter::once(&row.name).chain(row.aliases).collect();
+        let params = self.takes::<P>(&format!("{name}Params"), row.name);
+        let response = self.gives::<R>(&format!("{name}Response"), row.name);
+        let scope = match row.scope {
+            Scope::Connection => "connection",
+            Scope::Process => "process",
+            Scope::Thread => "thread",
+        };
+        self.requests.push(json!({
+            "title": format!("{name}Request"),
+            "description": row.about,
+            "type": "object",
+            "properties": {"id": reference("RequestId"), "method": {"type": "string", "enum": names}, "params": params},
+            "required": ["id", "method", "params"],
+            "x-response": response,
+            "x-since": row.since,
+            "x-scope": scope,
+        }));
+    }
+
+    /// Takes one row of the table of notifications.
+    pub(crate) fn notification<P: JsonSchema>(&mut self, name: &str, method: &str, about: &str) {
+        let params = self.gives::<P>(&format!("{name}Notification"), method);
+        self.notifications.push(json!({
+            "title": format!("{name}Notification"),
+            "description": about.trim(),
+            "type": "object",
+            "properties": {
+                "method": {"type": "string", "enum": [method]},
+                "params": params,
+                "emittedAtMs": {"description": "When, in milliseconds of Unix time.", "type": "integer"},
+            },
+            "required": ["method", "params", "emittedAtMs"],
+        }));
+    }
+
+    /// Takes one row of the table of the server's requests.
+    pub(crate) fn request<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, method: &str, about: &str) {
+        let params = self.gives::<P>(&format!("{name}Params"), method);
+        let response = self.takes::<R>(&format!("{name}Response"), method);
+        self.server_requests.push(json!({
+            "title": format!("{name}Request"),
+            "description": about.trim(),
+            "type": "object",
+            "properties": {
+                "id": reference("RequestId"), "method": {"type": "string", "enum": [method]}, "params": params,
+            },
+            "required": ["id", "method", "params"],
+            "x-response": response,
+        }));
+    }
+
+    fn takes<T: JsonSchema>(&mut self, wanted: &str, method: &str) -> Value {
+        let schema = self.read.subschema_for::<T>().into();
+        self.note::<T>(schema, true, wanted, method)
+    }
+
+    fn gives<T: JsonSchema>(&mut self, wanted: &str, method: &str) -> Value {
+        let schema = self.written.subschema_for::<T>().into();
+        self.note::<T>(schema, false, wanted, method)
+    }
+
+    /// Remembers that a message is made of a type, and refers to it by the name that the message calls it.
+    fn note<T: JsonSchema>(&mut self, schema: Value, is_read: bool, wanted: &str, method: &str) -> Value {
+        let module = type_name::<T>();
+        let is_first = module.contains("::v1::") || module.ends_with("Empty") && !method.contains('/');
+        self.uses.push(Use { schema, is_read, wanted: wanted.to_owned(), is_first });
+        json!({"$ref": format!("#/definitions/{}{wanted}", naming::MESSAGE)})
+    }
+
+    fn definitions(mut self) -> Definitions {
+        let messages = [
+            ("ClientRequest", "What a client may ask.", self.requests),
+            ("ServerNotification", "What the server tells a client.", self.notifications),
+            ("ServerRequest", "What the server asks of a client.", self.server_requests),
+        ];
+        let read = references::tidied(self.read.take_definitions(true));
+        let written = references::tidied(self.written.take_definitions(true));
+        let mut definitions = references::merged(read, written, &mut self.uses);
+        for (name, description, choices) in messages {
+            definitions.insert(name.to_owned(), json!({"description": description, "oneOf": choices}));
+        }
+        definitions.extend(fixed());
+        let mut definitions = naming::name(definitions, &self.uses);
+        if let Some(requests) = definitions.get("ClientRequest").cloned() {
+            definitions.insert("ClientRequest".to_owned(), with_optional_params(requests, &definitions));
+        }
+        describe_notifications(&mut definitions);
+        definitions
+    }
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/definitions/{name}")})
+}
+
+/// Messages that no table has: the frame of JSON-RPC and the event queue within it.
+fn fixed() -> Definitions {
+    let object = |description: &str, members: Value, required: Value| json!({"description": description, "type": "object", "properties": members, "required": required});
+    let (id, any, method) = (reference("RequestId"), json!(true), json!({"type": "string"}));
+    let frames = ["JSONRPCRequest", "JSONRPCNotification", "JSONRPCResponse", "JSONRPCError"];
+    let event = json!({"allOf": [
+        reference("Event"),
+        object("", json!({"conversationId": {"type": "string"}, "threadId": {"type": "string"}}), json!(["conversationId"])),
+    ]});
+    let definitions = [
+        (
+            "ClientNotification",
+            json!({"description": "What a client may tell.", "oneOf": [object(
+            "The client has read the answer to `initialize`.",
+            json!({"method": {"type": "string", "enum": ["initialized"]}}), json!(["method"]))]}),
+        ),
+        (
+            "CodexEventNotification",
+            object(
+                "An event of the queue, named by its type: `codex/event/task_started`.",
+                json!({"method": {"type": "string", "pattern": "^codex/event/"}, "params": event}),
+                json!(["method", "params"]),
+            ),
+        ),
+        (
+            "JSONRPCRequest",
+            object("Wants an answer.", json!({"id": id, "method": method, "params": any}), json!(["id", "method"])),
+        ),
+        ("JSONRPCNotification", object("Wants none.", json!({"method": method, "params": any}), json!(["method"]))),
+        ("JSONRPCResponse", object("An answer.", json!({"id": id, "result": any}), json!(["id", "result"]))),
+        (
+            "JSONRPCError",
+            object(
+                "An answer that says what is wrong.",
+                json!({"id": id, "error": reference("JSONRPCErrorError")}),
+                json!(["error", "id"]),
+            ),
+        ),
+        ("JSONRPCMessage", json!({"description": "One line.", "anyOf": frames.map(reference)})),
+    ];
+    definitions.into_iter().map(|(name, definition)| (name.to_owned(), definition)).collect()
+}
+
+/// Says of a notification's type what the table says, where the type itself only points there.
+fn describe_notifications(definitions: &mut Definitions) {
+    let rows = definitions.get("ServerNotification").map(|all| all["oneOf"].clone()).unwrap_or_default();
+    for row in rows.as_array().into_iter().flatten() {
+        let name = references::target(&row["properties"]["params"]);
+        if let Some(definition) = name.and_then(|name| definitions.get_mut(name))
+            && definition["description"].as_str().is_some_and(|text| text.starts_with("See `ServerNotification::"))
+        {
+            definition["description"] = row["description"].clone();
+        }
+    }
+}
+
+/// Lets the parameters of those methods be left out that need none.
+fn with_optional_params(mut requests: Value, definitions: &Definitions) -> Value {
+    for request in requests["oneOf"].as_array_mut().into_iter().flatten() {
+        let mut params = &request["properties"]["params"];
+        while let Some(target) = references::target(params).and_then(|name| definitions.get(name)) {
+            params = target;
+        }
+        let needs_some =
+            params.get("required").is_some() || params.get("oneOf").is_some() || params.get("anyOf").is_some();
+        if !needs_some {
+            request["required"] = json!(["id", "method"]);
+        }
+    }
+    requests
+}
