@@ -3,6 +3,7 @@
 use anyhow::{Context, bail};
 use codex_config::{Env, Home};
 use codex_server::app::{AppServer, Start, Vintage};
+use codex_wire::rollout::SessionSource;
 
 use crate::args::{AppServerArgs, Emulated, Shared};
 use crate::proto::{ORIGINATOR, working_directory};
@@ -42,6 +43,7 @@ fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {
         env,
         overrides: shared.overrides(),
         cwd: working_directory(shared)?,
+        source: SessionSource::VsCode,
         vintage: args.emulate.map(|emulated| match emulated {
             Emulated::V077 => Vintage::V077,
             Emulated::V0166 => Vintage::V0166,

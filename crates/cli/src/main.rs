@@ -1,11 +1,13 @@
 //! The program: arguments in, exit status out. What it does lives in the crates below.
 //!
 //! Invariant: the only crate with `anyhow`, and the only one that writes for people.
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 mod app_server;
 mod apply;
 mod apply_patch;
 mod args;
+mod chat;
 mod debug;
 mod demo;
 mod doctor;
@@ -14,6 +16,7 @@ mod execpolicy;
 mod failure;
 mod features;
 mod login;
+mod page;
 mod proto;
 mod replay;
 mod sandbox;
@@ -34,7 +37,12 @@ fn main() -> ExitCode {
         return apply_patch::run().unwrap_or_else(|error| failure::report(&error));
     }
     let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
-    let done = match args.command {
+    let Some(command) = args.command else {
+        return chat::run(&args.shared, args.chat).unwrap_or_else(|error| failure::report(&error));
+    };
+    let done = match command {
+        Command::Resume(resume) => chat::resume(&args.shared, *resume, false),
+        Command::Fork(resume) => chat::resume(&args.shared, *resume, true),
         Command::Exec(exec) => Ok(exec::run(&args.shared, &exec)),
         Command::Review(review) => Ok(exec::run(&args.shared, &ExecArgs::review(*review))),
         Command::Threads(command) => threads::run(&args.shared, &command),

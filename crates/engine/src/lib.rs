@@ -33,6 +33,7 @@ mod work;
 
 pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;
+pub use project_doc::repository_root;
 pub use provider::{ConnectError, connect};
 pub use thread::{Closed, Recall, Setup, StartError, Subscription, Thread, TurnStart, WayBack};
 pub use user_agent::user_agent;

@@ -36,6 +36,8 @@ pub struct Start {
     pub programs: Option<PathBuf>,
     /// The name this program gives itself to providers.
     pub originator: String,
+    /// What kind of program threads come from.
+    pub source: SessionSource,
     /// Which release's ways are followed; found out from the configuration if unset.
     pub vintage: Option<Vintage>,
 }
@@ -165,7 +167,7 @@ impl Host {
                 Some(client) if vintage == Vintage::V0166 => client.name.clone(),
                 _ => originator.clone(),
             },
-            source: SessionSource::VsCode,
+            source: self.start.source.clone(),
             shell: env.text("SHELL"),
             programs: programs.clone(),
             recall: Recall::Full,

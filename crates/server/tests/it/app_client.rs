@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use codex_config::{Env, Home, Overrides};
 use codex_server::app::{AppServer, Start, Vintage};
+use codex_wire::rollout::SessionSource;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
@@ -58,6 +59,7 @@ impl AppClient {
             cwd: root.join("work"),
             programs: None,
             originator: "codex_cli_rs".to_owned(),
+            source: SessionSource::VsCode,
             vintage: Some(vintage),
         });
         let (input, read) = duplex(PIPE_BYTES);
