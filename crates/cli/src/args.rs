@@ -7,12 +7,15 @@ use clap::builder::{Resettable, StyledStr};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use codex_config::Overrides;
 
-use crate::chat::args::{ChatArgs, ResumeArgs};
+use crate::chat::args::{ChatArgs, ChatOptions, ResumeArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
 use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsCommand};
 
-/// A coding agent that other programs drive.
+/// A coding agent: a chat in the terminal, and an engine that other programs drive.
+///
+/// Without a command it chats. The first time in a project it asks whether you trust it. /help shows what the chat can do.
 #[derive(Debug, Parser)]
+#[command(override_usage = "codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND>")]
 #[command(name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -359,22 +362,24 @@ impl Args {
     /// nobody would notice.
     fn settle_chat(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
         let Some(command) = &mut self.command else { return Ok(()) };
+        let name = matches.subcommand_name().unwrap_or_default();
+        let misplaced = |what: &str| {
+            let why = format!("{what} stands before `{name}`, which would not see it; put it behind\n");
+            Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, why).with_cmd(&Self::whole()))
+        };
+        if self.chat.prompt.is_some() {
+            return misplaced("a prompt");
+        }
         if let Command::Resume(resume) | Command::Fork(resume) = command {
             resume.options = std::mem::take(&mut resume.options).over(std::mem::take(&mut self.chat.options));
             return Ok(());
         }
-        let name = matches.subcommand_name().unwrap_or_default();
-        let options = ChatArgs::augment_args(clap::Command::new("chat"));
+        let options = ChatOptions::augment_args(clap::Command::new("chat"));
         let given = |option: &&clap::Arg| {
             matches.value_source(option.get_id().as_str()) == Some(clap::parser::ValueSource::CommandLine)
         };
-        match options.get_arguments().find(given).and_then(clap::Arg::get_long) {
-            None => Ok(()),
-            Some(option) => {
-                let why = format!("`--{option}` stands before `{name}`; options of a command stand behind it\n");
-                Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, why).with_cmd(&Self::whole()))
-            }
-        }
+        let first = options.get_arguments().find(given).and_then(clap::Arg::get_long);
+        first.map_or(Ok(()), |option| misplaced(&format!("`--{option}`")))
     }
 }
 
@@ -433,11 +438,21 @@ mod tests {
 
     #[test]
     fn an_option_that_a_command_would_not_see_is_refused() {
-        for words in ["codex -m o3 exec hello", "codex --full-auto doctor", "codex --yolo exec hello"] {
+        for words in [
+            "codex -m o3 exec hello",
+            "codex --full-auto doctor",
+            "codex --yolo exec hello",
+            "codex hello exec x",
+            "codex hello resume",
+        ] {
             let error = Args::read(words.split(' ')).unwrap_err();
             assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{words}: {error}");
         }
-        assert!(Args::read("codex -c model=o3 exec hello".split(' ')).is_ok());
+        for words in ["codex -c model=o3 exec hello", "codex exec -m o3 --full-auto hello", "codex exec resume -m o3 x"]
+        {
+            let args = Args::read(words.split(' ')).unwrap();
+            assert_eq!(args.chat.options.model, None, "{words}");
+        }
     }
 
     #[test]

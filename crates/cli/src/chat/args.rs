@@ -35,40 +35,40 @@ pub(crate) struct ResumeArgs {
     pub(crate) options: ChatOptions,
 }
 
-/// How to chat.
+/// How to chat. The ids are its own: `exec` has options of the same names, and what is given there must not count here.
 #[derive(Debug, Default, Clone, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[group(skip)]
 pub(crate) struct ChatOptions {
     /// Ask this model
-    #[arg(short, long, value_name = "MODEL")]
+    #[arg(id = "chat_model", short = 'm', long = "model", value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// Ask a model of a server on this machine
-    #[arg(long)]
+    #[arg(id = "chat_oss", long = "oss")]
     pub(crate) oss: bool,
     /// Which server that is
-    #[arg(long, value_name = "SERVER", value_enum)]
+    #[arg(id = "chat_local_provider", long = "local-provider", value_name = "SERVER", value_enum)]
     pub(crate) local_provider: Option<LocalProvider>,
     /// What commands may touch: read-only, workspace-write or danger-full-access
-    #[arg(short, long, value_name = "MODE", value_parser = SandboxMode::from_str)]
+    #[arg(id = "chat_sandbox", short = 's', long = "sandbox", value_name = "MODE", value_parser = SandboxMode::from_str)]
     pub(crate) sandbox: Option<SandboxMode>,
     /// When to ask: untrusted, on-request, on-failure or never
-    #[arg(short = 'a', long, value_name = "POLICY", value_parser = AskForApproval::from_str)]
+    #[arg(id = "chat_ask_for_approval", short = 'a', long = "ask-for-approval", value_name = "POLICY", value_parser = AskForApproval::from_str)]
     pub(crate) ask_for_approval: Option<AskForApproval>,
     /// Let commands write to the working directory, and ask when the model wants more
-    #[arg(long, conflicts_with_all = ["sandbox", "ask_for_approval"])]
+    #[arg(id = "chat_full_auto", long = "full-auto", conflicts_with_all = ["chat_sandbox", "chat_ask_for_approval"])]
     pub(crate) full_auto: bool,
     /// Ask nothing and confine nothing; only where something else does
-    #[arg(long, alias = "yolo", conflicts_with_all = ["sandbox", "ask_for_approval", "full_auto"])]
+    #[arg(id = "chat_dangerously_bypass_approvals_and_sandbox", long = "dangerously-bypass-approvals-and-sandbox", alias = "yolo", conflicts_with_all = ["chat_sandbox", "chat_ask_for_approval", "chat_full_auto"])]
     pub(crate) dangerously_bypass_approvals_and_sandbox: bool,
     /// Let commands write there too; repeat for more
-    #[arg(long, value_name = "DIR")]
+    #[arg(id = "chat_add_dir", long = "add-dir", value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
     /// Show the model this picture with what is said first; repeat for more
-    #[arg(short = 'i', long = "image", value_name = "FILE")]
+    #[arg(id = "chat_images", short = 'i', long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
     /// Let the model search the web
-    #[arg(long)]
+    #[arg(id = "chat_search", long = "search")]
     pub(crate) search: bool,
 }
 

@@ -181,9 +181,11 @@ async fn begin<W: Write>(
     let mut chat = Chat::new(client, screen, (keys, stop), made_of);
     let left = converse(&mut chat, &wish.wanted, &cwd).await;
     chat.draw().and_then(|()| Ok(chat.screen.finish()?))?;
-    let left = left?;
     let thread = chat.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
-    chat.client.close().await?;
+    // However the chat has ended, what it said is written.
+    let closed = chat.client.close().await;
+    let left = left?;
+    closed?;
     Ok(Ended { left, thread })
 }
 

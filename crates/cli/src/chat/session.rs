@@ -158,6 +158,7 @@ impl<W: Write> Chat<W> {
             self.draw()?;
             match self.wait().await? {
                 Happened::Message(message) => self.messages(message).await?,
+                Happened::Time if self.asked.is_empty() => {}
                 Happened::Time => self.arming.wake(Instant::now(), || self.keys.discard()),
                 Happened::Stop => return Ok(Left::ByForce),
                 Happened::Input(Input::Gone) => return Ok(Left::ByForce),
@@ -230,9 +231,11 @@ impl<W: Write> Chat<W> {
             Message::News { method, params } => self.news(&method, &params),
             Message::Question { id, method, params } => {
                 let is_here = self.is_about_this(&params);
-                match Question::read(id, &method, &params, |item| is_here && self.view.is_whole(item)) {
-                    Ok(question) => self.ask(question),
-                    Err(id) => self.client.refuse(&id, "this client has no answer to that").await?,
+                match Question::read(id, &method, &params, |item| self.view.is_whole(item)) {
+                    Ok(question) if is_here => self.ask(question),
+                    Ok(Question { id, .. }) | Err(id) => {
+                        self.client.refuse(&id, "this client has no answer to that").await?;
+                    }
                 }
             }
         }

@@ -59,6 +59,7 @@ pub(crate) fn rows(line: &[Span], width: usize) -> Vec<Row> {
     let (mut start, mut column, mut word) = (0, 0, 0);
     for (at, (c, _)) in cells.iter().enumerate() {
         let wide = columns(*c);
+        let broken = rows.len();
         while column + wide > room && at > start {
             let breaks_at = if *c == ' ' || word <= start { at } else { word };
             rows.push(row(gutter, without_end_spaces(&cells[start..breaks_at])));
@@ -67,7 +68,7 @@ pub(crate) fn rows(line: &[Span], width: usize) -> Vec<Row> {
         }
         if *c == ' ' {
             word = at + 1;
-            if at == start && !rows.is_empty() {
+            if at == start && rows.len() > broken {
                 // The space between two words was the end of the row before.
                 start = word;
                 continue;

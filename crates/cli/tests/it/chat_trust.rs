@@ -101,6 +101,16 @@ fn trust_brings_skills_but_neither_keys_nor_programs_nor_rules() {
 }
 
 #[test]
+fn a_run_without_a_person_follows_nothing_of_a_project_either() {
+    let place = hostile();
+    let run = place.run(&["exec", "hello"], "");
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "Hello."), "{}", run.stderr);
+    assert!(run.stderr.contains("gpt-5.1-codex (scripted)"), "{}", run.stderr);
+    assert!(run.stderr.contains("sandbox  read-only, approvals: never"), "{}", run.stderr);
+    assert!(!place.path("tmp/canary").exists());
+}
+
+#[test]
 fn no_model_hears_of_what_a_project_says_that_is_not_trusted() {
     let place = hostile();
     let project = place.path("project").canonicalize().expect("it is there");
