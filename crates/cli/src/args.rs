@@ -96,6 +96,14 @@ pub(crate) enum Command {
     /// Look inside
     #[command(subcommand)]
     Debug(DebugCommand),
+    /// Print the manual page, or write those of all commands to a folder
+    ///
+    /// To read it: codex man | man -l -
+    Man {
+        /// Write a page for each command there
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
     /// Print a script that completes this command line in a shell
     ///
     /// For bash: source <(codex completion bash)

@@ -26,6 +26,7 @@ mod terminal;
 mod threads;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::args::{Args, Command, ExecpolicyCommand};
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Features(command) => features::run(&args.shared, &command),
         Command::Doctor(doctor) => doctor::run(&args.shared, &doctor),
         Command::Debug(command) => debug::run(&args.shared, &command),
+        Command::Man { to } => manual(to.as_deref()),
         Command::Completion { shell } => complete(shell),
         Command::Proto => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
         Command::AppServer(args_of) => app_server::run(&args.shared, &args_of).map(|()| ExitCode::SUCCESS),
@@ -71,6 +73,20 @@ fn complete(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::whole(), "codex", &mut script);
     std::io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the manual page, or writes those of all commands to a folder.
+fn manual(to: Option<&Path>) -> anyhow::Result<ExitCode> {
+    // Versions name it otherwise, because clients look for that; the command is what people look for.
+    let command = Args::whole().display_name("codex");
+    if let Some(folder) = to {
+        std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder))?;
+    } else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        std::io::stdout().write_all(&page)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,6 +8,8 @@ use std::time::Duration;
 use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind};
 use crossterm::event::{KeyModifiers, poll};
 use crossterm::{QueueableCommand, terminal};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 
@@ -65,6 +67,8 @@ impl Keys {
     pub(crate) fn read() -> io::Result<Self> {
         let (sender, inputs) = mpsc::channel(WAITING);
         let (wish, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let watcher = sender.clone();
+        std::thread::Builder::new().name("hang-up".to_owned()).spawn(move || watch(&watcher))?;
         let reader = Reader { sender, wish: Arc::clone(&wish), granted: 0, is_over: Arc::clone(&is_over) };
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.run())?;
         Ok(Self { inputs, wish, is_over })
@@ -132,6 +136,20 @@ impl Reader {
     }
 }
 
+/// Waits until the terminal hangs up. Whoever reads a terminal that is gone finds nothing for ever, and is not told why.
+fn watch(sender: &mpsc::Sender<Input>) {
+    let stdin = io::stdin();
+    loop {
+        // Nothing is asked for, so only a hang-up or an error ends the wait.
+        let mut waiting = [PollFd::new(&stdin, PollFlags::empty())];
+        if rustix::event::poll(&mut waiting, None) != Err(Errno::INTR) {
+            // The chat may be over already.
+            let _: Result<(), _> = sender.blocking_send(Input::Gone);
+            return;
+        }
+    }
+}
+
 fn input(event: Event) -> Option<Input> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => self::key(key).map(Input::Key),
@@ -169,7 +187,8 @@ fn key(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
     })
 }
 
-/// Raw mode. Dropping it gives the terminal back as it was; so does a panic, before it is told.
+/// Raw mode. Dropping it gives the terminal back as it was; so does a panic of the chat, before it is told. The panic of
+/// another thread is no reason to: it ends that thread, and the chat goes on.
 pub(crate) struct Raw {
     has_pastes: bool,
 }
@@ -178,9 +197,11 @@ impl Raw {
     /// Switches raw mode on, and pastes in brackets unless the terminal is a dumb one.
     pub(crate) fn enter(is_dumb: bool) -> io::Result<Self> {
         let has_pastes = !is_dumb;
-        let tell = std::panic::take_hook();
+        let (tell, chat) = (std::panic::take_hook(), std::thread::current().id());
         std::panic::set_hook(Box::new(move |panic| {
-            restore(has_pastes);
+            if std::thread::current().id() == chat {
+                restore(has_pastes);
+            }
             tell(panic);
         }));
         terminal::enable_raw_mode()?;

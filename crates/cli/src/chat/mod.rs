@@ -180,12 +180,16 @@ async fn begin<W: Write>(
     };
     let mut chat = Chat::new(client, screen, (keys, stop), made_of);
     let left = converse(&mut chat, &wish.wanted, &cwd).await;
-    chat.draw().and_then(|()| Ok(chat.screen.finish()?))?;
+    let shown = chat.draw().and_then(|()| Ok(chat.screen.finish()?));
     let thread = chat.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
     // However the chat has ended, what it said is written.
     let closed = chat.client.close().await;
     let left = left?;
     closed?;
+    // A terminal that is gone shows nothing, and that is no failure.
+    if left == Left::ByChoice {
+        shown?;
+    }
     Ok(Ended { left, thread })
 }
 

@@ -148,6 +148,20 @@ fn a_signal_ends_the_chat_in_order() {
 }
 
 #[test]
+fn a_terminal_that_hangs_up_ends_the_chat_and_nothing_is_lost() {
+    for hangs in [true, false] {
+        let place = place("", &json!([{"items": [{"text": "Well."}, {"hang": true}]}]));
+        let mut chat = Pty::start(&place, if hangs { &["think"] } else { &[] });
+        chat.until(if hangs { "Well." } else { "> " });
+        assert_eq!(chat.hang_up(), Some(130));
+        if hangs {
+            let threads = place.run(&["threads", "list", "--json"], "").stdout;
+            assert!(threads.contains("think"), "{threads}");
+        }
+    }
+}
+
+#[test]
 fn a_thread_goes_on_where_it_was_left() {
     let first = place("", &json!([said("My name is Ada."), said("You asked for a name.")]));
     let mut chat = Pty::start(&first, &["who are you?"]);

@@ -4,10 +4,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -17,10 +20,15 @@ use crate::program::Place;
 /// How long a test waits for something to be shown before it gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long the reader waits before it looks whether it is to stop.
+const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
 /// The program in a terminal. It is killed when dropped.
 pub(crate) struct Pty {
     child: Child,
-    master: File,
+    master: Option<File>,
+    /// The thread that reads, and how it is told to stop.
+    reading: Option<(JoinHandle<()>, Arc<AtomicBool>)>,
     /// The other end, held open so that what was written last can be read.
     end: OwnedFd,
     output: Receiver<Vec<u8>>,
@@ -40,7 +48,7 @@ pub(crate) struct Ended {
 impl Pty {
     /// Starts the program in a terminal of 80 columns and 24 rows.
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there is a terminal");
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("there is a terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("it can be used");
         let name = ptsname(&master, Vec::new()).expect("it has a name");
         let path = name.to_str().expect("it is text");
@@ -53,20 +61,47 @@ impl Pty {
         let master = File::from(master);
         let mut reader = master.try_clone().expect("it can be shared");
         let (sender, output) = channel();
-        thread::spawn(move || {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&is_over);
+        let reading = thread::spawn(move || {
             let mut piece = [0; 4096];
-            while let Ok(read @ 1..) = reader.read(&mut piece) {
-                if sender.send(piece[..read].to_vec()).is_err() {
-                    return;
+            while !until.load(Ordering::SeqCst) {
+                let mut waiting = [PollFd::new(&reader, PollFlags::IN)];
+                if poll(&mut waiting, Some(&GLANCE)) == Ok(0) {
+                    continue;
+                }
+                match reader.read(&mut piece) {
+                    Ok(read @ 1..) if sender.send(piece[..read].to_vec()).is_ok() => {}
+                    _ => return,
                 }
             }
         });
-        Self { child, master, end: end.into(), output, raw: Vec::new(), seen: 0 }
+        let reading = Some((reading, is_over));
+        Self { child, master: Some(master), reading, end: end.into(), output, raw: Vec::new(), seen: 0 }
     }
 
     /// Types.
     pub(crate) fn send(&mut self, keys: &str) {
-        self.master.write_all(keys.as_bytes()).expect("the terminal takes keys");
+        let master = self.master.as_mut().expect("the terminal is there");
+        master.write_all(keys.as_bytes()).expect("the terminal takes keys");
+    }
+
+    /// Hangs up, as a window does that is closed, and waits for the end of the program.
+    #[track_caller]
+    pub(crate) fn hang_up(&mut self) -> Option<i32> {
+        if let Some((reading, is_over)) = self.reading.take() {
+            is_over.store(true, Ordering::SeqCst);
+            reading.join().expect("the reader ends");
+        }
+        self.master = None;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "it does not end");
+            thread::park_timeout(Duration::from_millis(20));
+        }
     }
 
     /// Waits until a text is shown that was not looked at yet, and gives all that came before it.
