@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// How long the reader waits for a key before it looks whether something else is wanted of it.
 const SLICE: Duration = Duration::from_millis(100);
@@ -46,7 +47,8 @@ pub(crate) enum Key {
 /// What comes from the terminal.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Key(Key),
+    /// A key, and when it was read.
+    Key(Key, Instant),
     /// The terminal has another size now.
     Resized,
     /// Everything that was typed before the request with this number lies before this.
@@ -151,9 +153,10 @@ fn watch(sender: &mpsc::Sender<Input>) {
 }
 
 fn input(event: Event) -> Option<Input> {
+    let now = Instant::now();
     match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => self::key(key).map(Input::Key),
-        Event::Paste(text) => Some(Input::Key(Key::Paste(text))),
+        Event::Key(key) if key.kind != KeyEventKind::Release => self::key(key).map(|key| Input::Key(key, now)),
+        Event::Paste(text) => Some(Input::Key(Key::Paste(text), now)),
         Event::Resize(..) => Some(Input::Resized),
         _ => None,
     }

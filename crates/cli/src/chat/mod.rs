@@ -216,9 +216,10 @@ async fn ask_trust<W: Write>(
     screen.show(trust::question(project), Footer::default())?;
     let mut arming = Arming::begin(Instant::now());
     let answer = loop {
-        let is_question = arming == Arming::Open;
+        let is_question = arming.has_choices();
         let status = if is_question { trust::choices() } else { Vec::new() };
         screen.show(Vec::new(), Footer { status, is_question, typed: None })?;
+        arming.drawn(Instant::now());
         let time = async {
             match arming.deadline() {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -232,12 +233,12 @@ async fn ask_trust<W: Write>(
                 Input::Gone => break Err(Left::ByForce),
                 Input::Resized => screen.resize(crossterm::terminal::size()?)?,
                 Input::Discarded(number) => arming.discarded(number),
-                Input::Key(key) if arming.pressed(Instant::now()) => match trust::decide(&key) {
+                Input::Key(key, at) if arming.pressed(at) => match trust::decide(&key) {
                     Some(trust::Answer::Trust(level)) => break Ok(level),
                     Some(trust::Answer::Leave) => break Err(Left::ByChoice),
                     None => {}
                 },
-                Input::Key(_) => {}
+                Input::Key(..) => {}
             },
         }
     };

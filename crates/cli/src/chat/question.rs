@@ -30,8 +30,10 @@ pub(crate) enum Arming {
     Quiet { until: Instant },
     /// What was typed is being thrown away.
     Discarding { number: u64 },
+    /// The choices can be shown.
+    Ready,
     /// The choices are shown.
-    Open,
+    Open { since: Instant },
 }
 
 impl Arming {
@@ -43,7 +45,19 @@ impl Arming {
     pub(crate) fn deadline(self) -> Option<Instant> {
         match self {
             Self::Quiet { until } => Some(until),
-            Self::Discarding { .. } | Self::Open => None,
+            Self::Discarding { .. } | Self::Ready | Self::Open { .. } => None,
+        }
+    }
+
+    /// Whether the choices are to be seen.
+    pub(crate) fn has_choices(self) -> bool {
+        matches!(self, Self::Ready | Self::Open { .. })
+    }
+
+    /// What is to be seen was drawn.
+    pub(crate) fn drawn(&mut self, now: Instant) {
+        if *self == Self::Ready {
+            *self = Self::Open { since: now };
         }
     }
 
@@ -57,16 +71,16 @@ impl Arming {
     /// What was typed is gone.
     pub(crate) fn discarded(&mut self, which: u64) {
         if *self == (Self::Discarding { number: which }) {
-            *self = Self::Open;
+            *self = Self::Ready;
         }
     }
 
-    /// A key was pressed. Tells whether it counts.
-    pub(crate) fn pressed(&mut self, now: Instant) -> bool {
+    /// A key was pressed at a time. Tells whether it counts.
+    pub(crate) fn pressed(&mut self, at: Instant) -> bool {
         match self {
-            Self::Open => true,
-            Self::Quiet { .. } | Self::Discarding { .. } => {
-                *self = Self::begin(now);
+            Self::Open { since } => *since <= at,
+            Self::Quiet { .. } | Self::Discarding { .. } | Self::Ready => {
+                *self = Self::begin(at);
                 false
             }
         }
@@ -251,13 +265,18 @@ mod tests {
         arming.wake(start + QUIET * 2, || 7);
         assert!(!arming.pressed(start + QUIET * 2), "this key was typed before those behind it were thrown away");
         arming.discarded(7);
-        assert_ne!(arming, Arming::Open, "somebody typed meanwhile");
+        assert!(!arming.has_choices(), "somebody typed meanwhile");
         arming.wake(start + QUIET * 4, || 8);
         arming.discarded(7);
-        assert_ne!(arming, Arming::Open, "an earlier request is no answer to a later one");
+        assert!(!arming.has_choices(), "an earlier request is no answer to a later one");
         arming.discarded(8);
-        assert_eq!(arming, Arming::Open);
-        assert!(arming.pressed(start + QUIET * 4));
+        assert!(arming.has_choices());
+        assert!(!arming.pressed(start + QUIET * 4), "they can be shown and are not yet");
+        arming.wake(start + QUIET * 6, || 9);
+        arming.discarded(9);
+        arming.drawn(start + QUIET * 7);
+        assert!(!arming.pressed(start + QUIET * 6), "this key is older than what is shown");
+        assert!(arming.pressed(start + QUIET * 8));
     }
 
     #[test]

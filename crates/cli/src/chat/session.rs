@@ -146,7 +146,7 @@ impl<W: Write> Chat<W> {
             pictures,
             running: None,
             asked: VecDeque::new(),
-            arming: Arming::Open,
+            arming: Arming::Ready,
             choosing: None,
             is_warned: false,
         }
@@ -164,8 +164,8 @@ impl<W: Write> Chat<W> {
                 Happened::Input(Input::Gone) => return Ok(Left::ByForce),
                 Happened::Input(Input::Resized) => self.screen.resize(crossterm::terminal::size()?)?,
                 Happened::Input(Input::Discarded(number)) => self.arming.discarded(number),
-                Happened::Input(Input::Key(key)) => {
-                    if self.press(&key).await? == Flow::Leave {
+                Happened::Input(Input::Key(key, at)) => {
+                    if self.press(&key, at).await? == Flow::Leave {
                         return Ok(Left::ByChoice);
                     }
                 }
@@ -196,13 +196,14 @@ impl<W: Write> Chat<W> {
     pub(crate) fn draw(&mut self) -> anyhow::Result<()> {
         let (text, footer) = (self.view.take(), self.footer());
         self.screen.show(text, footer)?;
+        self.arming.drawn(Instant::now());
         Ok(())
     }
 
     fn footer(&self) -> Footer {
         let typed = Some((self.editor.text().to_owned(), self.editor.cursor()));
         if let Some(question) = self.asked.front() {
-            let is_question = self.arming == Arming::Open;
+            let is_question = self.arming.has_choices();
             let status = if is_question { question.choices() } else { dim("…") };
             return Footer { status, is_question, typed: None };
         }
@@ -314,9 +315,9 @@ impl<W: Write> Chat<W> {
     }
 
     /// Takes a key.
-    async fn press(&mut self, key: &Key) -> anyhow::Result<Flow> {
+    async fn press(&mut self, key: &Key, at: Instant) -> anyhow::Result<Flow> {
         if !self.asked.is_empty() {
-            self.answer(key).await?;
+            self.answer(key, at).await?;
             return Ok(Flow::Stay);
         }
         if *key == Key::Ctrl('c') {
@@ -343,8 +344,8 @@ impl<W: Write> Chat<W> {
         Ok(Flow::Stay)
     }
 
-    async fn answer(&mut self, key: &Key) -> anyhow::Result<()> {
-        if !self.arming.pressed(Instant::now()) {
+    async fn answer(&mut self, key: &Key, at: Instant) -> anyhow::Result<()> {
+        if !self.arming.pressed(at) {
             return Ok(());
         }
         let Some(decision) = self.asked.front().and_then(|question| question.decide(key)) else { return Ok(()) };

@@ -48,7 +48,8 @@ pub(crate) struct Ended {
 impl Pty {
     /// Starts the program in a terminal of 80 columns and 24 rows.
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("there is a terminal");
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("there is a terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("it can be used");
         let name = ptsname(&master, Vec::new()).expect("it has a name");
         let path = name.to_str().expect("it is text");
