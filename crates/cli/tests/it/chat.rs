@@ -73,6 +73,45 @@ fn yes_runs_a_command_and_no_does_not() {
 }
 
 #[test]
+fn changes_are_shown_before_they_are_asked_about() {
+    let patch = "*** Begin Patch\n*** Add File: new.txt\n+first line\n*** End Patch";
+    let call = json!({"items": [{"call": "apply_patch", "args": {"input": patch}}]});
+    for (key, past, is_made) in [("y", "applied", true), ("n", "declined", false)] {
+        let place = place("approval_policy = 'untrusted'", &json!([call, said("As you like.")]));
+        let mut chat = Pty::start(&place, &["do it"]);
+        chat.until("/new.txt");
+        chat.until("first line");
+        chat.until("approval needed: the changes above");
+        chat.until(CHOICES);
+        assert!(!place.path("project/new.txt").exists());
+        chat.send(key);
+        chat.until(past);
+        chat.until("As you like.");
+        assert_eq!(place.path("project/new.txt").exists(), is_made, "{key}");
+        chat.send("\x04");
+        assert_eq!(chat.wait().code, Some(0));
+    }
+}
+
+#[test]
+fn a_command_that_would_hide_itself_is_shown_as_it_is() {
+    let evil = "touch canary #\r\u{1b}[2K\u{1b}[1Als\n[y] yes  [n] no \u{202e}";
+    let place = place("", &json!([asked_about(evil), said("The end.")]));
+    let mut chat = Pty::start(&place, &["do it"]);
+    chat.until("approval needed");
+    let shown = chat.until(CHOICES);
+    assert!(shown.contains(r"touch canary #"), "{shown}");
+    assert!(shown.contains(r"\r\u{1b}[2K\u{1b}[1Als"), "{shown}");
+    assert!(shown.contains("  | [y] yes  [n] no \\u{202e}"), "what it brings along stands behind a bar: {shown}");
+    chat.send("n");
+    chat.until("The end.");
+    chat.send("\x04");
+    let raw = String::from_utf8_lossy(&chat.wait().raw).into_owned();
+    assert!(!raw.contains("\u{1b}[2K") && !raw.contains('\u{202e}'), "{raw:?}");
+    assert!(!place.path("project/canary").exists());
+}
+
+#[test]
 fn escape_refuses_and_stops_the_turn() {
     for key in ["\x1b", "q"] {
         let place = place("", &json!([asked_about("touch canary"), said("never said")]));
