@@ -180,7 +180,7 @@ async fn begin<W: Write>(
     };
     let mut chat = Chat::new(client, screen, (keys, stop), made_of);
     let left = converse(&mut chat, &wish.wanted, &cwd).await;
-    let shown = chat.draw().and_then(|()| Ok(chat.screen.finish()?));
+    let shown = chat.draw().and_then(|()| chat.screen.finish());
     let thread = chat.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
     // However the chat has ended, what it said is written.
     let closed = chat.client.close().await;
@@ -218,8 +218,11 @@ async fn ask_trust<W: Write>(
     let answer = loop {
         let is_question = arming.has_choices();
         let status = if is_question { trust::choices() } else { Vec::new() };
-        screen.show(Vec::new(), Footer { status, is_question, typed: None })?;
-        arming.drawn(Instant::now());
+        let now = Instant::now();
+        if screen.show(Vec::new(), Footer { status, is_question, typed: None }).is_err() {
+            break Err(Left::ByForce);
+        }
+        arming.drawn(now);
         let time = async {
             match arming.deadline() {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -231,7 +234,10 @@ async fn ask_trust<W: Write>(
             () = time => arming.wake(Instant::now(), || keys.discard()),
             input = keys.next() => match input {
                 Input::Gone => break Err(Left::ByForce),
-                Input::Resized => screen.resize(crossterm::terminal::size()?)?,
+                // If this fails, so does the next drawing.
+                Input::Resized => {
+                    crossterm::terminal::size().and_then(|size| screen.resize(size)).unwrap_or_default();
+                }
                 Input::Discarded(number) => arming.discarded(number),
                 Input::Key(key, at) if arming.pressed(at) => match trust::decide(&key) {
                     Some(trust::Answer::Trust(level)) => break Ok(level),
@@ -242,6 +248,8 @@ async fn ask_trust<W: Write>(
             },
         }
     };
-    screen.finish()?;
+    if answer != Err(Left::ByForce) {
+        screen.finish()?;
+    }
     Ok(answer)
 }

@@ -54,10 +54,10 @@ impl Arming {
         matches!(self, Self::Ready | Self::Open { .. })
     }
 
-    /// What is to be seen was drawn.
-    pub(crate) fn drawn(&mut self, now: Instant) {
+    /// What is to be seen is drawn since then.
+    pub(crate) fn drawn(&mut self, since: Instant) {
         if *self == Self::Ready {
-            *self = Self::Open { since: now };
+            *self = Self::Open { since };
         }
     }
 

@@ -155,14 +155,17 @@ impl<W: Write> Chat<W> {
     /// Chats until the user leaves.
     pub(crate) async fn run(&mut self) -> anyhow::Result<Left> {
         loop {
-            self.draw()?;
+            if self.draw().is_err() {
+                // A terminal that takes nothing any more is gone.
+                return Ok(Left::ByForce);
+            }
             match self.wait().await? {
                 Happened::Message(message) => self.messages(message).await?,
                 Happened::Time if self.asked.is_empty() => {}
                 Happened::Time => self.arming.wake(Instant::now(), || self.keys.discard()),
                 Happened::Stop => return Ok(Left::ByForce),
                 Happened::Input(Input::Gone) => return Ok(Left::ByForce),
-                Happened::Input(Input::Resized) => self.screen.resize(crossterm::terminal::size()?)?,
+                Happened::Input(Input::Resized) => self.resize(),
                 Happened::Input(Input::Discarded(number)) => self.arming.discarded(number),
                 Happened::Input(Input::Key(key, at)) => {
                     if self.press(&key, at).await? == Flow::Leave {
@@ -192,11 +195,19 @@ impl<W: Write> Chat<W> {
         })
     }
 
+    /// Follows the size of the terminal. If that fails, so does the next drawing.
+    fn resize(&mut self) {
+        let resized = crossterm::terminal::size().and_then(|size| self.screen.resize(size));
+        resized.unwrap_or_default();
+    }
+
     /// Shows what there is to show.
-    pub(crate) fn draw(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn draw(&mut self) -> std::io::Result<()> {
         let (text, footer) = (self.view.take(), self.footer());
+        // The time before they are drawn: a person, or a program, may be quicker than what comes after the drawing.
+        let now = Instant::now();
         self.screen.show(text, footer)?;
-        self.arming.drawn(Instant::now());
+        self.arming.drawn(now);
         Ok(())
     }
 
@@ -338,7 +349,8 @@ impl<W: Write> Chat<W> {
                 }
             }
             Edit::Full => self.view.note(Style::Yellow, "too long", "the text has as many bytes as can be sent"),
-            Edit::Ignored if *key == Key::Ctrl('l') => self.screen.clear()?,
+            // If this fails, so does the next drawing.
+            Edit::Ignored if *key == Key::Ctrl('l') => self.screen.clear().unwrap_or_default(),
             Edit::Changed | Edit::Ignored => {}
         }
         Ok(Flow::Stay)
