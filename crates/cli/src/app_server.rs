@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use codex_config::{Env, Home};
 use codex_server::app::{AppServer, Dialect, Start, Vintage};
 use codex_server::schema::{self, File};
+use codex_wire::rollout::SessionSource;
 
 use crate::args::{AppServerArgs, AppServerCommand, Emulated, Shared, Spoken};
 use crate::proto::{ORIGINATOR, working_directory};
@@ -67,6 +68,7 @@ fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {
         cwd: working_directory(shared)?,
         // The one client on standard input cannot come back.
         recent_bytes: 0,
+        source: SessionSource::VsCode,
         vintage: args.emulate.map(|emulated| match emulated {
             Emulated::V077 => Vintage::V077,
             Emulated::V0166 => Vintage::V0166,

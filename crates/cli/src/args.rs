@@ -7,22 +7,34 @@ use clap::builder::{Resettable, StyledStr};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use codex_config::Overrides;
 
+use crate::chat::args::{ChatArgs, ChatOptions, ResumeArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
 use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsCommand};
 
-/// A coding agent that other programs drive.
+/// A coding agent: a chat in the terminal, and an engine that other programs drive.
+///
+/// Without a command it chats. The first time in a project it asks whether you trust it. /help shows what the chat can do.
 #[derive(Debug, Parser)]
+#[command(override_usage = "codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND>")]
 #[command(name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) shared: Shared,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) chat: ChatArgs,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Go on with a thread in the chat
+    ///
+    /// Without a thread, those that were written last in this folder are shown to choose from.
+    Resume(Box<ResumeArgs>),
+    /// Go on with a copy of a thread in the chat; the thread itself stays as it is
+    Fork(Box<ResumeArgs>),
     /// Do one task without a person, for scripts and programs
     ///
     /// Prints the last message on standard output and what happens meanwhile on standard error, or with --json all
@@ -84,6 +96,14 @@ pub(crate) enum Command {
     /// Look inside
     #[command(subcommand)]
     Debug(DebugCommand),
+    /// Print the manual page, or write those of all commands to a folder
+    ///
+    /// To read it: codex man | man -l -
+    Man {
+        /// Write a page for each command there
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
+    },
     /// Print a script that completes this command line in a shell
     ///
     /// For bash: source <(codex completion bash)
@@ -384,6 +404,7 @@ impl Args {
     pub(crate) fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, clap::Error> {
         let matches = Self::whole().try_get_matches_from(words)?;
         let mut args = Self::from_arg_matches(&matches)?;
+        args.settle_chat(&matches)?;
         let mut level = Some(&matches);
         while let Some(matches) = level {
             let Repeated { overrides, enable, disable } = Repeated::from_arg_matches(matches)?;
@@ -394,6 +415,32 @@ impl Args {
             level = matches.subcommand().map(|(_, matches)| matches);
         }
         Ok(args)
+    }
+}
+
+impl Args {
+    /// Options of the chat that stand before a subcommand count for those that chat. Others would pass them over, and
+    /// nobody would notice.
+    fn settle_chat(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        let Some(command) = &mut self.command else { return Ok(()) };
+        let name = matches.subcommand_name().unwrap_or_default();
+        let misplaced = |what: &str| {
+            let why = format!("{what} stands before `{name}`, which would not see it; put it behind\n");
+            Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, why).with_cmd(&Self::whole()))
+        };
+        if self.chat.prompt.is_some() {
+            return misplaced("a prompt");
+        }
+        if let Command::Resume(resume) | Command::Fork(resume) = command {
+            resume.options = std::mem::take(&mut resume.options).over(std::mem::take(&mut self.chat.options));
+            return Ok(());
+        }
+        let options = ChatOptions::augment_args(clap::Command::new("chat"));
+        let given = |option: &&clap::Arg| {
+            matches.value_source(option.get_id().as_str()) == Some(clap::parser::ValueSource::CommandLine)
+        };
+        let first = options.get_arguments().find(given).and_then(clap::Arg::get_long);
+        first.map_or(Ok(()), |option| misplaced(&format!("`--{option}`")))
     }
 }
 
@@ -433,6 +480,40 @@ mod tests {
         assert_eq!(args.shared.overrides().values, ["a=1", "b=2", "c=3", "d=4", "features.x=true", "features.y=false"]);
         let args = Args::read("codex app-server -c a=1".split(' ')).unwrap();
         assert_eq!(args.shared.overrides().values, ["a=1"]);
+    }
+
+    #[test]
+    fn without_a_command_it_is_a_chat() {
+        let read = |words: &str| Args::read(words.split(' '));
+        let chat = read("codex -m o3 -a never --add-dir /x hello").unwrap();
+        assert!(chat.command.is_none());
+        assert_eq!((chat.chat.prompt.as_deref(), chat.chat.options.model.as_deref()), (Some("hello"), Some("o3")));
+        let Some(Command::Resume(resume)) = read("codex -m o3 -i a.png resume --last -i b.png go").unwrap().command
+        else {
+            panic!("not a resume");
+        };
+        assert_eq!(resume.options.model.as_deref(), Some("o3"));
+        assert_eq!(resume.options.images, [PathBuf::from("a.png"), PathBuf::from("b.png")]);
+        assert_eq!(resume.thread.as_deref(), Some("go"));
+    }
+
+    #[test]
+    fn an_option_that_a_command_would_not_see_is_refused() {
+        for words in [
+            "codex -m o3 exec hello",
+            "codex --full-auto doctor",
+            "codex --yolo exec hello",
+            "codex hello exec x",
+            "codex hello resume",
+        ] {
+            let error = Args::read(words.split(' ')).unwrap_err();
+            assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{words}: {error}");
+        }
+        for words in ["codex -c model=o3 exec hello", "codex exec -m o3 --full-auto hello", "codex exec resume -m o3 x"]
+        {
+            let args = Args::read(words.split(' ')).unwrap();
+            assert_eq!(args.chat.options.model, None, "{words}");
+        }
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The program: arguments in, exit status out. What it does lives in the crates below.
 //!
 //! Invariant: the only crate with `anyhow`, and the only one that writes for people.
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 mod app_server;
 mod apply;
 mod apply_patch;
 mod args;
+mod chat;
 mod debug;
 mod demo;
 mod doctor;
@@ -14,6 +16,7 @@ mod execpolicy;
 mod failure;
 mod features;
 mod login;
+mod page;
 mod proto;
 mod replay;
 mod sandbox;
@@ -23,6 +26,7 @@ mod terminal;
 mod threads;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::args::{Args, Command, ExecpolicyCommand};
@@ -34,7 +38,12 @@ fn main() -> ExitCode {
         return apply_patch::run().unwrap_or_else(|error| failure::report(&error));
     }
     let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
-    let done = match args.command {
+    let Some(command) = args.command else {
+        return chat::run(&args.shared, args.chat).unwrap_or_else(|error| failure::report(&error));
+    };
+    let done = match command {
+        Command::Resume(resume) => chat::resume(&args.shared, *resume, false),
+        Command::Fork(resume) => chat::resume(&args.shared, *resume, true),
         Command::Exec(exec) => Ok(exec::run(&args.shared, &exec)),
         Command::Review(review) => Ok(exec::run(&args.shared, &ExecArgs::review(*review))),
         Command::Threads(command) => threads::run(&args.shared, &command),
@@ -48,6 +57,7 @@ fn main() -> ExitCode {
         Command::Features(command) => features::run(&args.shared, &command),
         Command::Doctor(doctor) => doctor::run(&args.shared, &doctor),
         Command::Debug(command) => debug::run(&args.shared, &command),
+        Command::Man { to } => manual(to.as_deref()),
         Command::Completion { shell } => complete(shell),
         Command::Proto => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
         Command::AppServer(args_of) => app_server::run(&args.shared, &args_of).map(|()| ExitCode::SUCCESS),
@@ -63,6 +73,20 @@ fn complete(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::whole(), "codex", &mut script);
     std::io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the manual page, or writes those of all commands to a folder.
+fn manual(to: Option<&Path>) -> anyhow::Result<ExitCode> {
+    // Versions name it otherwise, because clients look for that; the command is what people look for.
+    let command = Args::whole().display_name("codex");
+    if let Some(folder) = to {
+        std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder))?;
+    } else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        std::io::stdout().write_all(&page)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

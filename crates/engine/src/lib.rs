@@ -35,6 +35,7 @@ mod work;
 
 pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;
+pub use project_doc::repository_root;
 pub use provider::{ConnectError, connect};
 pub use thread::{
     Closed, FeedStart, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart, WayBack,

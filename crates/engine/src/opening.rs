@@ -210,6 +210,7 @@ impl Told {
         let found = ProjectDocs {
             home: home.path(),
             cwd,
+            is_distrusted: skills::is_distrusted(config, cwd),
             max_bytes: usize::try_from(config.instructions.project_doc_max_bytes).unwrap_or(usize::MAX),
             fallback_names: &config.instructions.project_doc_fallback_filenames,
         }

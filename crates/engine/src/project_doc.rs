@@ -14,6 +14,8 @@ pub(crate) struct ProjectDocs<'a> {
     pub(crate) home: &'a Path,
     /// Where the thread works.
     pub(crate) cwd: &'a Path,
+    /// Whether the user has said that the project is not trusted, so that nothing in it is followed.
+    pub(crate) is_distrusted: bool,
     /// How many bytes all project files together may have; 0 reads none.
     pub(crate) max_bytes: usize,
     /// Names to try where a folder has no `AGENTS.md`.
@@ -38,7 +40,7 @@ impl ProjectDocs<'_> {
     pub(crate) fn read(&self) -> Instructions {
         let mut found = Instructions::default();
         let home = self.first_of(self.home, self.home, &[OVERRIDE, STANDARD], self.max_bytes, &mut found.warnings);
-        let project = self.read_project(&mut found.warnings);
+        let project = if self.is_distrusted { None } else { self.read_project(&mut found.warnings) };
         let parts: Vec<String> = [home, project].into_iter().flatten().collect();
         found.text = (!parts.is_empty()).then(|| parts.join(SEPARATOR));
         found
@@ -99,8 +101,9 @@ pub(crate) fn instructions_message(cwd: &Path, text: &str) -> String {
     format!("# AGENTS.md instructions for {}\n\n<INSTRUCTIONS>\n{text}\n</INSTRUCTIONS>", cwd.display())
 }
 
-/// The nearest folder upwards that holds a `.git`.
-pub(crate) fn repository_root(cwd: &Path) -> Option<PathBuf> {
+/// The nearest folder upwards that holds a `.git`: the project that a folder belongs to.
+#[must_use]
+pub fn repository_root(cwd: &Path) -> Option<PathBuf> {
     cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }
 
@@ -144,7 +147,14 @@ mod tests {
 
         fn read(&self, cwd: &str, max_bytes: usize) -> Instructions {
             let (home, cwd) = (self.0.path().join("home"), self.0.path().join(cwd));
-            ProjectDocs { home: &home, cwd: &cwd, max_bytes, fallback_names: &["NOTES.md".to_owned()] }.read()
+            ProjectDocs {
+                home: &home,
+                cwd: &cwd,
+                is_distrusted: false,
+                max_bytes,
+                fallback_names: &["NOTES.md".to_owned()],
+            }
+            .read()
         }
 
         fn check(&self, cwd: &str, max_bytes: usize, expected: Expect) {

@@ -27,6 +27,13 @@ pub fn list(config: &Config, home: &Home, cwd: &Path) -> SkillsListEntry {
     SkillsListEntry { cwd: cwd.to_owned(), skills: found.skills, errors: found.errors }
 }
 
+/// Whether the user has said that the project of a folder is not trusted. Nobody may have been asked yet, which is not
+/// the same.
+pub(crate) fn is_distrusted(config: &Config, cwd: &Path) -> bool {
+    let root = repository_root(cwd).unwrap_or_else(|| cwd.to_owned());
+    config.projects.get(&root) == Some(&TrustLevel::Untrusted)
+}
+
 /// Finds the skills of a project that the user does not trust. No model hears of them, but a person may want to know
 /// what trusting the project would bring. It reads files; run it off the async threads.
 #[must_use]

@@ -25,7 +25,7 @@ pub use actions::{parsed_commands, parsed_commands_or_whole};
 pub use amendment::propose_amendment;
 pub use danger::{Danger, danger};
 pub use judge::{Answer, Question, SandboxState, judge};
-pub use quote::{display, join};
+pub use quote::{display, is_deceptive, join};
 pub use reason::Reason;
 pub use rules::{Decision, Match, Rules, RulesError, Verdict, append_allow};
 pub use safe::is_known_safe;

@@ -113,7 +113,8 @@ fn escaped(word: &str) -> String {
 }
 
 /// Tells whether a character could hide something or make a line look like another.
-fn is_deceptive(c: char) -> bool {
+#[must_use]
+pub fn is_deceptive(c: char) -> bool {
     let invisible = matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -8,7 +8,7 @@ mod drive;
 pub(crate) mod input;
 mod outlet;
 mod schema;
-mod setup;
+pub(crate) mod setup;
 mod show;
 
 use std::fs::File;
@@ -206,7 +206,7 @@ fn deliver(message: Option<&str>, options: &ExecOptions, output: Option<&mut Fil
         return Ok(());
     }
     // A program reads what was said as it was said; a terminal must not obey it.
-    let shown = if output.is_terminal() { crate::terminal::printable(text) } else { text.into() };
+    let shown = if output.is_terminal() { crate::page::printable(text) } else { text.into() };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     write!(output, "{shown}{end}").and_then(|()| output.flush()).context("could not write to standard output")
 }

@@ -65,7 +65,8 @@ fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd
         set("sandbox_mode", mode.as_str());
     }
     if options.oss || options.local_provider.is_some() {
-        use_local(options, env, &mut set);
+        let server = options.local_provider.unwrap_or_default();
+        use_local(server, options.model.is_some(), env, &mut set);
     }
     let mut config = Config::load(home, env, &overrides)?;
     config.sandbox.workspace_write.writable_roots.extend(options.add_dir.iter().map(|dir| cwd.join(dir)));
@@ -76,9 +77,9 @@ fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd
     Ok(config)
 }
 
-/// Points at a server on this machine.
-fn use_local(options: &ExecOptions, env: &Env, set: &mut impl FnMut(&str, &str)) {
-    let (id, name, port, model) = match options.local_provider.unwrap_or_default() {
+/// Points at a server on this machine, and at the model it usually has unless another is named.
+pub(crate) fn use_local(server: LocalProvider, names_model: bool, env: &Env, set: &mut impl FnMut(&str, &str)) {
+    let (id, name, port, model) = match server {
         LocalProvider::Ollama => ("ollama", "Ollama", "11434", "gpt-oss:20b"),
         LocalProvider::Lmstudio => ("lmstudio", "LM Studio", "1234", "openai/gpt-oss-20b"),
     };
@@ -87,13 +88,13 @@ fn use_local(options: &ExecOptions, env: &Env, set: &mut impl FnMut(&str, &str))
     set("model_provider", id);
     set(&format!("model_providers.{id}.name"), name);
     set(&format!("model_providers.{id}.base_url"), &url);
-    if options.model.is_none() {
+    if !names_model {
         set("model", model);
     }
 }
 
 /// Whether a value was given on the command line, so that it counts for threads that had another.
-fn is_from_here(config: &Config, key: &str) -> bool {
+pub(crate) fn is_from_here(config: &Config, key: &str) -> bool {
     config.tree.get(&[key]).is_some_and(|node| matches!(node.origin, Origin::Override(_) | Origin::Flag(_)))
 }
 

@@ -141,14 +141,10 @@ fn heading(started: &ThreadStarted) -> String {
         SandboxPolicy::WorkspaceWrite(_) => "workspace-write",
         SandboxPolicy::ExternalSandbox { .. } => "external sandbox",
     };
-    let mut heading = format!("codex {}\n", env!("CARGO_PKG_VERSION"));
-    for (what, value) in [
+    crate::page::heading(&[
         ("thread", started.meta.id.to_string()),
         ("folder", settings.cwd.display().to_string()),
         ("model", format!("{} ({})", settings.model, started.provider)),
         ("sandbox", format!("{sandbox}, approvals: {}", settings.approval_policy.as_str())),
-    ] {
-        heading.extend([&format!("{what:>8}  "), &*value, "\n"]);
-    }
-    heading
+    ])
 }

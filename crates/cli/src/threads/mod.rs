@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod locate;
-mod table;
+pub(crate) mod table;
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, IsTerminal, Write};
@@ -21,8 +21,8 @@ use self::args::{
     ThreadWord, ThreadsCommand,
 };
 use crate::args::Shared;
+use crate::page::printable;
 use crate::proto::working_directory;
-use crate::terminal::printable;
 
 /// Does what is asked.
 pub(crate) fn run(shared: &Shared, command: &ThreadsCommand) -> anyhow::Result<ExitCode> {

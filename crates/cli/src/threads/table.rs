@@ -6,7 +6,7 @@ use chrono::{DateTime, Local, SecondsFormat, Utc};
 use codex_store::ThreadSummary;
 use serde_json::{Value, json};
 
-use crate::terminal::printable;
+use crate::page::printable;
 
 /// How much of a title is shown where nobody said how wide the terminal is.
 const TITLE: usize = 72;
@@ -54,7 +54,7 @@ pub(crate) fn print<'a>(
 }
 
 /// A text on one line, without what does not fit.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((cut, _)) = line.char_indices().nth(TITLE) {
         line.truncate(cut);

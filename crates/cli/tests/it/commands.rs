@@ -6,6 +6,18 @@ use crate::exec::{exec, scripted};
 use crate::program::Place;
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let place = Place::new();
+    let page = place.run(&["man"], "").stdout;
+    assert!(page.contains(".TH codex") && page.contains("resume") && page.contains("ask\\-for\\-approval"), "{page}");
+    let folder = place.path("tmp/man");
+    assert_eq!(place.run(&["man", "--to", folder.to_str().expect("it is text")], "").code, Some(0));
+    for name in ["codex.1", "codex-exec.1", "codex-exec-resume.1", "codex-fork.1"] {
+        assert!(folder.join(name).exists(), "{name}");
+    }
+}
+
+#[test]
 fn a_key_is_stored_told_about_and_forgotten() {
     let place = Place::new();
     let status = place.run(&["login", "status"], "");

@@ -3,6 +3,8 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
+mod chat;
+mod chat_trust;
 mod commands;
 mod crashes;
 mod demo;
@@ -13,5 +15,7 @@ mod mistakes;
 mod never_break;
 mod program;
 mod proto;
+mod pty;
 mod shapes;
 mod threads;
+mod tmux;

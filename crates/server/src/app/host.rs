@@ -39,6 +39,8 @@ pub struct Start {
     pub originator: String,
     /// How many bytes of what each thread said last are kept for clients that were cut off.
     pub recent_bytes: usize,
+    /// What kind of program threads come from.
+    pub source: SessionSource,
     /// Which release's ways are followed; found out from the configuration if unset.
     pub vintage: Option<Vintage>,
     /// The dialect of clients that choose none; found out from how they ask if unset.
@@ -170,7 +172,7 @@ impl Host {
                 Some(client) if vintage == Vintage::V0166 => client.name.clone(),
                 _ => originator.clone(),
             },
-            source: SessionSource::VsCode,
+            source: self.start.source.clone(),
             shell: env.text("SHELL"),
             programs: programs.clone(),
             recall: Recall::Full,

@@ -1,16 +1,18 @@
 //! One schema a message, each whole in itself, and bundles of all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{BUNDLE, Definitions, File, SPACES, space_and_name, target};
+use super::{BUNDLE, Definitions, File, space_and_name, target};
 
 /// The file with everything.
 pub const BUNDLE_NAME: &str = "codex_app_server_protocol.schemas.json";
 /// The file with the newest dialect alone, in one space of names.
 const FLAT_BUNDLE_NAME: &str = "codex_app_server_protocol.v2.schemas.json";
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
+/// What the name of a definition is preceded by where it is referred to.
+const REFERENCE: &str = "#/definitions/";
 
 /// Definitions with a file of their own besides those that are named like a message of a table.
 const FRAMES: &[&str] = &[
@@ -94,29 +96,34 @@ fn flat(definitions: &Definitions) -> Value {
     roots.extend(definitions.names().filter(|name| space_and_name(name).0 == "v2"));
     let mut needed = definitions.needed_by(&roots);
     needed.extend(roots.into_iter().map(str::to_owned));
+    // What the queue calls like something of this dialect is told apart by where it comes from.
+    let twins: BTreeSet<String> =
+        needed.iter().filter(|name| needed.contains(&format!("v2/{name}"))).cloned().collect();
     let mut all = BTreeMap::new();
-    for name in needed {
-        let definition = definitions.get(&name).cloned().unwrap_or_default();
-        all.insert(space_and_name(&name).1.to_owned(), without_spaces(definition));
+    for name in &needed {
+        let definition = definitions.get(name).cloned().unwrap_or_default();
+        all.insert(flat_name(name, &twins), without_spaces(definition, &twins));
     }
     json!({"$schema": DRAFT, "title": "CodexAppServerProtocolV2", "type": "object", "definitions": all})
 }
 
-fn without_spaces(schema: Value) -> Value {
+fn flat_name(name: &str, twins: &BTreeSet<String>) -> String {
+    if twins.contains(name) { format!("Queue{name}") } else { space_and_name(name).1.to_owned() }
+}
+
+fn without_spaces(schema: Value, twins: &BTreeSet<String>) -> Value {
     match schema {
         Value::Object(members) => {
             let plain = |(key, value): (String, Value)| match value {
                 Value::String(text) if key == "$ref" => {
-                    let plain = SPACES.iter().fold(text, |text, space| {
-                        text.replacen(&format!("#/definitions/{space}/"), "#/definitions/", 1)
-                    });
-                    (key, Value::String(plain))
+                    let name = text.strip_prefix(REFERENCE).map(|name| flat_name(name, twins));
+                    (key, Value::String(name.map_or(text, |name| format!("{REFERENCE}{name}"))))
                 }
-                value => (key, without_spaces(value)),
+                value => (key, without_spaces(value, twins)),
             };
             Value::Object(members.into_iter().map(plain).collect())
         }
-        Value::Array(items) => Value::Array(items.into_iter().map(without_spaces).collect()),
+        Value::Array(items) => Value::Array(items.into_iter().map(|item| without_spaces(item, twins)).collect()),
         schema => schema,
     }
 }

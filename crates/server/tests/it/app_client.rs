@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use codex_config::{Env, Home, Overrides};
 use codex_server::app::{AppServer, Dialect, Start, Vintage};
+use codex_wire::rollout::SessionSource;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
@@ -94,6 +95,7 @@ impl AppClient {
             recent_bytes: 64 * 1024,
             vintage: hello.vintage,
             dialect: hello.dialect,
+            source: SessionSource::VsCode,
         });
         let (input, read) = duplex(PIPE_BYTES);
         let (write, output) = duplex(PIPE_BYTES);

@@ -1,0 +1,183 @@
+//! The chat as a client: JSON-RPC with an app-server in the same process.
+//!
+//! Invariant: the engine is reached through the protocol alone.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use codex_server::app::AppServer;
+use codex_wire::ids::RequestId;
+use codex_wire::rpc::Incoming;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::task::JoinHandle;
+
+/// How much of what one side says may wait for the other.
+const PIPE_BYTES: usize = 256 * 1024;
+
+/// How long an answer may take. Opening a long thread takes longest.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long the server may take to write everything when the chat is over.
+const LAST_WRITES: Duration = Duration::from_secs(30);
+
+/// What the server says of its own accord.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Message {
+    /// News.
+    News { method: String, params: Value },
+    /// A question that wants an answer.
+    Question { id: RequestId, method: String, params: Value },
+}
+
+/// An answer that says no.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Refused(pub(crate) String);
+
+/// A connection to a server of its own.
+pub(crate) struct Client {
+    reader: BufReader<ReadHalf<DuplexStream>>,
+    writer: WriteHalf<DuplexStream>,
+    /// The line that is being read.
+    line: Vec<u8>,
+    /// What came while an answer was waited for.
+    waiting: VecDeque<Message>,
+    last_id: i64,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+/// A line from the server.
+enum Line {
+    Message(Message),
+    Answer { id: RequestId, result: Result<Value, Refused> },
+}
+
+impl Client {
+    /// Starts a server and shakes hands with it.
+    pub(crate) async fn connect(app: AppServer) -> anyhow::Result<Self> {
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        let server = tokio::spawn(async move {
+            let (input, output) = tokio::io::split(theirs);
+            app.serve_alone(input, output).await
+        });
+        let (reader, writer) = tokio::io::split(ours);
+        let mut client = Self {
+            reader: BufReader::new(reader),
+            writer,
+            line: Vec::new(),
+            waiting: VecDeque::new(),
+            last_id: 0,
+            server,
+        };
+        let info = json!({"name": "codex-chat", "title": "Codex", "version": env!("CARGO_PKG_VERSION")});
+        let capabilities = json!({"experimentalApi": true, "optOutNotificationMethods": ["codex/event/*"]});
+        client.call("initialize", json!({"clientInfo": info, "capabilities": capabilities})).await?;
+        client.write(&json!({"method": "initialized"})).await?;
+        Ok(client)
+    }
+
+    /// Asks, and waits for the answer. What comes meanwhile is kept for [`Client::next`].
+    ///
+    /// # Errors
+    /// [`Refused`] when the server says no; anything else means that the server is gone.
+    pub(crate) async fn call(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
+        self.last_id += 1;
+        let wanted = RequestId::Integer(self.last_id);
+        self.write(&json!({"id": self.last_id, "method": method, "params": params})).await?;
+        let answer = async {
+            loop {
+                match self.read().await? {
+                    Line::Answer { id, result } if id == wanted => return Ok(result?),
+                    Line::Answer { .. } => {}
+                    Line::Message(message) => self.waiting.push_back(message),
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, answer).await.map_err(|_| anyhow!("no answer to {method} came in time"))?
+    }
+
+    /// Answers a question.
+    pub(crate) async fn answer(&mut self, id: &RequestId, result: Value) -> anyhow::Result<()> {
+        self.write(&json!({"id": id, "result": result})).await
+    }
+
+    /// Says that a question is not understood.
+    pub(crate) async fn refuse(&mut self, id: &RequestId, why: &str) -> anyhow::Result<()> {
+        self.write(&json!({"id": id, "error": {"code": codex_wire::rpc::INVALID_REQUEST, "message": why}})).await
+    }
+
+    /// Waits for the next message. Nothing is lost when the wait is given up.
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Message> {
+        if let Some(message) = self.waiting.pop_front() {
+            return Ok(message);
+        }
+        loop {
+            if let Line::Message(message) = self.read().await? {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// Whether a message can be had without waiting.
+    pub(crate) fn has_next(&self) -> bool {
+        !self.waiting.is_empty() || self.reader.buffer().contains(&b'\n')
+    }
+
+    /// Says goodbye, and waits until everything is written.
+    pub(crate) async fn close(mut self) -> anyhow::Result<()> {
+        self.writer.shutdown().await.context("the server is gone")?;
+        let rest = async {
+            // What is still said is read, so that the server can come to an end.
+            while let Ok(Some(())) = self.line().await {
+                self.line.clear();
+            }
+            (&mut self.server).await
+        };
+        let ended = tokio::time::timeout(LAST_WRITES, rest).await.context("the server did not end in time")?;
+        ended.context("the server failed")?.context("the connection failed")
+    }
+
+    async fn write(&mut self, message: &Value) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        self.writer.write_all(&line).await.context("the server is gone")
+    }
+
+    async fn line(&mut self) -> std::io::Result<Option<()>> {
+        self.reader.read_until(b'\n', &mut self.line).await?;
+        Ok(self.line.ends_with(b"\n").then_some(()))
+    }
+
+    async fn read(&mut self) -> anyhow::Result<Line> {
+        if self.line().await?.is_none() {
+            bail!("the server has ended");
+        }
+        let line = std::mem::take(&mut self.line);
+        let value = |raw: Option<&serde_json::value::RawValue>| {
+            raw.map_or(Ok(Value::Null), |raw| serde_json::from_str::<Value>(raw.get()))
+        };
+        Ok(match Incoming::read(&line).context("the server said something that is no message")? {
+            Incoming::Request { id, method, params } => {
+                Line::Message(Message::Question { id, method: method.into_owned(), params: value(params)? })
+            }
+            Incoming::Response { id, result } => {
+                let result = match result {
+                    Ok(result) => Ok(value(result)?),
+                    Err(error) => Err(Refused(error.message)),
+                };
+                Line::Answer { id, result }
+            }
+            Incoming::Notification { method } => {
+                #[derive(serde::Deserialize)]
+                struct News {
+                    #[serde(default)]
+                    params: Value,
+                }
+                let News { params } = serde_json::from_slice(&line)?;
+                Line::Message(Message::News { method: method.into_owned(), params })
+            }
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! What the chat does when it is asked itself.
+
+use std::io::Write;
+
+use codex_wire::policy::{AskForApproval, SandboxMode};
+use serde_json::{Value, json};
+
+use super::client::Refused;
+use super::opening::Wanted;
+use super::session::{Chat, Flow};
+use super::slash::{HELP, KEYS, Slash};
+use crate::page::{Change, Style};
+
+/// How git is asked what has changed: nothing that a repository configures is run for it.
+const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+
+/// How long git may take.
+const GIT_MS: u64 = 20_000;
+
+impl<W: Write> Chat<W> {
+    /// Does what a command says.
+    pub(crate) async fn command(&mut self, command: Slash) -> anyhow::Result<Flow> {
+        match command {
+            Slash::Help => self.help(),
+            Slash::Quit => return Ok(Flow::Leave),
+            Slash::Unknown(name) => {
+                self.view.note(Style::Yellow, "unknown", &format!("there is no /{name}; /help shows what there is"));
+            }
+            Slash::Diff => self.diff().await?,
+            Slash::Model(None) => self.models().await?,
+            Slash::Model(Some(name)) => {
+                if self.configure(json!({"model": name})).await?
+                    && let Some(thread) = &mut self.thread
+                {
+                    thread.model = name;
+                    self.view.note(Style::Dim, "model", &format!("{} from the next turn on", thread.model));
+                }
+            }
+            Slash::Approvals(words) => self.approvals(&words).await?,
+            Slash::New | Slash::Resume(_) | Slash::Compact if self.running.is_some() => {
+                self.view.note(Style::Yellow, "busy", "a turn runs; Ctrl-C stops it");
+            }
+            Slash::Compact => self.compact().await?,
+            Slash::New => self.go_to(&Wanted::New).await?,
+            Slash::Resume(None) => self.go_to(&Wanted::Choice { is_fork: false, everywhere: false }).await?,
+            Slash::Resume(Some(word)) => self.resume(&word).await?,
+        }
+        Ok(Flow::Stay)
+    }
+
+    fn help(&mut self) {
+        for (what, means) in HELP.iter().chain(KEYS) {
+            self.view.line(&format!("  {what:<32}{means}"));
+        }
+        self.view.line("");
+    }
+
+    async fn go_to(&mut self, wanted: &Wanted) -> anyhow::Result<()> {
+        let cwd = self.cwd.clone();
+        if let Err(Refused(why)) = self.open(wanted, &cwd).await? {
+            self.view.note(Style::Red, "error", &why);
+        }
+        Ok(())
+    }
+
+    async fn resume(&mut self, word: &str) -> anyhow::Result<()> {
+        let (home, word) = (self.home.clone(), word.to_owned());
+        let found = tokio::task::spawn_blocking(move || super::find(&home, &word)).await?;
+        match found {
+            Ok(id) => self.go_to(&Wanted::Resume(id)).await,
+            Err(error) => {
+                self.view.note(Style::Red, "error", &format!("{error:#}"));
+                Ok(())
+            }
+        }
+    }
+
+    async fn compact(&mut self) -> anyhow::Result<()> {
+        let Some(thread) = &self.thread else { return Ok(()) };
+        let params = json!({"threadId": thread.id});
+        if let Err(Refused(why)) = self.attempt("thread/compact/start", params).await? {
+            self.view.note(Style::Red, "error", &why);
+        }
+        Ok(())
+    }
+
+    /// Changes what later turns run under. Tells whether it did.
+    async fn configure(&mut self, mut change: Value) -> anyhow::Result<bool> {
+        let Some(thread) = &self.thread else { return Ok(false) };
+        change["threadId"] = thread.id.as_str().into();
+        let done = self.attempt("thread/settings/update", change).await?;
+        if let Err(Refused(why)) = &done {
+            self.view.note(Style::Red, "error", why);
+        }
+        Ok(done.is_ok())
+    }
+
+    async fn models(&mut self) -> anyhow::Result<()> {
+        let now = self.thread.as_ref().map(|thread| thread.model.clone()).unwrap_or_default();
+        self.view.note(Style::Dim, "model", &now);
+        if let Ok(answer) = self.attempt("model/list", json!({})).await? {
+            for model in answer["data"].as_array().into_iter().flatten() {
+                let text = |name: &str| model[name].as_str().unwrap_or_default();
+                self.view.line(&format!("  {:<24}{}", text("model"), text("description")));
+            }
+        }
+        Ok(())
+    }
+
+    async fn approvals(&mut self, words: &[String]) -> anyhow::Result<()> {
+        let (mut change, mut approvals, mut sandbox) = (json!({}), None, None);
+        for word in words {
+            if let Ok(policy) = word.parse::<AskForApproval>() {
+                approvals = Some(policy);
+                change["approvalPolicy"] = policy.as_str().into();
+            } else if let Ok(mode) = word.parse::<SandboxMode>() {
+                sandbox = Some(mode);
+                change["sandboxPolicy"] = serde_json::to_value(self.config.sandbox.policy_of(mode))?;
+            } else {
+                let known = "untrusted, on-request, on-failure, never; read-only, workspace-write, danger-full-access";
+                self.view.note(Style::Yellow, "unknown", &format!("{word}; there are {known}"));
+                return Ok(());
+            }
+        }
+        if !words.is_empty() && !self.configure(change).await? {
+            return Ok(());
+        }
+        if let Some(thread) = &mut self.thread {
+            if let Some(policy) = approvals {
+                thread.approvals = policy.to_string();
+            }
+            if let Some(mode) = sandbox {
+                thread.sandbox = mode.to_string();
+            }
+            let text = format!("{}, sandbox: {}", thread.approvals, thread.sandbox);
+            self.view.note(Style::Dim, "approvals", &text);
+        }
+        Ok(())
+    }
+
+    /// Shows what has changed since the last commit. Git runs in the sandbox, which lets it write nothing.
+    async fn diff(&mut self) -> anyhow::Result<()> {
+        let how = ["--no-ext-diff", "--no-textconv", "--no-color"];
+        let mut diff = self.git(&[["diff", "HEAD"].as_slice(), &how].concat()).await?;
+        if diff.is_err() {
+            // There may be no commit yet.
+            diff = self.git(&[["diff"].as_slice(), &how].concat()).await?;
+        }
+        let new = self.git(&["ls-files", "--others", "--exclude-standard"]).await?;
+        match (diff, new) {
+            (Ok(diff), Ok(new)) if diff.is_empty() && new.is_empty() => self.view.line("Nothing has changed.\n"),
+            (Ok(diff), Ok(new)) => {
+                if !diff.is_empty() {
+                    self.view.write(|page| page.change(Change::Update, "since the last commit", &diff));
+                }
+                new.lines().for_each(|name| self.view.note(Style::Green, "new file", name));
+                self.view.line("");
+            }
+            (Err(why), _) | (_, Err(why)) => self.view.note(Style::Red, "error", &why),
+        }
+        Ok(())
+    }
+
+    async fn git(&mut self, words: &[&str]) -> anyhow::Result<Result<String, String>> {
+        let command = [GIT, words].concat();
+        let params = json!({"command": command, "cwd": self.cwd, "timeoutMs": GIT_MS,
+            "sandboxPolicy": {"type": "readOnly"}});
+        Ok(match self.attempt("command/exec", params).await? {
+            Ok(answer) if answer["exitCode"] == 0 => Ok(answer["stdout"].as_str().unwrap_or_default().to_owned()),
+            Ok(answer) => Err(answer["stderr"].as_str().unwrap_or_default().trim().to_owned()),
+            Err(Refused(why)) => Err(why),
+        })
+    }
+}

@@ -1,0 +1,295 @@
+//! The line that is being typed: a machine from keys to text and cursor.
+//!
+//! Invariant: nothing is drawn and nothing is read here. The text is bounded, and holds no character that a terminal
+//! would obey but the ends of lines.
+
+use unicode_width::UnicodeWidthChar;
+
+use super::keys::Key;
+use crate::page::printable;
+
+/// How many bytes can be typed or pasted.
+pub(crate) const MOST_BYTES: usize = 1024 * 1024;
+
+/// What a key comes to, beyond the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edit {
+    /// The text or the cursor may be another.
+    Changed,
+    /// The text is done.
+    Submit,
+    /// An earlier prompt is wanted.
+    Older,
+    /// A later prompt is wanted.
+    Newer,
+    /// The input is at its end: Ctrl-D in an empty line.
+    End,
+    /// The key means nothing here.
+    Ignored,
+    /// The text would be too long.
+    Full,
+}
+
+/// The line that is being typed. It may have several lines.
+#[derive(Debug, Default)]
+pub(crate) struct Editor {
+    text: String,
+    /// Where the next character goes, in bytes.
+    cursor: usize,
+    /// What was cut last.
+    cut: String,
+}
+
+impl Editor {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// Takes the text away.
+    pub(crate) fn take(&mut self) -> String {
+        self.cursor = 0;
+        std::mem::take(&mut self.text)
+    }
+
+    /// Puts another text in its place, with the cursor behind it.
+    pub(crate) fn replace(&mut self, text: &str) {
+        self.text = printable(text).into_owned();
+        self.cursor = self.text.len();
+    }
+
+    /// Takes a key.
+    pub(crate) fn press(&mut self, key: &Key) -> Edit {
+        match key {
+            Key::Enter => return Edit::Submit,
+            Key::Ctrl('d') if self.text.is_empty() => return Edit::End,
+            Key::Up | Key::Ctrl('p') => return self.up(),
+            Key::Down | Key::Ctrl('n') => return self.down(),
+            Key::Char(c) => return self.insert(c.encode_utf8(&mut [0; 4])),
+            Key::NewLine => return self.insert("\n"),
+            Key::Paste(text) => return self.insert(&text.replace("\r\n", "\n").replace('\r', "\n")),
+            Key::Ctrl('y') => return self.insert(&self.cut.clone()),
+            Key::Left | Key::Ctrl('b') => self.cursor = self.before(self.cursor),
+            Key::Right | Key::Ctrl('f') => self.cursor = self.after(self.cursor),
+            Key::WordLeft | Key::Alt('b') => self.cursor = self.word_before(),
+            Key::WordRight | Key::Alt('f') => self.cursor = self.word_after(),
+            Key::Home | Key::Ctrl('a') => self.cursor = self.line_start(self.cursor),
+            Key::End | Key::Ctrl('e') => self.cursor = self.line_end(self.cursor),
+            Key::Backspace | Key::Ctrl('h') => self.remove(self.before(self.cursor), self.cursor),
+            Key::Delete | Key::Ctrl('d') => self.remove(self.cursor, self.after(self.cursor)),
+            Key::Ctrl('u') => self.cut(self.line_start(self.cursor), self.cursor),
+            Key::Ctrl('k') => self.cut(self.cursor, self.line_end(self.cursor)),
+            Key::Ctrl('w') => self.cut(self.word_before(), self.cursor),
+            Key::Alt('d') => self.cut(self.cursor, self.word_after()),
+            Key::Ctrl(_) | Key::Alt(_) | Key::Esc => return Edit::Ignored,
+        }
+        Edit::Changed
+    }
+
+    fn insert(&mut self, text: &str) -> Edit {
+        if self.text.len() + text.len() > MOST_BYTES {
+            return Edit::Full;
+        }
+        let text = printable(text);
+        self.text.insert_str(self.cursor, &text);
+        self.cursor += text.len();
+        Edit::Changed
+    }
+
+    fn remove(&mut self, from: usize, to: usize) {
+        self.text.replace_range(from..to, "");
+        self.cursor = from;
+    }
+
+    fn cut(&mut self, from: usize, to: usize) {
+        if from < to {
+            self.cut = self.text[from..to].to_owned();
+            self.remove(from, to);
+        }
+    }
+
+    /// The place before the character that ends here, with all that is drawn on top of it.
+    fn before(&self, place: usize) -> usize {
+        let mut characters = self.text[..place].char_indices().rev();
+        characters.find(|(_, c)| stands_alone(*c)).map_or(0, |(at, _)| at)
+    }
+
+    /// The place behind the character that begins here, with all that is drawn on top of it.
+    fn after(&self, place: usize) -> usize {
+        let mut characters = self.text[place..].char_indices().skip(1);
+        characters.find(|(_, c)| stands_alone(*c)).map_or(self.text.len(), |(at, _)| place + at)
+    }
+
+    fn word_before(&self) -> usize {
+        let before = self.text[..self.cursor].trim_end();
+        before.char_indices().rev().find(|(_, c)| c.is_whitespace()).map_or(0, |(at, c)| at + c.len_utf8())
+    }
+
+    fn word_after(&self) -> usize {
+        let rest = &self.text[self.cursor..];
+        let word = rest.len() - rest.trim_start().len();
+        let end = rest[word..].find(char::is_whitespace).map_or(rest.len(), |length| word + length);
+        self.cursor + end
+    }
+
+    fn line_start(&self, place: usize) -> usize {
+        self.text[..place].rfind('\n').map_or(0, |at| at + 1)
+    }
+
+    fn line_end(&self, place: usize) -> usize {
+        self.text[place..].find('\n').map_or(self.text.len(), |at| place + at)
+    }
+
+    fn up(&mut self) -> Edit {
+        let start = self.line_start(self.cursor);
+        if start == 0 {
+            return Edit::Older;
+        }
+        let column = self.text[start..self.cursor].chars().count();
+        self.go_to(self.line_start(start - 1), column);
+        Edit::Changed
+    }
+
+    fn down(&mut self) -> Edit {
+        let end = self.line_end(self.cursor);
+        if end == self.text.len() {
+            return Edit::Newer;
+        }
+        let column = self.text[self.line_start(self.cursor)..self.cursor].chars().count();
+        self.go_to(end + 1, column);
+        Edit::Changed
+    }
+
+    fn go_to(&mut self, start: usize, column: usize) {
+        let line = &self.text[start..self.line_end(start)];
+        self.cursor = start + line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+    }
+}
+
+/// Whether a character is not drawn on top of the one before it.
+fn stands_alone(c: char) -> bool {
+    c == '\n' || c.width() != Some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Keys by name: a word in angle brackets, or a character.
+    fn keys(script: &str) -> Vec<Key> {
+        let mut keys = Vec::new();
+        let mut rest = script;
+        while let Some(c) = rest.chars().next() {
+            if let Some((name, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+                keys.push(named(name));
+                rest = after;
+            } else {
+                keys.push(Key::Char(c));
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+        keys
+    }
+
+    fn named(name: &str) -> Key {
+        match name {
+            "enter" => Key::Enter,
+            "newline" => Key::NewLine,
+            "bs" => Key::Backspace,
+            "del" => Key::Delete,
+            "left" => Key::Left,
+            "right" => Key::Right,
+            "wordleft" => Key::WordLeft,
+            "wordright" => Key::WordRight,
+            "up" => Key::Up,
+            "down" => Key::Down,
+            "home" => Key::Home,
+            "end" => Key::End,
+            "esc" => Key::Esc,
+            _ => match name.split_once('-') {
+                Some(("c", letter)) => Key::Ctrl(letter.chars().next().unwrap_or_default()),
+                Some(("m", letter)) => Key::Alt(letter.chars().next().unwrap_or_default()),
+                _ => Key::Paste(name.strip_prefix("paste ").unwrap_or_default().replace("\\r", "\r")),
+            },
+        }
+    }
+
+    /// Types a script and shows the text with the cursor in it, and what the last key came to.
+    #[track_caller]
+    fn check(script: &str, expected: Expect) {
+        let mut editor = Editor::default();
+        let mut last = Edit::Ignored;
+        for key in keys(script) {
+            last = editor.press(&key);
+        }
+        let (before, after) = editor.text().split_at(editor.cursor());
+        expected.assert_eq(&format!("{:?} {last:?}", format!("{before}|{after}")));
+    }
+
+    #[test]
+    fn text_is_typed_and_mended() {
+        check("hello<enter>", expect![[r#""hello|" Submit"#]]);
+        check("helo<left>l", expect![[r#""hell|o" Changed"#]]);
+        check("abc<c-a><del><c-e><bs>", expect![[r#""b|" Changed"#]]);
+        check("one two  <c-w>", expect![[r#""one |" Changed"#]]);
+        check("one two<c-a><m-f>,<m-d>", expect![[r#""one,|" Changed"#]]);
+        check("one two<wordleft><c-u>", expect![[r#""|two" Changed"#]]);
+        check("one two<wordleft><c-k><c-a><c-y>", expect![[r#""two|one " Changed"#]]);
+    }
+
+    #[test]
+    fn lines_are_walked_before_the_history_is() {
+        check("ab<newline>c<up>", expect![[r#""a|b\nc" Changed"#]]);
+        check("ab<newline>c<up><up>", expect![[r#""a|b\nc" Older"#]]);
+        check("a<newline>bcd<home><up><down><end>", expect![[r#""a\nbcd|" Changed"#]]);
+        check("a<down>", expect![[r#""a|" Newer"#]]);
+        check("a<newline>bc<c-u>", expect![[r#""a\n|" Changed"#]]);
+    }
+
+    #[test]
+    fn pastes_may_have_lines_and_send_nothing() {
+        check("<paste one\\rtwo\\r\nthree>", expect![[r#""one\ntwo\nthree|" Changed"#]]);
+        check("<paste \x1b[31mred\x07>", expect![[r#""�[31mred�|" Changed"#]]);
+    }
+
+    #[test]
+    fn ctrl_d_ends_only_an_empty_line() {
+        check("<c-d>", expect![[r#""|" End"#]]);
+        check("ab<left><c-d>", expect![[r#""a|" Changed"#]]);
+        check("ab<c-d>", expect![[r#""ab|" Changed"#]]);
+    }
+
+    #[test]
+    fn a_character_goes_with_what_is_drawn_on_it() {
+        check("e\u{301}x<left><left>", expect![[r#""|e\u{301}x" Changed"#]]);
+        check("日本<bs>", expect![[r#""日|" Changed"#]]);
+        check("xe\u{301}<bs>", expect![[r#""x|" Changed"#]]);
+    }
+
+    #[test]
+    fn too_much_is_refused_as_a_whole() {
+        let mut editor = Editor::default();
+        assert_eq!(editor.press(&Key::Paste("x".repeat(MOST_BYTES))), Edit::Changed);
+        assert_eq!(editor.press(&Key::Char('y')), Edit::Full);
+        assert_eq!(editor.text().len(), MOST_BYTES);
+    }
+
+    proptest! {
+        /// Whatever is pressed, the cursor stands between characters and the text holds nothing a terminal would obey.
+        #[test]
+        fn the_cursor_always_stands_between_characters(script in r"([a-zé日\u{301}\x1b]|<(bs|del|left|right|up|down|home|end|wordleft|wordright|newline|c-u|c-k|c-w|c-y|m-d)>){0,60}") {
+            let mut editor = Editor::default();
+            for key in keys(&script) {
+                editor.press(&key);
+                prop_assert!(editor.text().is_char_boundary(editor.cursor()));
+            }
+            prop_assert!(!editor.text().contains('\x1b'));
+        }
+    }
+}

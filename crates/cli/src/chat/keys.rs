@@ -1,0 +1,248 @@
+//! Keys: from the terminal to the chat, and raw mode with its way back.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind};
+use crossterm::event::{KeyModifiers, poll};
+use crossterm::{QueueableCommand, terminal};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::termios::{QueueSelector, tcflush};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// How long the reader waits for a key before it looks whether something else is wanted of it.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// How many keys may wait; a terminal that sends more is not read for a while.
+const WAITING: usize = 1024;
+
+/// A key, or what a terminal sends as if it were one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Key {
+    Char(char),
+    Ctrl(char),
+    Alt(char),
+    Enter,
+    /// A new line that sends nothing.
+    NewLine,
+    Backspace,
+    Delete,
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    Up,
+    Down,
+    Home,
+    End,
+    Esc,
+    /// Text that was pasted.
+    Paste(String),
+}
+
+/// What comes from the terminal.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// A key, and when it was read.
+    Key(Key, Instant),
+    /// The terminal has another size now.
+    Resized,
+    /// Everything that was typed before the request with this number lies before this.
+    Discarded(u64),
+    /// The terminal is gone.
+    Gone,
+}
+
+/// Keys as they are typed.
+pub(crate) struct Keys {
+    inputs: mpsc::Receiver<Input>,
+    wish: Arc<AtomicU64>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Keys {
+    /// Reads keys on a thread of its own, until this is dropped.
+    pub(crate) fn read() -> io::Result<Self> {
+        let (sender, inputs) = mpsc::channel(WAITING);
+        let (wish, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let watcher = sender.clone();
+        std::thread::Builder::new().name("hang-up".to_owned()).spawn(move || watch(&watcher))?;
+        let reader = Reader { sender, wish: Arc::clone(&wish), granted: 0, is_over: Arc::clone(&is_over) };
+        std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.run())?;
+        Ok(Self { inputs, wish, is_over })
+    }
+
+    /// The next input.
+    pub(crate) async fn next(&mut self) -> Input {
+        self.inputs.recv().await.unwrap_or(Input::Gone)
+    }
+
+    /// Throws away what was typed so far. [`Input::Discarded`] with the number that this gives tells that it is done.
+    pub(crate) fn discard(&self) -> u64 {
+        self.wish.fetch_add(1, Ordering::SeqCst) + 1
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The thread that reads.
+struct Reader {
+    sender: mpsc::Sender<Input>,
+    /// The newest request to throw away what was typed.
+    wish: Arc<AtomicU64>,
+    /// The last such request that was granted.
+    granted: u64,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Reader {
+    fn run(mut self) {
+        while !self.is_over.load(Ordering::SeqCst) {
+            if self.step().is_err() {
+                // Nobody is left to tell if this fails.
+                let _: Result<(), _> = self.sender.blocking_send(Input::Gone);
+                return;
+            }
+        }
+    }
+
+    fn step(&mut self) -> io::Result<()> {
+        let wish = self.wish.load(Ordering::SeqCst);
+        if wish > self.granted {
+            self.granted = wish;
+            tcflush(io::stdin(), QueueSelector::IFlush)?;
+            while poll(Duration::ZERO)? {
+                event::read()?;
+            }
+            return self.send(Input::Discarded(wish));
+        }
+        if !poll(SLICE)? {
+            return Ok(());
+        }
+        match input(event::read()?) {
+            Some(input) => self.send(input),
+            None => Ok(()),
+        }
+    }
+
+    fn send(&self, input: Input) -> io::Result<()> {
+        self.sender.blocking_send(input).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+/// Waits until the terminal hangs up. Whoever reads a terminal that is gone finds nothing for ever, and is not told why.
+fn watch(sender: &mpsc::Sender<Input>) {
+    let stdin = io::stdin();
+    loop {
+        // Nothing is asked for, so only a hang-up or an error ends the wait.
+        let mut waiting = [PollFd::new(&stdin, PollFlags::empty())];
+        if rustix::event::poll(&mut waiting, None) != Err(Errno::INTR) {
+            // The chat may be over already.
+            let _: Result<(), _> = sender.blocking_send(Input::Gone);
+            return;
+        }
+    }
+}
+
+fn input(event: Event) -> Option<Input> {
+    let now = Instant::now();
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => self::key(key).map(|key| Input::Key(key, now)),
+        Event::Paste(text) => Some(Input::Key(Key::Paste(text), now)),
+        Event::Resize(..) => Some(Input::Resized),
+        _ => None,
+    }
+}
+
+fn key(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
+    let is_ctrl = modifiers.contains(KeyModifiers::CONTROL);
+    let is_alt = modifiers.contains(KeyModifiers::ALT);
+    Some(match code {
+        // What raw mode makes of a line feed: terminals send it for Ctrl-J, and for pasted ends of lines.
+        KeyCode::Char('j') if is_ctrl => Key::NewLine,
+        KeyCode::Char(c) if is_ctrl => Key::Ctrl(c.to_ascii_lowercase()),
+        KeyCode::Char(c) if is_alt => Key::Alt(c),
+        KeyCode::Char(c) => Key::Char(c),
+        KeyCode::Enter if is_alt || modifiers.contains(KeyModifiers::SHIFT) => Key::NewLine,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Tab => Key::Char('\t'),
+        KeyCode::Backspace if is_alt || is_ctrl => Key::Ctrl('w'),
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Delete => Key::Delete,
+        KeyCode::Left if is_ctrl || is_alt => Key::WordLeft,
+        KeyCode::Right if is_ctrl || is_alt => Key::WordRight,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::Esc => Key::Esc,
+        _ => return None,
+    })
+}
+
+/// Raw mode. Dropping it gives the terminal back as it was; so does a panic of the chat, before it is told. The panic of
+/// another thread is no reason to: it ends that thread, and the chat goes on.
+pub(crate) struct Raw {
+    has_pastes: bool,
+}
+
+impl Raw {
+    /// Switches raw mode on, and pastes in brackets unless the terminal is a dumb one.
+    pub(crate) fn enter(is_dumb: bool) -> io::Result<Self> {
+        let has_pastes = !is_dumb;
+        let (tell, chat) = (std::panic::take_hook(), std::thread::current().id());
+        std::panic::set_hook(Box::new(move |panic| {
+            if std::thread::current().id() == chat {
+                restore(has_pastes);
+            }
+            tell(panic);
+        }));
+        terminal::enable_raw_mode()?;
+        let raw = Self { has_pastes };
+        if has_pastes {
+            io::stdout().queue(EnableBracketedPaste)?.flush()?;
+        }
+        Ok(raw)
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        restore(self.has_pastes);
+    }
+}
+
+/// Gives the terminal back. What cannot be given back to a terminal that is gone is no loss.
+fn restore(has_pastes: bool) {
+    if has_pastes {
+        let _: io::Result<()> = io::stdout().queue(DisableBracketedPaste).and_then(Write::flush);
+    }
+    let _: io::Result<()> = terminal::disable_raw_mode();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_one_name_each() {
+        let pressed = |code, modifiers| key(KeyEvent::new(code, modifiers));
+        let ctrl = KeyModifiers::CONTROL;
+        assert_eq!(pressed(KeyCode::Char('C'), ctrl), Some(Key::Ctrl('c')));
+        assert_eq!(pressed(KeyCode::Char('j'), ctrl), Some(Key::NewLine));
+        assert_eq!(pressed(KeyCode::Enter, KeyModifiers::ALT), Some(Key::NewLine));
+        assert_eq!(pressed(KeyCode::Backspace, KeyModifiers::ALT), Some(Key::Ctrl('w')));
+        assert_eq!(pressed(KeyCode::Left, ctrl), Some(Key::WordLeft));
+        assert_eq!(pressed(KeyCode::F(5), KeyModifiers::NONE), None);
+    }
+}

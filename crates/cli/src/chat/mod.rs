@@ -1,0 +1,255 @@
+//! `codex`, `codex resume` and `codex fork`: a chat in the terminal.
+//!
+//! ```text
+//! keys ─▶ editor ─┐                      ┌─ client ⇄ app-server in this process
+//!                 ├─▶ session (one task) ┤
+//! signals, time ──┘                      └─ view (news → text) ─▶ screen
+//! ```
+
+pub(crate) mod args;
+mod client;
+mod commands;
+mod editor;
+mod history;
+mod keys;
+mod opening;
+mod question;
+mod screen;
+mod session;
+mod setup;
+mod slash;
+mod trust;
+mod view;
+mod wrap;
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use codex_config::{HistoryPersistence, Home, TrustLevel};
+use codex_server::app::AppServer;
+use codex_store::{PromptHistory, ThreadIndex};
+use tokio::time::Instant;
+
+use self::args::{ChatArgs, ChatOptions, ResumeArgs};
+use self::client::{Client, Refused};
+use self::history::History;
+use self::keys::{Input, Keys, Raw};
+use self::opening::Wanted;
+use self::question::Arming;
+use self::screen::{Footer, Look, Screen};
+use self::session::{Chat, Left, MadeOf};
+use self::setup::Place;
+use crate::args::Shared;
+use crate::failure::Hinted;
+use crate::proto::working_directory;
+use crate::signals::{self, Stop};
+use crate::terminal::wants_colour;
+use crate::threads::locate;
+
+/// The exit status when something is wrong with how the program was called.
+const MISUSED: u8 = 2;
+/// The exit status when a signal ended the chat.
+const INTERRUPTED: u8 = 130;
+
+/// What the user wants to chat about.
+struct Wish {
+    options: ChatOptions,
+    wanted: Wanted,
+    first: Option<String>,
+}
+
+/// Chats in a new thread.
+pub(crate) fn run(shared: &Shared, args: ChatArgs) -> anyhow::Result<ExitCode> {
+    if !is_for_people("codex exec") {
+        return Ok(MISUSED.into());
+    }
+    chat(shared, Wish { options: args.options, wanted: Wanted::New, first: args.prompt })
+}
+
+/// Chats in a thread that was there before, or in a copy of it.
+pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow::Result<ExitCode> {
+    if !is_for_people(if is_fork { "codex exec fork" } else { "codex exec resume" }) {
+        return Ok(MISUSED.into());
+    }
+    let ResumeArgs { mut thread, mut prompt, last, all, options } = args;
+    let home = Home::find(&codex_config::Env::process())?;
+    let id = if last {
+        // There is no name to give, so the first word is what to say.
+        prompt = thread.take().or(prompt);
+        let cwd = working_directory(shared)?;
+        let folder = (!all).then_some(cwd.as_path());
+        Some(locate::newest(&ThreadIndex::open(home.path()), folder)?.id.to_string())
+    } else {
+        thread.map(|word| find(&home, &word)).transpose()?
+    };
+    let wanted = match id {
+        Some(id) if is_fork => Wanted::Fork(id),
+        Some(id) => Wanted::Resume(id),
+        None => Wanted::Choice { is_fork, everywhere: all },
+    };
+    chat(shared, Wish { options, wanted, first: prompt })
+}
+
+/// The id of a thread by its id, the beginning of it, or its name.
+fn find(home: &Home, word: &str) -> anyhow::Result<String> {
+    let found = locate::thread(&ThreadIndex::open(home.path()), word).context("could not resume")?;
+    if found.archived {
+        let hint = format!("take it back with `codex threads unarchive {}`", found.id);
+        return Err(Hinted { what: format!("the thread {} was put away", found.id), hint }.into());
+    }
+    Ok(found.id.to_string())
+}
+
+/// Whether a person is there to chat; says what is for programs if not.
+fn is_for_people(otherwise: &str) -> bool {
+    let is_there = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if !is_there {
+        // When stderr is gone there is nobody left to tell.
+        let _: std::io::Result<()> =
+            writeln!(std::io::stderr(), "error: the chat needs a terminal; `{otherwise}` works without one");
+    }
+    is_there
+}
+
+fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
+    let cwd = working_directory(shared)?;
+    let place = Place::new(shared, &wish.options, cwd)?;
+    // A mistake in the configuration is told before the terminal is taken over.
+    place.config()?;
+    let is_dumb = place.env.text("TERM").is_none_or(|term| term == "dumb");
+    let look = Look { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let raw = Raw::enter(is_dumb).context("could not take over the terminal")?;
+    let ended = runtime.block_on(async {
+        let screen = Screen::new(std::io::stdout(), look, crossterm::terminal::size().unwrap_or_default());
+        begin(place, wish, screen, (Keys::read()?, signals::stop()?)).await
+    });
+    drop(raw);
+    runtime.shutdown_background();
+    let Ended { left, thread } = ended?;
+    if let Some(id) = thread {
+        // A terminal that is gone needs no farewell.
+        let _: std::io::Result<()> = writeln!(std::io::stdout(), "To go on with this thread: codex resume {id}");
+    }
+    Ok(match left {
+        Left::ByChoice => ExitCode::SUCCESS,
+        Left::ByForce => INTERRUPTED.into(),
+    })
+}
+
+/// How a chat ended, and the thread that can be resumed.
+struct Ended {
+    left: Left,
+    thread: Option<String>,
+}
+
+/// Asks about the project if nobody did yet, and chats.
+async fn begin<W: Write>(
+    place: Place,
+    wish: Wish,
+    mut screen: Screen<W>,
+    (mut keys, mut stop): (Keys, Stop),
+) -> anyhow::Result<Ended> {
+    let project = trust::project(&place.cwd);
+    let mut level = trust::level(&place.config()?, &project);
+    if level.is_none() {
+        level = match ask_trust(&project, &mut screen, &mut keys, &mut stop).await? {
+            Ok(level) => Some(level),
+            Err(left) => return Ok(Ended { left, thread: None }),
+        };
+        if let Some(level) = level {
+            trust::keep(&place.home, &place.env, &project, level)?;
+        }
+    }
+    let prepared = place.prepare(level)?;
+    let (config, cwd) = (prepared.config, prepared.start.cwd.clone());
+    let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
+    let home = prepared.start.home.clone();
+    let file = is_kept.then(|| PromptHistory::new(home.history_file(), config.history.max_bytes));
+    let client = Client::connect(AppServer::new(prepared.start)).await?;
+    let made_of = MadeOf {
+        history: History::new(file),
+        config,
+        named: prepared.named,
+        pictures: wish.options.images.iter().map(|path| cwd.join(path)).collect(),
+        cwd: cwd.clone(),
+        home,
+        first: wish.first,
+    };
+    let mut chat = Chat::new(client, screen, (keys, stop), made_of);
+    let left = converse(&mut chat, &wish.wanted, &cwd).await;
+    let shown = chat.draw().and_then(|()| chat.screen.finish());
+    let thread = chat.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
+    // However the chat has ended, what it said is written.
+    let closed = chat.client.close().await;
+    let left = left?;
+    closed?;
+    // A terminal that is gone shows nothing, and that is no failure.
+    if left == Left::ByChoice {
+        shown?;
+    }
+    Ok(Ended { left, thread })
+}
+
+async fn converse<W: Write>(chat: &mut Chat<W>, wanted: &Wanted, cwd: &Path) -> anyhow::Result<Left> {
+    if let Err(Refused(why)) = chat.open(wanted, cwd).await? {
+        anyhow::bail!("{why}");
+    }
+    if chat.thread.is_none() && chat.choosing.is_none() {
+        return Ok(Left::ByChoice);
+    }
+    if chat.thread.is_some() {
+        chat.say_first().await?;
+    }
+    chat.run().await
+}
+
+/// Asks whether a project is trusted. Nothing of it was read and nothing was started before the answer is there.
+async fn ask_trust<W: Write>(
+    project: &Path,
+    screen: &mut Screen<W>,
+    keys: &mut Keys,
+    stop: &mut Stop,
+) -> anyhow::Result<Result<TrustLevel, Left>> {
+    screen.show(trust::question(project), Footer::default())?;
+    let mut arming = Arming::begin(Instant::now());
+    let answer = loop {
+        let is_question = arming.has_choices();
+        let status = if is_question { trust::choices() } else { Vec::new() };
+        let now = Instant::now();
+        if screen.show(Vec::new(), Footer { status, is_question, typed: None }).is_err() {
+            break Err(Left::ByForce);
+        }
+        arming.drawn(now);
+        let time = async {
+            match arming.deadline() {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stop.wait() => break Err(Left::ByForce),
+            () = time => arming.wake(Instant::now(), || keys.discard()),
+            input = keys.next() => match input {
+                Input::Gone => break Err(Left::ByForce),
+                // If this fails, so does the next drawing.
+                Input::Resized => {
+                    crossterm::terminal::size().and_then(|size| screen.resize(size)).unwrap_or_default();
+                }
+                Input::Discarded(number) => arming.discarded(number),
+                Input::Key(key, at) if arming.pressed(at) => match trust::decide(&key) {
+                    Some(trust::Answer::Trust(level)) => break Ok(level),
+                    Some(trust::Answer::Leave) => break Err(Left::ByChoice),
+                    None => {}
+                },
+                Input::Key(..) => {}
+            },
+        }
+    };
+    if answer != Err(Left::ByForce) {
+        screen.finish()?;
+    }
+    Ok(answer)
+}

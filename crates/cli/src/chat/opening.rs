@@ -1,0 +1,166 @@
+//! Which thread the chat is about: a new one, an earlier one, a copy, or one that the user chooses.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::client::Refused;
+use super::session::{Chat, Choosing, Flow, Opened};
+use crate::page::{Style, heading};
+
+/// How many threads there are to choose from.
+const MOST_CHOICES: usize = 10;
+/// How many earlier turns are shown of a thread that goes on.
+const EARLIER_TURNS: usize = 3;
+
+/// Which thread to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    New,
+    Resume(String),
+    Fork(String),
+    /// The user chooses, for a copy or not.
+    Choice {
+        is_fork: bool,
+        everywhere: bool,
+    },
+}
+
+impl<W: Write> Chat<W> {
+    /// Opens a thread. What was open before goes on without this client, which for a quiet thread means that it ends.
+    pub(crate) async fn open(&mut self, wanted: &Wanted, cwd: &Path) -> anyhow::Result<Result<(), Refused>> {
+        let mut params = self.named.clone();
+        params.insert("cwd".to_owned(), cwd.to_string_lossy().into());
+        let method = match wanted {
+            Wanted::New => "thread/start",
+            Wanted::Resume(id) => {
+                params.insert("threadId".to_owned(), id.as_str().into());
+                "thread/resume"
+            }
+            Wanted::Fork(id) => {
+                params.insert("threadId".to_owned(), id.as_str().into());
+                "thread/fork"
+            }
+            Wanted::Choice { is_fork, everywhere } => {
+                return self.offer(*is_fork, (!everywhere).then_some(cwd)).await.map(Ok);
+            }
+        };
+        let answer = match self.attempt(method, Value::Object(params)).await? {
+            Ok(answer) => answer,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        if let Some(before) = self.thread.take() {
+            // It is saved already; whether it can be let go of now is of no interest.
+            self.attempt("thread/unsubscribe", json!({"threadId": before.id})).await?.ok();
+        }
+        self.view.begin_thread();
+        self.running = None;
+        self.introduce(&answer);
+        Ok(Ok(()))
+    }
+
+    /// Tells the user which thread it is, and what was said last.
+    fn introduce(&mut self, answer: &Value) {
+        let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let sandbox = sandbox_name(&text("/sandbox/type"));
+        let thread = Opened {
+            id: text("/thread/id"),
+            model: text("/model"),
+            approvals: text("/approvalPolicy"),
+            sandbox,
+            has_turns: answer.pointer("/thread/turns").and_then(Value::as_array).is_some_and(|turns| !turns.is_empty()),
+        };
+        self.view.line(&heading(&[
+            ("thread", thread.id.clone()),
+            ("folder", text("/cwd")),
+            ("model", format!("{} ({})", thread.model, text("/modelProvider"))),
+            ("sandbox", format!("{}, approvals: {}", thread.sandbox, thread.approvals)),
+            ("help", "/help".to_owned()),
+        ]));
+        self.thread = Some(thread);
+        if let Some(turns) = answer.pointer("/thread/turns").and_then(Value::as_array) {
+            self.view.earlier(turns, EARLIER_TURNS);
+        }
+    }
+
+    /// Shows threads to choose from.
+    pub(crate) async fn offer(&mut self, is_fork: bool, folder: Option<&Path>) -> anyhow::Result<()> {
+        let mut params = json!({"limit": MOST_CHOICES, "modelProviders": [], "sortKey": "updated_at",
+            "sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"]});
+        if let Some(folder) = folder {
+            params["cwd"] = folder.to_string_lossy().into();
+        }
+        let threads = match self.attempt("thread/list", params).await? {
+            Ok(mut answer) => answer.get_mut("data").map(Value::take).unwrap_or_default(),
+            Err(Refused(why)) => {
+                self.view.note(Style::Red, "error", &why);
+                return Ok(());
+            }
+        };
+        let here = self.thread.as_ref().map(|thread| thread.id.clone()).unwrap_or_default();
+        let others = threads.as_array().into_iter().flatten().filter(|thread| thread["id"] != here.as_str());
+        let mut ids = Vec::new();
+        for thread in others {
+            let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
+            let title = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text("preview"));
+            ids.push(text("id"));
+            let when = written(thread["updatedAt"].as_i64().unwrap_or_default());
+            self.view.line(&format!("{:>3}  {when}  {}", ids.len(), crate::threads::table::one_line(&title)));
+        }
+        if ids.is_empty() {
+            self.view.line("There is no other thread here yet. `codex threads list` shows those of all folders.");
+            return Ok(());
+        }
+        self.view.line("Which one? Type its number, or nothing for none.");
+        self.choosing = Some(Choosing { ids, is_fork });
+        Ok(())
+    }
+
+    /// Takes the user's choice.
+    pub(crate) async fn choose(&mut self, choosing: Choosing, text: &str) -> anyhow::Result<Flow> {
+        if text.is_empty() {
+            return Ok(if self.thread.is_none() { Flow::Leave } else { Flow::Stay });
+        }
+        let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let Some(id) = number.and_then(|number| choosing.ids.get(number)).cloned() else {
+            self.view.note(Style::Yellow, "choose", &format!("a number from 1 to {}", choosing.ids.len()));
+            self.choosing = Some(choosing);
+            return Ok(Flow::Stay);
+        };
+        let wanted = if choosing.is_fork { Wanted::Fork(id) } else { Wanted::Resume(id) };
+        let cwd = self.cwd.clone();
+        match self.open(&wanted, &cwd).await? {
+            Ok(()) => self.say_first().await?,
+            Err(Refused(why)) => {
+                self.view.note(Style::Red, "error", &why);
+                self.choosing = Some(choosing);
+            }
+        }
+        Ok(Flow::Stay)
+    }
+
+    /// Says what was given on the command line.
+    pub(crate) async fn say_first(&mut self) -> anyhow::Result<()> {
+        match self.first.take() {
+            Some(text) => self.say(text).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// A sandbox in the words of the configuration.
+fn sandbox_name(kind: &str) -> String {
+    match kind {
+        "readOnly" => "read-only".to_owned(),
+        "workspaceWrite" => "workspace-write".to_owned(),
+        "dangerFullAccess" => "danger-full-access".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// When a thread was written last, on the clock of this machine.
+fn written(seconds: i64) -> String {
+    let time = chrono::DateTime::from_timestamp(seconds, 0).unwrap_or_default();
+    time.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M").to_string()
+}

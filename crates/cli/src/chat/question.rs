@@ -1,0 +1,327 @@
+//! Questions that one key answers.
+//!
+//! Invariant: a key counts only if it was pressed after the choices were shown. What was typed before is thrown away, and
+//! while somebody types the choices are not shown at all.
+
+use std::time::Duration;
+
+use codex_wire::ids::RequestId;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::keys::Key;
+use super::wrap::{Row, Span};
+use crate::page::{Ink, Style, visible};
+
+/// How long nothing must have been typed before the choices are shown.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// The longest command that a person can be expected to have read. A longer one can only be refused.
+const MOST_BYTES: usize = 64 * 1024;
+
+/// What stands before each row of what is decided about, so that none of it looks like a line of ours.
+const GUTTER: &str = "  | ";
+
+/// How a question comes to be open for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arming {
+    /// Somebody may still be typing.
+    Quiet { until: Instant },
+    /// What was typed is being thrown away.
+    Discarding { number: u64 },
+    /// The choices can be shown.
+    Ready,
+    /// The choices are shown.
+    Open { since: Instant },
+}
+
+impl Arming {
+    pub(crate) fn begin(now: Instant) -> Self {
+        Self::Quiet { until: now + QUIET }
+    }
+
+    /// When [`Arming::wake`] wants to be called.
+    pub(crate) fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Quiet { until } => Some(until),
+            Self::Discarding { .. } | Self::Ready | Self::Open { .. } => None,
+        }
+    }
+
+    /// Whether the choices are to be seen.
+    pub(crate) fn has_choices(self) -> bool {
+        matches!(self, Self::Ready | Self::Open { .. })
+    }
+
+    /// What is to be seen is drawn since then.
+    pub(crate) fn drawn(&mut self, since: Instant) {
+        if *self == Self::Ready {
+            *self = Self::Open { since };
+        }
+    }
+
+    /// The time has come. `discard` throws away what was typed.
+    pub(crate) fn wake(&mut self, now: Instant, discard: impl FnOnce() -> u64) {
+        if self.deadline().is_some_and(|until| until <= now) {
+            *self = Self::Discarding { number: discard() };
+        }
+    }
+
+    /// What was typed is gone.
+    pub(crate) fn discarded(&mut self, which: u64) {
+        if *self == (Self::Discarding { number: which }) {
+            *self = Self::Ready;
+        }
+    }
+
+    /// A key was pressed at a time. Tells whether it counts.
+    pub(crate) fn pressed(&mut self, at: Instant) -> bool {
+        match self {
+            Self::Open { since } => *since <= at,
+            Self::Quiet { .. } | Self::Discarding { .. } | Self::Ready => {
+                *self = Self::begin(at);
+                false
+            }
+        }
+    }
+}
+
+/// What a person decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Accept,
+    AcceptForSession,
+    Decline,
+    Cancel,
+}
+
+impl Decision {
+    /// The answer to the server.
+    pub(crate) fn answer(self) -> Value {
+        json!({"decision": match self {
+            Self::Accept => "accept",
+            Self::AcceptForSession => "acceptForSession",
+            Self::Decline => "decline",
+            Self::Cancel => "cancel",
+        }})
+    }
+
+    /// What is left of it on the page.
+    pub(crate) fn past(self) -> &'static str {
+        match self {
+            Self::Accept => "yes",
+            Self::AcceptForSession => "yes, for this session",
+            Self::Decline => "no",
+            Self::Cancel => "no, and stop",
+        }
+    }
+}
+
+/// Something that a person is asked about.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) id: RequestId,
+    subject: Subject,
+    /// Whether it can be allowed: what cannot be shown whole cannot.
+    may_be_allowed: bool,
+}
+
+#[derive(Debug)]
+enum Subject {
+    Command(CommandAsked),
+    Changes(ChangesAsked),
+}
+
+#[derive(Debug, Deserialize)]
+struct CommandAsked {
+    command: String,
+    cwd: String,
+    reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ChangesAsked {
+    item_id: String,
+    reason: Option<String>,
+    grant_root: Option<String>,
+}
+
+impl Question {
+    /// Reads a question of the server; none if it is of a kind that is not known. `is_whole` tells whether an item was
+    /// shown whole.
+    pub(crate) fn read(
+        id: RequestId,
+        method: &str,
+        params: &Value,
+        is_whole: impl FnOnce(&str) -> bool,
+    ) -> Result<Self, RequestId> {
+        let subject = match method {
+            "item/commandExecution/requestApproval" => CommandAsked::deserialize(params).map(Subject::Command),
+            "item/fileChange/requestApproval" => ChangesAsked::deserialize(params).map(Subject::Changes),
+            _ => return Err(id),
+        };
+        let Ok(subject) = subject else { return Err(id) };
+        let may_be_allowed = match &subject {
+            Subject::Command(asked) => asked.command.len() <= MOST_BYTES,
+            Subject::Changes(asked) => is_whole(&asked.item_id),
+        };
+        Ok(Self { id, subject, may_be_allowed })
+    }
+
+    /// What is asked about, in full.
+    pub(crate) fn describe(&self) -> Vec<Span> {
+        let mut shown = Vec::new();
+        let mut write = |style, text: &str| {
+            let _: std::io::Result<()> = shown.write(style, text);
+        };
+        let reason = |reason: &Option<String>| reason.as_ref().map(|reason| format!(": {}", on_one_line(reason)));
+        match &self.subject {
+            Subject::Command(CommandAsked { command, cwd, reason: why }) => {
+                write(Style::Yellow, "approval needed");
+                write(Style::Plain, &format!("{}\n", reason(why).unwrap_or_default()));
+                let end = (0..=MOST_BYTES.min(command.len())).rev().find(|at| command.is_char_boundary(*at));
+                for line in visible(&command[..end.unwrap_or(0)]).lines() {
+                    write(Style::Gutter, GUTTER);
+                    write(Style::Bold, line);
+                    write(Style::Plain, "\n");
+                }
+                if !self.may_be_allowed {
+                    write(Style::Red, "  the command is too long to be shown whole, so it can only be refused\n");
+                }
+                write(Style::Dim, &format!("  in {}\n", on_one_line(cwd)));
+            }
+            Subject::Changes(ChangesAsked { reason: why, grant_root, .. }) => {
+                write(Style::Yellow, "approval needed");
+                write(Style::Plain, &format!(": the changes above{}\n", reason(why).unwrap_or_default()));
+                if let Some(root) = grant_root {
+                    let root = on_one_line(root);
+                    write(Style::Dim, &format!("  for this session: all changes below {root}\n"));
+                }
+                if !self.may_be_allowed {
+                    write(Style::Red, "  the changes are too long to be shown whole, so they can only be refused\n");
+                }
+            }
+        }
+        shown
+    }
+
+    /// The keys that answer, in words.
+    pub(crate) fn choices(&self) -> Row {
+        let mut row = Vec::new();
+        if self.may_be_allowed {
+            row.extend(choice("y", "yes  "));
+            row.extend(choice("a", "yes, for this session  "));
+        }
+        row.extend(choice("n", "no  "));
+        row.extend(choice("esc", "no, and stop"));
+        row
+    }
+
+    /// What a key means.
+    pub(crate) fn decide(&self, key: &Key) -> Option<Decision> {
+        match key {
+            Key::Char('y' | 'Y') if self.may_be_allowed => Some(Decision::Accept),
+            Key::Char('a' | 'A') if self.may_be_allowed => Some(Decision::AcceptForSession),
+            Key::Char('n' | 'N') => Some(Decision::Decline),
+            Key::Char('q' | 'Q') | Key::Esc | Key::Ctrl('c' | 'd') => Some(Decision::Cancel),
+            _ => None,
+        }
+    }
+}
+
+/// Text that cannot be taken for a line of ours.
+fn on_one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
+}
+
+/// A key and what it means.
+pub(crate) fn choice(key: &str, meaning: &str) -> [Span; 2] {
+    [Span::new(Style::Bold, format!("[{key}] ")), Span::new(Style::Plain, meaning)]
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn text(spans: &[Span]) -> String {
+        spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    fn command(command: &str) -> Question {
+        let params = json!({"command": command, "cwd": "/w\x1b[8m", "reason": "it asks\nto"});
+        Question::read(RequestId::Integer(1), "item/commandExecution/requestApproval", &params, |_| true).unwrap()
+    }
+
+    #[test]
+    fn what_was_typed_before_the_choices_were_shown_counts_for_nothing() {
+        let start = Instant::now();
+        let mut arming = Arming::begin(start);
+        assert!(!arming.pressed(start + QUIET / 2), "somebody types");
+        arming.wake(start + QUIET, || unreachable!("it has not been quiet for long enough"));
+        arming.wake(start + QUIET * 2, || 7);
+        assert!(!arming.pressed(start + QUIET * 2), "this key was typed before those behind it were thrown away");
+        arming.discarded(7);
+        assert!(!arming.has_choices(), "somebody typed meanwhile");
+        arming.wake(start + QUIET * 4, || 8);
+        arming.discarded(7);
+        assert!(!arming.has_choices(), "an earlier request is no answer to a later one");
+        arming.discarded(8);
+        assert!(arming.has_choices());
+        assert!(!arming.pressed(start + QUIET * 4), "they can be shown and are not yet");
+        arming.wake(start + QUIET * 6, || 9);
+        arming.discarded(9);
+        arming.drawn(start + QUIET * 7);
+        assert!(!arming.pressed(start + QUIET * 6), "this key is older than what is shown");
+        assert!(arming.pressed(start + QUIET * 8));
+    }
+
+    #[test]
+    fn a_command_cannot_disguise_itself() {
+        let question = command("ls\r\x1b[2Krm -rf ~\n[y] harmless \u{202e}dne");
+        expect![[r#"
+            approval needed: it asks\nto
+              | ls\r\u{1b}[2Krm -rf ~
+              | [y] harmless \u{202e}dne
+              in /w\u{1b}[8m
+        "#]]
+        .assert_eq(&text(&question.describe()));
+        expect!["[y] yes  [a] yes, for this session  [n] no  [esc] no, and stop"].assert_eq(&text(&question.choices()));
+    }
+
+    #[test]
+    fn what_cannot_be_shown_whole_can_only_be_refused() {
+        let question = command(&"x".repeat(MOST_BYTES + 1));
+        assert_eq!(question.decide(&Key::Char('y')), None);
+        assert_eq!(question.decide(&Key::Char('a')), None);
+        assert_eq!(question.decide(&Key::Char('n')), Some(Decision::Decline));
+        let changes = json!({"itemId": "p", "reason": null, "grantRoot": null});
+        let read = |is_whole| {
+            Question::read(RequestId::Integer(2), "item/fileChange/requestApproval", &changes, |_| is_whole).unwrap()
+        };
+        assert_eq!(read(false).decide(&Key::Char('y')), None);
+        assert_eq!(read(true).decide(&Key::Char('y')), Some(Decision::Accept));
+    }
+
+    #[test]
+    fn only_the_named_keys_answer() {
+        let question = command("ls");
+        for key in
+            [Key::Enter, Key::Char(' '), Key::Char('j'), Key::Paste("y".to_owned()), Key::Ctrl('y'), Key::Alt('y')]
+        {
+            assert_eq!(question.decide(&key), None, "{key:?}");
+        }
+        assert_eq!(question.decide(&Key::Esc), Some(Decision::Cancel));
+        assert_eq!(question.decide(&Key::Ctrl('c')), Some(Decision::Cancel));
+    }
+
+    #[test]
+    fn a_question_that_is_not_understood_is_none() {
+        let read = |method, params| Question::read(RequestId::Integer(1), method, &params, |_| true);
+        assert!(read("item/tool/requestUserInput", json!({})).is_err());
+        assert!(read("item/commandExecution/requestApproval", json!({"command": 1})).is_err());
+    }
+}

@@ -1,0 +1,235 @@
+//! Drawing: what scrolls, and below it what changes in place.
+//!
+//! Invariant: the only file of the chat that writes to the terminal. Another user interface replaces this one.
+
+use std::io::{self, Write};
+
+use super::wrap::{Row, Span, row_columns, rows, typed_rows};
+use crate::page::Style;
+
+/// What a terminal can do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) colour: bool,
+    /// Whether the cursor cannot be moved.
+    pub(crate) is_dumb: bool,
+}
+
+/// What stands below the text that scrolls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Footer {
+    /// A line above the one that is being typed.
+    pub(crate) status: Row,
+    /// Whether that line is a question, which a dumb terminal is shown too.
+    pub(crate) is_question: bool,
+    /// The text that is being typed and its cursor, if something can be typed.
+    pub(crate) typed: Option<(String, usize)>,
+}
+
+/// The terminal.
+pub(crate) struct Screen<W> {
+    out: W,
+    look: Look,
+    width: usize,
+    height: usize,
+    /// The line that is not whole yet.
+    line: Row,
+    footer: Footer,
+    /// The rows that are drawn below what has scrolled, by their columns, and where the cursor is among them.
+    drawn: Vec<usize>,
+    cursor: (usize, usize),
+    /// What a dumb terminal shows of the text that is being typed.
+    echoed: Option<String>,
+}
+
+impl<W: Write> Screen<W> {
+    pub(crate) fn new(out: W, look: Look, size: (u16, u16)) -> Self {
+        let mut screen = Self {
+            out,
+            look,
+            width: 0,
+            height: 0,
+            line: Row::new(),
+            footer: Footer::default(),
+            drawn: Vec::new(),
+            cursor: (0, 0),
+            echoed: None,
+        };
+        screen.measure(size);
+        screen
+    }
+
+    fn measure(&mut self, (width, height): (u16, u16)) {
+        // A terminal that does not know its size says that it has none.
+        let or = |size: u16, usual| if size == 0 { usual } else { usize::from(size) };
+        self.width = or(width, 80).max(8);
+        self.height = or(height, 24).max(4);
+    }
+
+    /// Shows text that scrolls, and what stands below it from now on.
+    pub(crate) fn show(&mut self, spans: Vec<Span>, footer: Footer) -> io::Result<()> {
+        if self.look.is_dumb {
+            return self.show_dumb(&spans, footer);
+        }
+        if spans.is_empty() && footer == self.footer && !self.drawn.is_empty() {
+            return Ok(());
+        }
+        let mut finished = Vec::new();
+        for span in spans {
+            let mut lines = span.text.split('\n');
+            self.add(span.style, lines.next().unwrap_or_default());
+            for text in lines {
+                finished.extend(rows(&std::mem::take(&mut self.line), self.width));
+                self.add(span.style, text);
+            }
+        }
+        let mut unfinished = rows(&std::mem::take(&mut self.line), self.width);
+        self.line = unfinished.pop().unwrap_or_default();
+        finished.extend(unfinished);
+        self.footer = footer;
+        let up = self.cursor.0;
+        self.draw(up, &finished)
+    }
+
+    fn add(&mut self, style: Style, text: &str) {
+        if !text.is_empty() {
+            self.line.push(Span::new(style, text));
+        }
+    }
+
+    /// The terminal has another size now. What was drawn may have been broken into more rows.
+    pub(crate) fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
+        self.measure(size);
+        if self.look.is_dumb {
+            return Ok(());
+        }
+        let (row, column) = self.cursor;
+        let taken = |columns: &usize| columns.div_ceil(self.width).max(1);
+        let up = self.drawn.iter().take(row).map(taken).sum::<usize>() + column / self.width;
+        self.draw(up, &[])
+    }
+
+    /// Clears everything and draws anew.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        if self.look.is_dumb {
+            return Ok(());
+        }
+        write!(self.out, "\x1b[H\x1b[2J")?;
+        self.draw(0, &[])
+    }
+
+    /// Takes away what stands below, and leaves the cursor at the beginning of a line.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        if self.look.is_dumb {
+            return self.end_echo().and_then(|()| self.out.flush());
+        }
+        self.show(Vec::new(), Footer::default())?;
+        if !self.line.is_empty() {
+            self.line.clear();
+            write!(self.out, "\r\n")?;
+        }
+        self.drawn.clear();
+        self.cursor = (0, 0);
+        self.out.flush()
+    }
+
+    /// Draws: rows that scroll, then the unfinished line and what stands below it. The cursor is `up` rows below the
+    /// first row that was drawn before.
+    fn draw(&mut self, up: usize, finished: &[Row]) -> io::Result<()> {
+        let mut frame = b"\x1b[?25l\r".to_vec();
+        if up > 0 {
+            write!(frame, "\x1b[{up}A")?;
+        }
+        frame.extend(b"\x1b[J");
+        for row in finished {
+            self.paint(row, &mut frame)?;
+            frame.extend(b"\r\n");
+        }
+        let (live, cursor) = self.below();
+        for (at, row) in live.iter().enumerate() {
+            if at > 0 {
+                frame.extend(b"\r\n");
+            }
+            self.paint(row, &mut frame)?;
+        }
+        let back = live.len().saturating_sub(1) - cursor.0;
+        if back > 0 {
+            write!(frame, "\x1b[{back}A")?;
+        }
+        frame.push(b'\r');
+        if cursor.1 > 0 {
+            write!(frame, "\x1b[{}C", cursor.1)?;
+        }
+        frame.extend(b"\x1b[?25h");
+        self.drawn = live.iter().map(|row| row_columns(row)).collect();
+        self.cursor = cursor;
+        self.out.write_all(&frame)?;
+        self.out.flush()
+    }
+
+    /// The rows that are drawn in place, and where the cursor goes.
+    fn below(&self) -> (Vec<Row>, (usize, usize)) {
+        let mut live = Vec::new();
+        if !self.line.is_empty() {
+            live.push(self.line.clone());
+        }
+        if !self.footer.status.is_empty() {
+            live.extend(rows(&self.footer.status, self.width).into_iter().take(self.height / 2));
+        }
+        let Some((text, at)) = &self.footer.typed else {
+            let column = live.last().map_or(0, |row| row_columns(row)).min(self.width - 1);
+            return (live.clone(), (live.len().saturating_sub(1), column));
+        };
+        let most = self.height.saturating_sub(live.len() + 1).clamp(1, self.height / 2);
+        let (typed, (row, column)) = typed_rows(text, *at, self.width, most);
+        let cursor = (live.len() + row, column);
+        live.extend(typed);
+        (live, cursor)
+    }
+
+    fn paint(&self, row: &[Span], frame: &mut Vec<u8>) -> io::Result<()> {
+        row.iter().try_for_each(|span| match span.style.code().filter(|_| self.look.colour) {
+            Some(code) => write!(frame, "\x1b[{code}m{}\x1b[0m", span.text),
+            None => write!(frame, "{}", span.text),
+        })
+    }
+
+    /// Without a cursor that moves, everything is written once, one after the other.
+    fn show_dumb(&mut self, spans: &[Span], footer: Footer) -> io::Result<()> {
+        if !spans.is_empty() {
+            self.end_echo()?;
+        }
+        for span in spans {
+            write!(self.out, "{}", span.text.replace('\n', "\r\n"))?;
+        }
+        if footer.is_question && footer != self.footer {
+            self.end_echo()?;
+            for span in &footer.status {
+                write!(self.out, "{}", span.text.replace('\n', "\r\n"))?;
+            }
+            write!(self.out, "\r\n")?;
+        }
+        let is_idle = footer.status.is_empty();
+        if let Some((text, _)) = footer.typed.as_ref().filter(|(text, _)| is_idle || !text.is_empty()) {
+            if let Some(more) = self.echoed.as_deref().and_then(|echoed| text.strip_prefix(echoed)) {
+                write!(self.out, "{}", more.replace('\n', "\r\n  "))?;
+            } else {
+                self.end_echo()?;
+                write!(self.out, "> {}", text.replace('\n', "\r\n  "))?;
+            }
+            self.echoed = Some(text.clone());
+        }
+        self.footer = footer;
+        self.out.flush()
+    }
+
+    fn end_echo(&mut self) -> io::Result<()> {
+        match self.echoed.take() {
+            Some(_) => write!(self.out, "\r\n"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

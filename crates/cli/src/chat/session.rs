@@ -1,0 +1,465 @@
+//! The chat itself: keys and news in, requests and a picture out.
+//!
+//! Invariant: one task owns everything here. What the thread does is known from the news alone.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use codex_config::{Config, Home};
+use codex_wire::ids::{RequestId, ThreadId};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::client::{Client, Message, Refused};
+use super::editor::{Edit, Editor};
+use super::history::History;
+use super::keys::{Input, Key, Keys};
+use super::question::{Arming, Question};
+use super::screen::{Footer, Screen};
+use super::slash;
+use super::view::View;
+use super::wrap::{Row, Span};
+use crate::page::Style;
+use crate::signals::Stop;
+
+/// How often the time that a turn has taken is shown anew.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How many messages of the server are taken before keys are looked at again.
+const AT_ONCE: usize = 256;
+
+/// A chat.
+pub(crate) struct Chat<W> {
+    pub(crate) client: Client,
+    pub(crate) screen: Screen<W>,
+    pub(crate) view: View,
+    pub(crate) keys: Keys,
+    pub(crate) stop: Stop,
+    pub(crate) editor: Editor,
+    pub(crate) history: History,
+    pub(crate) config: Config,
+    /// What the user has named on the command line.
+    pub(crate) named: Map<String, Value>,
+    /// The thread, once one is open.
+    pub(crate) thread: Option<Opened>,
+    pub(crate) home: Home,
+    /// Where threads work.
+    pub(crate) cwd: PathBuf,
+    /// What is said as soon as a thread is open.
+    pub(crate) first: Option<String>,
+    /// Pictures that go with what is said next.
+    pub(crate) pictures: Vec<PathBuf>,
+    /// The turn that runs.
+    pub(crate) running: Option<Running>,
+    /// What the user is asked, and how far the first question is.
+    asked: VecDeque<Question>,
+    arming: Arming,
+    /// The threads that the user chooses from.
+    pub(crate) choosing: Option<Choosing>,
+    /// Whether the next Ctrl-C leaves.
+    is_warned: bool,
+}
+
+/// What a chat is made of besides what it talks to.
+pub(crate) struct MadeOf {
+    pub(crate) history: History,
+    pub(crate) config: Config,
+    pub(crate) named: Map<String, Value>,
+    pub(crate) home: Home,
+    pub(crate) cwd: PathBuf,
+    pub(crate) first: Option<String>,
+    pub(crate) pictures: Vec<PathBuf>,
+}
+
+/// An open thread.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) id: String,
+    pub(crate) model: String,
+    pub(crate) approvals: String,
+    pub(crate) sandbox: String,
+    /// Whether something was said in it, so that it can be resumed.
+    pub(crate) has_turns: bool,
+}
+
+/// A turn that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) turn: String,
+    since: Instant,
+    /// What was said to it and is not taken in yet.
+    waiting: usize,
+}
+
+/// Threads to choose from.
+#[derive(Debug)]
+pub(crate) struct Choosing {
+    pub(crate) ids: Vec<String>,
+    /// Whether a copy is wanted.
+    pub(crate) is_fork: bool,
+}
+
+/// Whether the chat goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Stay,
+    Leave,
+}
+
+/// How the chat ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// The user has left.
+    ByChoice,
+    /// A signal, or a terminal that is gone.
+    ByForce,
+}
+
+/// What happened.
+enum Happened {
+    Message(Message),
+    Input(Input),
+    Time,
+    Stop,
+}
+
+impl<W: Write> Chat<W> {
+    /// A chat with a client that is connected, and nothing open.
+    pub(crate) fn new(client: Client, screen: Screen<W>, (keys, stop): (Keys, Stop), made_of: MadeOf) -> Self {
+        let MadeOf { history, config, named, home, cwd, first, pictures } = made_of;
+        Self {
+            client,
+            screen,
+            view: View::default(),
+            keys,
+            stop,
+            editor: Editor::default(),
+            history,
+            config,
+            named,
+            thread: None,
+            home,
+            cwd,
+            first,
+            pictures,
+            running: None,
+            asked: VecDeque::new(),
+            arming: Arming::Ready,
+            choosing: None,
+            is_warned: false,
+        }
+    }
+
+    /// Chats until the user leaves.
+    pub(crate) async fn run(&mut self) -> anyhow::Result<Left> {
+        loop {
+            if self.draw().is_err() {
+                // A terminal that takes nothing any more is gone.
+                return Ok(Left::ByForce);
+            }
+            match self.wait().await? {
+                Happened::Message(message) => self.messages(message).await?,
+                Happened::Time if self.asked.is_empty() => {}
+                Happened::Time => self.arming.wake(Instant::now(), || self.keys.discard()),
+                Happened::Stop => return Ok(Left::ByForce),
+                Happened::Input(Input::Gone) => return Ok(Left::ByForce),
+                Happened::Input(Input::Resized) => self.resize(),
+                Happened::Input(Input::Discarded(number)) => self.arming.discarded(number),
+                Happened::Input(Input::Key(key, at)) => {
+                    if self.press(&key, at).await? == Flow::Leave {
+                        return Ok(Left::ByChoice);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for whatever comes first.
+    async fn wait(&mut self) -> anyhow::Result<Happened> {
+        let tick = self.running.as_ref().map(|_| Instant::now() + TICK);
+        let deadline = if self.asked.is_empty() { tick } else { self.arming.deadline() };
+        let time = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        Ok(tokio::select! {
+            biased;
+            () = self.stop.wait() => Happened::Stop,
+            input = self.keys.next() => Happened::Input(input),
+            message = self.client.next() => Happened::Message(message?),
+            () = time => Happened::Time,
+        })
+    }
+
+    /// Follows the size of the terminal. If that fails, so does the next drawing.
+    fn resize(&mut self) {
+        let resized = crossterm::terminal::size().and_then(|size| self.screen.resize(size));
+        resized.unwrap_or_default();
+    }
+
+    /// Shows what there is to show.
+    pub(crate) fn draw(&mut self) -> std::io::Result<()> {
+        let (text, footer) = (self.view.take(), self.footer());
+        // The time before they are drawn: a person, or a program, may be quicker than what comes after the drawing.
+        let now = Instant::now();
+        self.screen.show(text, footer)?;
+        self.arming.drawn(now);
+        Ok(())
+    }
+
+    fn footer(&self) -> Footer {
+        let typed = Some((self.editor.text().to_owned(), self.editor.cursor()));
+        if let Some(question) = self.asked.front() {
+            let is_question = self.arming.has_choices();
+            let status = if is_question { question.choices() } else { dim("…") };
+            return Footer { status, is_question, typed: None };
+        }
+        let status = match &self.running {
+            Some(running) => dim(&running.describe()),
+            None if self.is_warned => dim("Ctrl-C once more leaves"),
+            None => Row::new(),
+        };
+        Footer { status, is_question: false, typed }
+    }
+
+    async fn messages(&mut self, first: Message) -> anyhow::Result<()> {
+        self.message(first).await?;
+        for _ in 0..AT_ONCE {
+            if !self.client.has_next() {
+                break;
+            }
+            let next = self.client.next().await?;
+            self.message(next).await?;
+        }
+        Ok(())
+    }
+
+    async fn message(&mut self, message: Message) -> anyhow::Result<()> {
+        match message {
+            Message::News { method, params } => self.news(&method, &params),
+            Message::Question { id, method, params } => {
+                let is_here = self.is_about_this(&params);
+                match Question::read(id, &method, &params, |item| self.view.is_whole(item)) {
+                    Ok(question) if is_here => self.ask(question),
+                    Ok(Question { id, .. }) | Err(id) => {
+                        self.client.refuse(&id, "this client has no answer to that").await?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something is about the thread that is open. News of the one before it may still come.
+    fn is_about_this(&self, params: &Value) -> bool {
+        let about = params.get("threadId").and_then(Value::as_str);
+        about.is_none_or(|about| self.thread.as_ref().is_some_and(|thread| thread.id == about))
+    }
+
+    fn news(&mut self, method: &str, params: &Value) {
+        if !self.is_about_this(params) {
+            return;
+        }
+        self.view.news(method, params);
+        match method {
+            "turn/started" => {
+                let turn = params.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
+                self.begin_turn(turn.to_owned());
+            }
+            "item/completed" if params.pointer("/item/type").is_some_and(|kind| kind == "userMessage") => {
+                if let Some(running) = &mut self.running {
+                    running.waiting = running.waiting.saturating_sub(1);
+                }
+            }
+            "turn/completed" => {
+                self.running = None;
+                self.asked.clear();
+            }
+            "serverRequest/resolved" => {
+                let id = params.get("requestId").and_then(Value::as_i64).map(RequestId::Integer);
+                self.withdraw(|question| Some(&question.id) == id.as_ref());
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_turn(&mut self, turn: String) {
+        if self.running.as_ref().is_none_or(|running| running.turn != turn) {
+            self.running = Some(Running { turn, since: Instant::now(), waiting: 0 });
+        }
+        if let Some(thread) = &mut self.thread {
+            thread.has_turns = true;
+        }
+    }
+
+    /// Puts a question before the user, after those that are open.
+    fn ask(&mut self, question: Question) {
+        self.asked.push_back(question);
+        if self.asked.len() == 1 {
+            self.ask_first();
+        }
+    }
+
+    fn ask_first(&mut self) {
+        if let Some(question) = self.asked.front() {
+            let shown = question.describe();
+            self.view.write(|page| {
+                page.enter(crate::page::Within::Nothing)?;
+                page.ink.extend(shown);
+                Ok(())
+            });
+            self.arming = Arming::begin(Instant::now());
+        }
+    }
+
+    /// Takes back questions that somebody else has answered, or that no longer matter.
+    fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) {
+        let was_first = self.asked.front().is_some_and(&is_over);
+        self.asked.retain(|question| !is_over(question));
+        if was_first {
+            self.ask_first();
+        }
+    }
+
+    /// Takes a key.
+    async fn press(&mut self, key: &Key, at: Instant) -> anyhow::Result<Flow> {
+        if !self.asked.is_empty() {
+            self.answer(key, at).await?;
+            return Ok(Flow::Stay);
+        }
+        if *key == Key::Ctrl('c') {
+            return self.interrupt().await;
+        }
+        self.is_warned = false;
+        match self.editor.press(key) {
+            Edit::Submit => return self.submit().await,
+            Edit::End => return Ok(Flow::Leave),
+            Edit::Older => {
+                if let Some(text) = self.history.older(self.editor.text()) {
+                    self.editor.replace(&text);
+                }
+            }
+            Edit::Newer => {
+                if let Some(text) = self.history.newer() {
+                    self.editor.replace(&text);
+                }
+            }
+            Edit::Full => self.view.note(Style::Yellow, "too long", "the text has as many bytes as can be sent"),
+            // If this fails, so does the next drawing.
+            Edit::Ignored if *key == Key::Ctrl('l') => self.screen.clear().unwrap_or_default(),
+            Edit::Changed | Edit::Ignored => {}
+        }
+        Ok(Flow::Stay)
+    }
+
+    async fn answer(&mut self, key: &Key, at: Instant) -> anyhow::Result<()> {
+        if !self.arming.pressed(at) {
+            return Ok(());
+        }
+        let Some(decision) = self.asked.front().and_then(|question| question.decide(key)) else { return Ok(()) };
+        if let Some(question) = self.asked.pop_front() {
+            self.view.line(&format!("  {}\n", decision.past()));
+            self.client.answer(&question.id, decision.answer()).await?;
+            self.is_warned = *key == Key::Ctrl('c');
+            self.ask_first();
+        }
+        Ok(())
+    }
+
+    /// Ctrl-C: stops the turn, or the line that is being typed; once more, leaves.
+    async fn interrupt(&mut self) -> anyhow::Result<Flow> {
+        if std::mem::replace(&mut self.is_warned, true) {
+            return Ok(Flow::Leave);
+        }
+        if let (Some(thread), Some(running)) = (&self.thread, &self.running) {
+            let params = json!({"threadId": thread.id, "turnId": running.turn});
+            // A turn that has just ended needs no stopping.
+            self.attempt("turn/interrupt", params).await?.ok();
+        } else {
+            self.editor.take();
+        }
+        Ok(Flow::Stay)
+    }
+
+    /// Sends what was typed to where it belongs.
+    async fn submit(&mut self) -> anyhow::Result<Flow> {
+        let text = self.editor.take();
+        if let Some(choosing) = self.choosing.take() {
+            return self.choose(choosing, text.trim()).await;
+        }
+        if text.trim().is_empty() {
+            return Ok(Flow::Stay);
+        }
+        match slash::read(&text) {
+            Some(command) => {
+                self.history.add(None, &text);
+                self.command(command).await
+            }
+            None => self.say(text).await.map(|()| Flow::Stay),
+        }
+    }
+
+    /// Keeps what was said for later runs.
+    fn remember(&mut self, text: &str) {
+        let thread = self.thread.as_ref().and_then(|thread| thread.id.parse::<ThreadId>().ok());
+        if let Some(problem) = self.history.add(thread, text) {
+            self.view.note(Style::Yellow, "warning", &problem);
+        }
+    }
+
+    /// Says something: to the turn that runs, or in a new one.
+    pub(crate) async fn say(&mut self, text: String) -> anyhow::Result<()> {
+        let Some(thread) = self.thread.as_ref().map(|thread| thread.id.clone()) else { return Ok(()) };
+        self.remember(&text);
+        let mut input = vec![json!({"type": "text", "text": text})];
+        input.extend(self.pictures.drain(..).map(|path| json!({"type": "localImage", "path": path})));
+        if let Some(turn) = self.running.as_ref().map(|running| running.turn.clone()) {
+            let params = json!({"threadId": thread, "expectedTurnId": turn, "input": input});
+            if self.attempt("turn/steer", params).await?.is_ok() {
+                if let Some(running) = &mut self.running {
+                    running.waiting += 1;
+                }
+                return Ok(());
+            }
+            // The turn has ended while this was typed.
+        }
+        match self.attempt("turn/start", json!({"threadId": thread, "input": input})).await? {
+            Ok(answer) => {
+                let turn = answer.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
+                self.begin_turn(turn.to_owned());
+            }
+            Err(Refused(why)) => {
+                self.view.note(Style::Red, "error", &why);
+                self.editor.replace(&text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the server. That it says no is no failure of the chat.
+    pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, Refused>> {
+        match self.client.call(method, params).await {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(error) => error.downcast::<Refused>().map(Err),
+        }
+    }
+}
+
+impl Running {
+    fn describe(&self) -> String {
+        let waiting = match self.waiting {
+            0 => String::new(),
+            1 => ", 1 message waits".to_owned(),
+            count => format!(", {count} messages wait"),
+        };
+        format!("working, {} s{waiting} (Ctrl-C stops)", self.since.elapsed().as_secs())
+    }
+}
+
+fn dim(text: &str) -> Row {
+    vec![Span::new(Style::Dim, text)]
+}

@@ -1,0 +1,111 @@
+//! From the command line to a server that can start, and to what threads are opened with.
+
+use std::path::{Path, PathBuf};
+
+use codex_config::{Config, Env, Home, Overrides, TrustLevel};
+use codex_server::app::{Start, Vintage};
+use codex_wire::policy::{AskForApproval, SandboxMode};
+use codex_wire::rollout::SessionSource;
+use serde_json::{Map, Value};
+
+use super::args::ChatOptions;
+use super::trust;
+use crate::apply_patch;
+use crate::args::Shared;
+use crate::exec::setup::{is_from_here, use_local};
+use crate::proto::ORIGINATOR;
+
+/// Where the chat takes place.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) env: Env,
+    pub(crate) home: Home,
+    pub(crate) cwd: PathBuf,
+    /// What the command line says of the configuration.
+    pub(crate) overrides: Overrides,
+}
+
+/// What the chat is made of.
+pub(crate) struct Prepared {
+    pub(crate) start: Start,
+    /// The configuration in force.
+    pub(crate) config: Config,
+    /// What the user has named on the command line, which counts for threads that had something else.
+    pub(crate) named: Map<String, Value>,
+}
+
+impl Place {
+    pub(crate) fn new(shared: &Shared, options: &ChatOptions, cwd: PathBuf) -> anyhow::Result<Self> {
+        let env = Env::process();
+        let home = Home::find(&env)?;
+        let overrides = overrides(shared, options, &home, &env, &cwd)?;
+        Ok(Self { env, home, cwd, overrides })
+    }
+
+    /// The configuration as the user has it, before trust counts.
+    pub(crate) fn config(&self) -> anyhow::Result<Config> {
+        Ok(Config::load(&self.home, &self.env, &self.overrides)?)
+    }
+
+    /// What the chat is made of in a project that is trusted or not.
+    pub(crate) fn prepare(self, level: Option<TrustLevel>) -> anyhow::Result<Prepared> {
+        let own = self.config()?;
+        let mut named = Map::new();
+        let mut name = |key: &str, member: &str, value: Option<&str>| {
+            if let Some(value) = value.filter(|_| is_from_here(&own, key)) {
+                named.insert(member.to_owned(), value.into());
+            }
+        };
+        name("model", "model", Some(&own.model.name));
+        name("approval_policy", "approvalPolicy", own.approval_policy.map(|policy| policy.as_str()));
+        name("sandbox_mode", "sandbox", own.sandbox.mode.map(|mode| mode.as_str()));
+        let Self { env, home, cwd, mut overrides } = self;
+        overrides.values.extend(trust::defaults(&own, level));
+        let config = Config::load(&home, &env, &overrides)?;
+        home.ensure()?;
+        let start = Start {
+            recent_bytes: 0,
+            dialect: None,
+            programs: apply_patch::install(&home),
+            originator: env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned()),
+            home,
+            env,
+            overrides,
+            cwd,
+            source: SessionSource::Cli,
+            vintage: Some(Vintage::V077),
+        };
+        Ok(Prepared { start, config, named })
+    }
+}
+
+/// What the command line says of the configuration.
+fn overrides(shared: &Shared, options: &ChatOptions, home: &Home, env: &Env, cwd: &Path) -> anyhow::Result<Overrides> {
+    let mut overrides = shared.overrides();
+    let mut set = |key: &str, value: &str| overrides.values.push(format!("{key}={}", Value::from(value)));
+    if let Some(model) = &options.model {
+        set("model", model);
+    }
+    if options.oss || options.local_provider.is_some() {
+        use_local(options.local_provider.unwrap_or_default(), options.model.is_some(), env, &mut set);
+    }
+    let (full, bypass) = (options.full_auto, options.dangerously_bypass_approvals_and_sandbox);
+    let sandbox = options.sandbox.or(full.then_some(SandboxMode::WorkspaceWrite));
+    let approval = options.ask_for_approval.or(full.then_some(AskForApproval::OnRequest));
+    if let Some(mode) = if bypass { Some(SandboxMode::DangerFullAccess) } else { sandbox } {
+        set("sandbox_mode", mode.as_str());
+    }
+    if let Some(policy) = if bypass { Some(AskForApproval::Never) } else { approval } {
+        set("approval_policy", policy.as_str());
+    }
+    if options.search {
+        overrides.values.push("tools.web_search=true".to_owned());
+    }
+    if !options.add_dir.is_empty() {
+        let mut roots = Config::load(home, env, &overrides)?.sandbox.workspace_write.writable_roots;
+        roots.extend(options.add_dir.iter().map(|folder| cwd.join(folder)));
+        let roots: Vec<Value> = roots.iter().map(|root| root.to_string_lossy().into()).collect();
+        overrides.values.push(format!("sandbox_workspace_write.writable_roots={}", Value::from(roots)));
+    }
+    Ok(overrides)
+}

@@ -1,0 +1,79 @@
+//! Commands of the chat itself: lines that begin with a slash.
+
+/// What can be asked of the chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Slash {
+    Help,
+    New,
+    Model(Option<String>),
+    Approvals(Vec<String>),
+    Compact,
+    Diff,
+    Resume(Option<String>),
+    Quit,
+    /// It is none of them.
+    Unknown(String),
+}
+
+/// What there is, for people.
+pub(crate) const HELP: &[(&str, &str)] = &[
+    ("/new", "begin a new thread"),
+    ("/resume [THREAD]", "go on with another thread"),
+    ("/model [NAME]", "show the models, or ask another one from now on"),
+    ("/approvals [POLICY] [SANDBOX]", "show or change when you are asked and what commands may touch"),
+    ("/compact", "sum the conversation up, so that it takes less room"),
+    ("/diff", "show what has changed since the last commit"),
+    ("/quit", "leave; so do Ctrl-D in an empty line and Ctrl-C twice"),
+];
+
+/// What keys do, for people.
+pub(crate) const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send; while the model works, what you send joins its turn"),
+    ("Ctrl-J, Alt-Enter", "a new line"),
+    ("Up, Down", "earlier prompts"),
+    ("Ctrl-A E U K W Y", "beginning, end; cut the line before, behind, the word; put it back"),
+    ("Ctrl-C", "stop the turn; once more, leave"),
+    ("Ctrl-L", "clear the screen"),
+];
+
+/// Reads a line; none if it is for the model. A path is no command, and neither is a comment.
+pub(crate) fn read(line: &str) -> Option<Slash> {
+    let line = line.trim();
+    let word = line.strip_prefix('/')?;
+    let (name, rest) = word.split_once(char::is_whitespace).unwrap_or((word, ""));
+    if name.is_empty() || line.contains('\n') || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+        return None;
+    }
+    let rest = rest.trim();
+    let argument = || (!rest.is_empty()).then(|| rest.to_owned());
+    Some(match name {
+        "help" => Slash::Help,
+        "new" => Slash::New,
+        "model" => Slash::Model(argument()),
+        "approvals" => Slash::Approvals(rest.split_whitespace().map(str::to_owned).collect()),
+        "compact" => Slash::Compact,
+        "diff" => Slash::Diff,
+        "resume" => Slash::Resume(argument()),
+        "quit" | "exit" => Slash::Quit,
+        other => Slash::Unknown(other.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_what_is_said_to_the_model() {
+        assert_eq!(read("/model  o3 "), Some(Slash::Model(Some("o3".to_owned()))));
+        assert_eq!(read(" /quit"), Some(Slash::Quit));
+        assert_eq!(
+            read("/approvals never read-only"),
+            Some(Slash::Approvals(vec!["never".into(), "read-only".into()]))
+        );
+        assert_eq!(read("/hepl"), Some(Slash::Unknown("hepl".to_owned())));
+        for text in ["hello", "/usr/bin/env is missing", "/", "// comment", "/help\nme", "a /help"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

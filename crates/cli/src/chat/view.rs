@@ -1,0 +1,345 @@
+//! News of the app-server as text: a projection, tested with recorded news.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::time::Duration;
+
+use codex_wire::plan::StepStatus;
+use codex_wire::v2::item::{CallStatus, CommandExecution, FileUpdateChange, InputItem, PatchChangeKind, ThreadItem};
+use codex_wire::v2::turn::{Turn, TurnError, TurnStatus};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::wrap::Span;
+use crate::page::{Change, Ended, Page, Style, Within, visible};
+
+/// How many lines of a command's output are shown as they come.
+const HEAD_LINES: usize = 20;
+/// How many of its last lines are shown when it has printed more.
+const TAIL_LINES: usize = 5;
+/// How many bytes of one file's change are shown. What is not shown cannot be approved.
+const CHANGE_BYTES: usize = 64 * 1024;
+
+/// What the view has to remember.
+pub(crate) struct View {
+    page: Page<Vec<Span>>,
+    /// The lines that running commands have printed so far.
+    printed: HashMap<String, usize>,
+    /// Patches that were too long to be shown whole.
+    cut: HashSet<String>,
+    /// What the thread has used, and what it had used when the turn began.
+    used: Usage,
+    used_before: Usage,
+}
+
+/// Tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Usage {
+    #[serde(rename = "inputTokens")]
+    input: i64,
+    #[serde(rename = "cachedInputTokens")]
+    cached: i64,
+    #[serde(rename = "outputTokens")]
+    output: i64,
+}
+
+/// The members of news that are shown. Each kind of news has some of them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Told {
+    item_id: String,
+    delta: String,
+    message: String,
+    will_retry: bool,
+    explanation: Option<String>,
+    plan: Vec<Step>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Step {
+    step: String,
+    status: String,
+}
+
+/// Reads a member of news; none if it is not there or of a kind that this release does not know.
+fn member<T: DeserializeOwned>(params: &Value, name: &str) -> Option<T> {
+    T::deserialize(params.get(name)?).ok()
+}
+
+impl Default for View {
+    fn default() -> Self {
+        let page = Page::new(Vec::new());
+        let (used, used_before) = Default::default();
+        Self { page, printed: HashMap::new(), cut: HashSet::new(), used, used_before }
+    }
+}
+
+impl View {
+    /// Takes the text that there is to show.
+    pub(crate) fn take(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.page.ink)
+    }
+
+    /// Something the person should know.
+    pub(crate) fn note(&mut self, style: Style, what: &str, message: &str) {
+        self.write(|page| page.note(style, what, message));
+    }
+
+    /// A line of our own.
+    pub(crate) fn line(&mut self, text: &str) {
+        self.write(|page| page.line(text));
+    }
+
+    /// Forgets what was used: another thread comes.
+    pub(crate) fn begin_thread(&mut self) {
+        self.printed.clear();
+        self.cut.clear();
+        (self.used, self.used_before) = Default::default();
+    }
+
+    /// Whether all of an item was shown that a person needs to decide about it.
+    pub(crate) fn is_whole(&self, item: &str) -> bool {
+        !self.cut.contains(item)
+    }
+
+    /// Writing to memory does not fail.
+    pub(crate) fn write(&mut self, write: impl FnOnce(&mut Page<Vec<Span>>) -> std::io::Result<()>) {
+        let _: std::io::Result<()> = write(&mut self.page);
+    }
+
+    /// Shows news. What is not known is passed over.
+    pub(crate) fn news(&mut self, method: &str, params: &Value) {
+        let told = || Told::deserialize(params).unwrap_or_default();
+        match method {
+            "turn/started" => self.used_before = self.used,
+            "item/started" => self.item_started(params),
+            "item/completed" => self.item_completed(params),
+            "item/agentMessage/delta" => self.more(Within::Message, &told().delta),
+            "item/reasoning/summaryPartAdded" => self.write(|page| page.enter(Within::Nothing)),
+            "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => {
+                self.more(Within::Reasoning, &told().delta);
+            }
+            "item/commandExecution/outputDelta" => self.output(&told()),
+            "turn/plan/updated" => self.plan(&told()),
+            "thread/tokenUsage/updated" => {
+                self.used = params.get("tokenUsage").and_then(|usage| member(usage, "total")).unwrap_or(self.used);
+            }
+            "thread/compacted" => self.note(Style::Dim, "summed up", "the conversation goes on from a summary of it"),
+            "error" if told().will_retry => self.error("retry", Style::Yellow, member(params, "error")),
+            "warning" | "configWarning" | "deprecationNotice" => {
+                let summary = params.get("summary").and_then(Value::as_str).unwrap_or_default();
+                let message = told().message + summary;
+                self.note(Style::Yellow, "warning", &message);
+            }
+            "turn/completed" => self.turn_completed(params),
+            _ => {}
+        }
+    }
+
+    /// Shows the last turns of a thread that goes on.
+    pub(crate) fn earlier(&mut self, turns: &[Value], most: usize) {
+        let hidden = turns.len().saturating_sub(most);
+        if hidden > 0 {
+            let turns = if hidden == 1 { "turn" } else { "turns" };
+            self.line(&format!("… {hidden} earlier {turns}"));
+        }
+        for turn in turns.iter().skip(hidden) {
+            let items = turn.get("items").and_then(Value::as_array).into_iter().flatten();
+            for item in items.filter_map(|item| ThreadItem::deserialize(item).ok()) {
+                match &item {
+                    ThreadItem::UserMessage { .. } => self.completed(&item),
+                    ThreadItem::AgentMessage { text, .. } => {
+                        self.more(Within::Message, text);
+                        self.write(|page| page.enter(Within::Nothing));
+                    }
+                    ThreadItem::CommandExecution(command) => {
+                        self.started(&item);
+                        self.command_end(command);
+                    }
+                    ThreadItem::FileChange { changes, .. } => {
+                        let names: Vec<_> = changes.iter().map(|change| change.path.display().to_string()).collect();
+                        self.note(Style::Dim, "changed", &names.join(", "));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn more(&mut self, within: Within, text: &str) {
+        self.write(|page| page.more(within, text));
+    }
+
+    fn item_started(&mut self, params: &Value) {
+        if let Some(item) = member(params, "item") {
+            self.started(&item);
+        }
+    }
+
+    fn started(&mut self, item: &ThreadItem) {
+        match item {
+            ThreadItem::CommandExecution(command) => {
+                self.printed.insert(command.id.clone(), 0);
+                self.write(|page| page.command(&command.id, &command_text(&command.command)));
+            }
+            ThreadItem::FileChange { id, changes, .. } => changes.iter().for_each(|change| self.change(id, change)),
+            ThreadItem::WebSearch { query, .. } if !query.is_empty() => self.note(Style::Dim, "search", query),
+            ThreadItem::McpToolCall(call) => {
+                self.note(Style::Green, "call", &format!("{}.{} {}", call.server, call.tool, call.arguments));
+            }
+            _ => {}
+        }
+    }
+
+    fn item_completed(&mut self, params: &Value) {
+        if let Some(item) = member(params, "item") {
+            self.completed(&item);
+        }
+    }
+
+    fn completed(&mut self, item: &ThreadItem) {
+        match item {
+            ThreadItem::UserMessage { content, .. } => self.write(|page| page.user(content.iter().map(piece))),
+            ThreadItem::CommandExecution(command) => self.command_end(command),
+            ThreadItem::FileChange { status, .. } => self.write(|page| match status {
+                CallStatus::Completed | CallStatus::InProgress => page.changed(None),
+                CallStatus::Failed => page.changed(Some("could not be applied")),
+                CallStatus::Declined => page.changed(Some("declined")),
+            }),
+            ThreadItem::ImageView { path, .. } => self.note(Style::Dim, "looked at", &path.display().to_string()),
+            ThreadItem::ExitedReviewMode { review, .. } => self.more(Within::Message, review),
+            ThreadItem::McpToolCall(call) if call.status != CallStatus::Completed => {
+                let why = call.error.as_ref().map(ToString::to_string).unwrap_or_default();
+                self.note(Style::Red, "call failed", &format!("{}.{} {why}", call.server, call.tool));
+            }
+            _ => self.write(|page| page.enter(Within::Nothing)),
+        }
+    }
+
+    fn change(&mut self, id: &str, FileUpdateChange { path, kind, diff }: &FileUpdateChange) {
+        let name = |path: &Path| visible(&path.display().to_string());
+        let (change, shown) = match kind {
+            PatchChangeKind::Add => (Change::Add, name(path)),
+            PatchChangeKind::Delete => (Change::Delete, name(path)),
+            PatchChangeKind::Update { move_path: None } => (Change::Update, name(path)),
+            PatchChangeKind::Update { move_path: Some(to) } => {
+                (Change::Update, format!("{} -> {}", name(path), name(to)))
+            }
+        };
+        let end = (0..=CHANGE_BYTES.min(diff.len())).rev().find(|at| diff.is_char_boundary(*at)).unwrap_or(0);
+        self.write(|page| page.change(change, &shown, &diff[..end]));
+        if end < diff.len() {
+            self.cut.insert(id.to_owned());
+            self.line(&format!("  … {} more bytes", diff.len() - end));
+        }
+    }
+
+    /// More of what a command prints, as long as it is little.
+    fn output(&mut self, Told { item_id, delta, .. }: &Told) {
+        let printed = self.printed.entry(item_id.clone()).or_default();
+        let room = HEAD_LINES.saturating_sub(*printed);
+        let shown: usize = delta.split_inclusive('\n').take(room).map(str::len).sum();
+        *printed += delta.matches('\n').count();
+        if shown > 0 {
+            self.more(Within::Output, &delta[..shown]);
+        }
+    }
+
+    fn command_end(&mut self, command: &CommandExecution) {
+        self.printed.remove(&command.id);
+        let output = command.aggregated_output.as_deref().unwrap_or_default();
+        let mut is_open = !output.ends_with('\n');
+        let count = output.lines().count();
+        if count > HEAD_LINES {
+            let tail = count.saturating_sub(TAIL_LINES).max(HEAD_LINES);
+            if tail > HEAD_LINES {
+                let hidden = tail - HEAD_LINES;
+                self.more(Within::Output, &format!("… {hidden} more lines …\n"));
+            }
+            let last: Vec<&str> = output.lines().skip(tail).collect();
+            self.more(Within::Output, &format!("{}\n", last.join("\n")));
+            is_open = false;
+        }
+        let ended = match command.status {
+            CallStatus::Declined => Ended::Declined("declined"),
+            CallStatus::Completed | CallStatus::Failed | CallStatus::InProgress => {
+                Ended::Exit(command.exit_code.unwrap_or(if command.status == CallStatus::Completed { 0 } else { -1 }))
+            }
+        };
+        let took = seconds(command.duration_ms.unwrap_or(0));
+        let line = command_text(&command.command);
+        self.write(|page| page.command_end((&command.id, &line), ended, took, is_open));
+    }
+
+    fn plan(&mut self, Told { explanation, plan, .. }: &Told) {
+        let steps = plan.iter().map(|Step { step, status }| {
+            let status = match status.as_str() {
+                "completed" => StepStatus::Completed,
+                "inProgress" => StepStatus::InProgress,
+                _ => StepStatus::Pending,
+            };
+            (step.as_str(), status)
+        });
+        self.write(|page| page.plan(explanation.as_deref(), steps));
+    }
+
+    fn error(&mut self, what: &str, style: Style, error: Option<TurnError>) {
+        let message = error.map_or_else(|| "the turn failed".to_owned(), |error| error.message);
+        self.note(style, what, &message);
+    }
+
+    fn turn_completed(&mut self, params: &Value) {
+        let Some(turn) = member::<Turn>(params, "turn") else { return };
+        self.write(|page| page.enter(Within::Nothing));
+        match turn.status {
+            TurnStatus::Completed | TurnStatus::InProgress => {}
+            TurnStatus::Interrupted => self.note(Style::Yellow, "stopped", "the turn was interrupted"),
+            TurnStatus::Failed => self.error("error", Style::Red, turn.error),
+        }
+        let spent = |now: i64, before: i64| (now - before).max(0);
+        let (now, before) = (self.used, self.used_before);
+        let input = spent(now.input, before.input);
+        let cached = spent(now.cached, before.cached);
+        let output = spent(now.output, before.output);
+        let took = turn.duration_ms.map(|ms| format!(", {:.1} s", seconds(ms))).unwrap_or_default();
+        self.line(&format!("tokens: {input} in ({cached} cached), {output} out{took}\n"));
+    }
+}
+
+fn seconds(ms: i64) -> f64 {
+    Duration::from_millis(ms.max(0).unsigned_abs()).as_secs_f64()
+}
+
+/// A piece of what the user said.
+fn piece(input: &InputItem) -> (Style, Cow<'_, str>) {
+    match input {
+        InputItem::Text { text, .. } => (Style::Bold, text.into()),
+        InputItem::Image { .. } => (Style::Dim, "[picture]".into()),
+        InputItem::LocalImage { path } => (Style::Dim, format!("[{}]", path.display()).into()),
+        InputItem::Skill { name, .. } | InputItem::Mention { name, .. } => (Style::Dim, name.into()),
+    }
+}
+
+/// What a shell is given reads better without the shell around it. Only what certainly has that form is taken apart.
+fn command_text(command: &str) -> Cow<'_, str> {
+    let script = command.split_once(' ').and_then(|(program, rest)| {
+        let name = program.rsplit('/').next().unwrap_or_default();
+        let is_shell = matches!(name, "bash" | "sh" | "zsh" | "dash");
+        rest.strip_prefix("-lc ").or_else(|| rest.strip_prefix("-c ")).filter(|_| is_shell)
+    });
+    let Some(script) = script else { return command.into() };
+    let inner = |mark: char| script.strip_prefix(mark)?.strip_suffix(mark).filter(|inner| !inner.contains(mark));
+    match (inner('\''), inner('"')) {
+        (Some(inner), _) => inner.into(),
+        // Within these marks some characters would be others.
+        (_, Some(inner)) if !inner.contains(['\\', '$', '`']) => inner.into(),
+        _ if !script.contains([' ', '"', '\'', '\\']) => script.into(),
+        _ => command.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

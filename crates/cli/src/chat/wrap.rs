@@ -1,0 +1,324 @@
+//! Text in rows of a width: pure, so that what a terminal shows can be told without one.
+
+use unicode_width::UnicodeWidthChar;
+
+use crate::page::{Ink, Style};
+
+/// Text in one style. It holds nothing a terminal would obey but the ends of lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) style: Style,
+    pub(crate) text: String,
+}
+
+impl Span {
+    pub(crate) fn new(style: Style, text: impl Into<String>) -> Self {
+        Self { style, text: text.into() }
+    }
+}
+
+/// A row that fits a width.
+pub(crate) type Row = Vec<Span>;
+
+/// Ink that is kept, in pieces.
+impl Ink for Vec<Span> {
+    fn write(&mut self, style: Style, text: &str) -> std::io::Result<()> {
+        match self.last_mut() {
+            Some(last) if last.style == style && style != Style::Gutter => last.text.push_str(text),
+            _ if text.is_empty() => {}
+            _ => self.push(Span::new(style, text)),
+        }
+        Ok(())
+    }
+}
+
+/// How many columns a character takes up.
+fn columns(c: char) -> usize {
+    c.width().unwrap_or(0)
+}
+
+/// How many columns a row takes up.
+pub(crate) fn row_columns(row: &[Span]) -> usize {
+    row.iter().flat_map(|span| span.text.chars()).map(columns).sum()
+}
+
+/// The smallest room beside a gutter; where there is less, the gutter goes.
+const BESIDE_GUTTER: usize = 16;
+
+/// How far apart tabs are.
+const TAB: usize = 8;
+
+/// Breaks a line into rows, between words where it can. A gutter at its beginning stands before every row. There is
+/// always a row.
+pub(crate) fn rows(line: &[Span], width: usize) -> Vec<Row> {
+    let gutter = line.first().filter(|span| span.style == Style::Gutter);
+    let room = gutter.map_or(width, |gutter| width.saturating_sub(row_columns(std::slice::from_ref(gutter))));
+    let (gutter, room) = if gutter.is_some() && room >= BESIDE_GUTTER { (gutter, room) } else { (None, width) };
+    let cells = cells(&line[usize::from(gutter.is_some())..]);
+    let mut rows = Vec::new();
+    let (mut start, mut column, mut word) = (0, 0, 0);
+    for (at, (c, _)) in cells.iter().enumerate() {
+        let wide = columns(*c);
+        let broken = rows.len();
+        while column + wide > room && at > start {
+            let breaks_at = if *c == ' ' || word <= start { at } else { word };
+            rows.push(row(gutter, without_end_spaces(&cells[start..breaks_at])));
+            start = breaks_at;
+            column = cells[start..at].iter().map(|(c, _)| columns(*c)).sum();
+        }
+        if *c == ' ' {
+            word = at + 1;
+            if at == start && rows.len() > broken {
+                // The space between two words was the end of the row before.
+                start = word;
+                continue;
+            }
+        }
+        column += wide;
+    }
+    rows.push(row(gutter, cells.get(start..).unwrap_or_default()));
+    rows
+}
+
+fn without_end_spaces(cells: &[(char, Style)]) -> &[(char, Style)] {
+    let end = cells.iter().rposition(|(c, _)| *c != ' ').map_or(0, |last| last + 1);
+    &cells[..end]
+}
+
+/// The characters of a line with their styles; tabs are spaces up to the next stop.
+fn cells(line: &[Span]) -> Vec<(char, Style)> {
+    let mut cells = Vec::new();
+    let mut column = 0;
+    for (c, style) in line.iter().flat_map(|span| span.text.chars().map(|c| (c, span.style))) {
+        let (c, count) = if c == '\t' { (' ', TAB - column % TAB) } else { (c, 1) };
+        cells.extend(std::iter::repeat_n((c, style), count));
+        column += count * columns(c);
+    }
+    cells
+}
+
+fn row(gutter: Option<&Span>, cells: &[(char, Style)]) -> Row {
+    let mut row: Row = gutter.into_iter().cloned().collect();
+    for (c, style) in cells {
+        match row.last_mut() {
+            Some(last) if last.style == *style && *style != Style::Gutter => last.text.push(*c),
+            _ => row.push(Span::new(*style, *c)),
+        }
+    }
+    row
+}
+
+/// What stands before the text that is being typed, and before each further row of it.
+const PROMPT: (&str, &str) = ("> ", "  ");
+
+/// The rows of a text that is being typed, at most so many, and the row and column of its cursor among them.
+pub(crate) fn typed_rows(text: &str, cursor: usize, width: usize, most: usize) -> (Vec<Row>, (usize, usize)) {
+    let room = width.saturating_sub(PROMPT.1.len()).max(2);
+    let mut rows = vec![String::new()];
+    let (mut column, mut place) = (0, None);
+    for (at, c) in text.char_indices() {
+        let wide = if c == '\t' { TAB - column % TAB } else { columns(c) };
+        if c != '\n' && column + wide > room {
+            rows.push(String::new());
+            column = 0;
+        }
+        if at == cursor {
+            place = Some((rows.len() - 1, column.min(room - 1)));
+        }
+        if c == '\n' {
+            rows.push(String::new());
+            column = 0;
+            continue;
+        }
+        if let Some(row) = rows.last_mut() {
+            if c == '\t' { row.extend(std::iter::repeat_n(' ', wide)) } else { row.push(c) }
+        }
+        column += wide;
+    }
+    if place.is_none() && column >= room {
+        rows.push(String::new());
+        column = 0;
+    }
+    let (row, column) = place.unwrap_or((rows.len() - 1, column));
+    // The rows around the cursor, where not all fit.
+    let first = if rows.len() > most { row.saturating_sub(most / 2).min(rows.len() - most) } else { 0 };
+    let mark = |at: usize| if at == 0 { PROMPT.0 } else { PROMPT.1 };
+    let shown = rows.into_iter().enumerate().skip(first).take(most);
+    let shown = shown.map(|(at, text)| vec![Span::new(Style::Bold, mark(at)), Span::new(Style::Plain, text)]);
+    (shown.collect(), (row - first, column + PROMPT.1.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(row: &[Span]) -> String {
+        row.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    fn shown(rows: &[Row]) -> String {
+        rows.iter().map(|row| format!("[{}]\n", text(row))).collect::<Vec<_>>().concat()
+    }
+
+    #[track_caller]
+    fn check(gutter: &str, line: &str, width: usize, expected: Expect) {
+        let mut spans = vec![Span::new(Style::Gutter, gutter), Span::new(Style::Plain, line)];
+        spans.retain(|span| !span.text.is_empty());
+        expected.assert_eq(&shown(&rows(&spans, width)));
+    }
+
+    #[test]
+    fn lines_break_between_words_and_long_words_anywhere() {
+        check(
+            "",
+            "the quick brown fox",
+            10,
+            expect![[r#"
+            [the quick]
+            [brown fox]
+        "#]],
+        );
+        check(
+            "",
+            "abcdefghijklmnop q",
+            10,
+            expect![[r#"
+            [abcdefghij]
+            [klmnop q]
+        "#]],
+        );
+        check(
+            "",
+            "日本語のテキスト",
+            7,
+            expect![[r#"
+            [日本語]
+            [のテキ]
+            [スト]
+        "#]],
+        );
+        check(
+            "",
+            "a\tb",
+            20,
+            expect![[r#"
+            [a       b]
+        "#]],
+        );
+        check(
+            "",
+            "",
+            20,
+            expect![[r#"
+            []
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_gutter_stands_before_every_row() {
+        check(
+            "  | ",
+            "one two three four five six",
+            24,
+            expect![[r#"
+            [  | one two three four]
+            [  | five six]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_row_can_go_on_where_it_was_broken() {
+        let mut line = vec![Span::new(Style::Plain, "one two th")];
+        let mut all = rows(&line, 8);
+        line = all.pop().unwrap();
+        line.push(Span::new(Style::Plain, "ree four"));
+        assert_eq!(shown(&all) + &shown(&rows(&line, 8)), "[one two]\n[three]\n[four]\n");
+    }
+
+    #[track_caller]
+    fn check_typed(before: &str, after: &str, (width, most): (usize, usize), expected: Expect) {
+        let (rows, cursor) = typed_rows(&format!("{before}{after}"), before.len(), width, most);
+        expected.assert_eq(&format!("{}{cursor:?}\n", shown(&rows)));
+    }
+
+    #[test]
+    fn the_cursor_is_where_the_next_character_goes() {
+        check_typed(
+            "",
+            "",
+            (10, 5),
+            expect![[r#"
+            [> ]
+            (0, 2)
+        "#]],
+        );
+        check_typed(
+            "12345678",
+            "",
+            (10, 5),
+            expect![[r#"
+            [> 12345678]
+            [  ]
+            (1, 2)
+        "#]],
+        );
+        check_typed(
+            "日",
+            "本",
+            (10, 5),
+            expect![[r#"
+            [> 日本]
+            (0, 4)
+        "#]],
+        );
+        check_typed(
+            "a\n",
+            "b",
+            (10, 5),
+            expect![[r#"
+            [> a]
+            [  b]
+            (1, 2)
+        "#]],
+        );
+        check_typed(
+            "1\n2\n3\n4",
+            "\n5\n6",
+            (10, 3),
+            expect![[r#"
+            [  3]
+            [  4]
+            [  5]
+            (1, 3)
+        "#]],
+        );
+    }
+
+    proptest! {
+        /// No row is wider than it may be, and no word is lost.
+        #[test]
+        fn rows_fit_and_keep_all_words(line in "[a-z日é ]{0,80}", width in 4usize..30) {
+            let all = rows(&[Span::new(Style::Plain, line.clone())], width);
+            for row in &all {
+                prop_assert!(row_columns(row) <= width, "{row:?}");
+            }
+            let squeezed = |text: &str| text.replace(' ', "");
+            let kept: String = all.iter().map(|row| text(row)).collect();
+            prop_assert_eq!(squeezed(&kept), squeezed(&line));
+        }
+
+        /// The cursor is always within the rows.
+        #[test]
+        fn the_cursor_is_within(text in "[a-z日\n\t]{0,60}", place in 0usize..60, width in 6usize..30, most in 1usize..6) {
+            let cursor = text.char_indices().map(|(at, _)| at).nth(place).unwrap_or(text.len());
+            let (rows, (row, column)) = typed_rows(&text, cursor, width, most);
+            prop_assert!(row < rows.len() && rows.len() <= most);
+            prop_assert!(column < width, "{column} {width}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The chat in a real terminal multiplexer: what a person would see.
+//!
+//! Where tmux is not installed there is nothing to look at; `CODEX_TEST_TMUX` in the environment makes that a failure.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::chat::{asked_about, place};
+use crate::program::Place;
+
+/// How long something is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it takes until the screen is looked at again.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// A tmux server of its own with one window. It ends when dropped.
+struct Tmux {
+    socket: PathBuf,
+}
+
+impl Tmux {
+    fn is_there() -> bool {
+        let is_there = Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success());
+        assert!(is_there || std::env::var_os("CODEX_TEST_TMUX").is_none(), "tmux is wanted and not installed");
+        is_there
+    }
+
+    /// Runs the program in a window of 72 columns and 20 rows, and shows its exit status when it has ended.
+    fn start(place: &Place, args: &str) -> Self {
+        let tmux = Self { socket: place.path(&format!("tmp/tmux-{}", args.len())) };
+        let program = env!("CARGO_BIN_EXE_codex");
+        let script = format!(
+            "cd '{}' && CODEX_HOME='{}' HOME='{}' '{program}' {args}; echo \"exit status $?\"; exec cat",
+            place.path("project").display(),
+            place.path("home").display(),
+            place.path("user").display(),
+        );
+        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "72", "-y", "20", "sh", "-c", &script]);
+        tmux
+    }
+
+    fn run(&self, args: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        let output = command.arg("-S").arg(&self.socket).args(args).output().expect("tmux runs");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.run(&[&["send-keys"], keys].concat());
+    }
+
+    /// Waits until the window shows all of these texts.
+    #[track_caller]
+    fn until(&self, wanted: &[&str]) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let screen = self.run(&["capture-pane", "-p", "-J"]);
+            if wanted.iter().all(|text| screen.contains(text)) {
+                return screen;
+            }
+            assert!(Instant::now() < deadline, "waited in vain for {wanted:?} in\n{screen}");
+            thread::park_timeout(GLANCE);
+        }
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _: std::io::Result<std::process::Output> =
+            Command::new("tmux").arg("-S").arg(&self.socket).arg("kill-server").output();
+    }
+}
+
+const CHOICES: &str = "[y] yes  [a] yes, for this session  [n] no  [esc] no, and stop";
+
+#[test]
+fn a_person_sees_the_answer_the_questions_and_a_prompt_below() {
+    if !Tmux::is_there() {
+        return;
+    }
+    let streamed =
+        json!({"items": [{"text": "It rains in Bergen.", "deltas": ["It rains ", {"pause_ms": 200}, "in Bergen."]}]});
+    let hang = json!({"items": [{"text": "Thinking", "done": false}, {"hang": true}]});
+    let done = |text: &str| json!({"items": [{"text": text}]});
+    let script = json!([
+        streamed,
+        asked_about("touch yes"),
+        done("It is there."),
+        asked_about("touch no"),
+        done("It is not there."),
+        hang,
+    ]);
+    let place = place("", &script);
+    let tmux = Tmux::start(&place, "");
+    tmux.until(&["sandbox  workspace-write", "\n>"]);
+    tmux.keys(&["-l", "what is the weather?"]);
+    tmux.until(&["> what is the weather?"]);
+    tmux.keys(&["Enter"]);
+    tmux.until(&["> what is the weather?", "It rains in Bergen.", "tokens: ", "\n>"]);
+
+    tmux.keys(&["-l", "touch yes"]);
+    tmux.keys(&["Enter"]);
+    tmux.until(&["approval needed: must", "| sh -c 'touch yes'", CHOICES]);
+    tmux.keys(&["y"]);
+    tmux.until(&["exit 0", "It is there."]);
+    assert!(place.path("project/yes").exists());
+
+    tmux.keys(&["-l", "touch no"]);
+    tmux.keys(&["Enter"]);
+    tmux.until(&["| sh -c 'touch no'"]);
+    tmux.keys(&["-l", "yyy"]);
+    tmux.until(&["| sh -c 'touch no'", CHOICES]);
+    assert!(!place.path("project/no").exists(), "what was typed before the choices were shown is no answer");
+    tmux.keys(&["n"]);
+    tmux.until(&["declined", "It is not there."]);
+    assert!(!place.path("project/no").exists());
+
+    tmux.keys(&["-l", "hang"]);
+    tmux.keys(&["Enter"]);
+    tmux.until(&["Thinking", "(Ctrl-C stops)"]);
+    tmux.run(&["resize-window", "-x", "50", "-y", "20"]);
+    tmux.keys(&["-l", "a draft with 日本語 that is long enough to be broken"]);
+    tmux.until(&["Thinking", "> a draft with 日本語"]);
+    tmux.keys(&["C-c"]);
+    tmux.until(&["stopped: the turn was interrupted", "> a draft with 日本語"]);
+    tmux.keys(&["C-c"]);
+    tmux.until(&["To go on with this thread: codex resume ", "exit status 0"]);
+    drop(tmux);
+
+    let tmux = Tmux::start(&place, "resume --last");
+    tmux.until(&["It is not there.", "> hang", "\n\n>"]);
+    tmux.keys(&["C-d"]);
+    tmux.until(&["exit status 0"]);
+}
