@@ -16,6 +16,7 @@ mod loaded;
 mod opening;
 mod outbox;
 mod serve;
+mod shared;
 mod shelf;
 pub(crate) mod v2;
 mod vintage;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 
 use self::connection::Connection;
 use self::host::Host;
@@ -38,13 +40,15 @@ const LAST_ANSWERS: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct AppServer {
     host: Arc<Host>,
+    /// Becomes true when all clients are to go.
+    closing: watch::Sender<bool>,
 }
 
 impl AppServer {
     /// A server that has served nobody yet. Nothing is read before somebody asks.
     #[must_use]
     pub fn new(start: Start) -> Self {
-        Self { host: Arc::new(Host::new(start)) }
+        Self { host: Arc::new(Host::new(start)), closing: watch::Sender::new(false) }
     }
 
     /// Serves one client until it has said its last word and everything it asked was answered.
@@ -86,9 +90,11 @@ impl AppServer {
         }
     }
 
-    /// Ends all threads: running turns are interrupted, everything is written.
+    /// Ends all threads: running turns are interrupted, everything is written. Then the clients of [`AppServer::serve`] are
+    /// told what there is left to tell, and their connections end.
     pub async fn close(&self) {
         self.host.loaded.close().await;
+        self.closing.send_replace(true);
     }
 }
 
