@@ -1,18 +1,34 @@
-//! `codex app-server`: many threads over stdin and stdout.
+//! `codex app-server`: many threads over stdin and stdout, or over sockets that many clients share.
 
-use anyhow::{Context, bail};
+pub(crate) mod args;
+mod daemon;
+mod listen;
+mod log;
+mod proxy;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
 use codex_config::{Env, Home};
 use codex_server::app::{AppServer, Start, Vintage};
+use codex_transport::Address;
 
+use self::args::AppServerForm;
 use crate::args::{AppServerArgs, Emulated, Shared};
 use crate::proto::{ORIGINATOR, working_directory};
 use crate::{apply_patch, signals, stdout};
 
-/// Runs until the client is done.
-pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<()> {
-    if args.listen.trim_end_matches('/').trim_end_matches(':') != "stdio" {
-        bail!("--listen {}: only stdio:// is served by this release", args.listen);
+/// Runs until the client is done, or until the server is told to end.
+pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
+    match &args.form {
+        Some(AppServerForm::Proxy(proxy)) => proxy::run(proxy),
+        Some(AppServerForm::Daemon(command)) => daemon::run(shared, args, *command),
+        None if args.listening.listen == [Address::Stdio] => serve_alone(shared, args),
+        None => listen::run(start(shared, args)?, &args.listening),
     }
+}
+
+fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
     let output = stdout::take()?;
     let app = AppServer::new(start(shared, args)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -29,7 +45,7 @@ pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<()> {
     });
     // A read of standard input cannot be cancelled, so its thread is left behind.
     runtime.shutdown_background();
-    served
+    served.map(|()| ExitCode::SUCCESS)
 }
 
 fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {

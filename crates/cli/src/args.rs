@@ -7,6 +7,7 @@ use clap::builder::{Resettable, StyledStr};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use codex_config::Overrides;
 
+use crate::app_server::args::{AppServerForm, ListenArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
 use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsCommand};
 
@@ -49,11 +50,12 @@ pub(crate) enum Command {
     /// Each line in is a submission with an id and an op, each line out an event with an id and a message. The first
     /// line out is `session_configured`. The op `shutdown`, or the end of the input, ends the program.
     Proto,
-    /// Serve many threads over stdin and stdout, in JSON-RPC lines
+    /// Serve many threads over stdin and stdout or over sockets, in JSON-RPC messages
     ///
     /// The protocol of editors and SDKs: `initialize`, then `thread/start`, `turn/start` and the rest. The end of the
-    /// input ends the program; running turns are interrupted and everything is written.
-    AppServer(AppServerArgs),
+    /// input ends the program; running turns are interrupted and everything is written. With --listen many clients share
+    /// one server, and SIGTERM ends it.
+    AppServer(Box<AppServerArgs>),
     /// Show a turn of the agent, with no key and no network
     ///
     /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.
@@ -207,9 +209,12 @@ pub(crate) struct AppServerArgs {
     /// Follow the ways of this release where releases differ
     #[arg(long, value_enum, value_name = "RELEASE")]
     pub(crate) emulate: Option<Emulated>,
-    /// Where to serve; stdio:// is standard input and output
-    #[arg(long, value_name = "URL", default_value = "stdio://")]
-    pub(crate) listen: String,
+    /// Where clients come in
+    #[command(flatten)]
+    pub(crate) listening: ListenArgs,
+    /// Other ways to run it
+    #[command(subcommand)]
+    pub(crate) form: Option<AppServerForm>,
 }
 
 /// A release whose ways can be followed.

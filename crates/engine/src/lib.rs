@@ -17,6 +17,7 @@ mod models;
 mod notify;
 pub mod one_off;
 mod opening;
+mod patch_program;
 mod patching;
 mod project_doc;
 mod provider;
@@ -33,6 +34,7 @@ mod work;
 
 pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;
+pub use patch_program::{PatchError, apply_patch};
 pub use provider::{ConnectError, connect};
 pub use thread::{Closed, Recall, Setup, StartError, Subscription, Thread, TurnStart, WayBack};
 pub use user_agent::user_agent;

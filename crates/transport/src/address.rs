@@ -64,6 +64,9 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
+        if text == "stdio" {
+            return Ok(Self::Stdio);
+        }
         let unknown = || AddressError::Scheme { text: text.to_owned() };
         let (scheme, rest) = text.split_once("://").ok_or_else(unknown)?;
         match scheme {
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn what_is_no_address_is_refused_with_what_would_be() {
         for (text, hint) in [
-            ("stdio", "there are"),
+            ("std", "there are"),
             ("stdio://x", "there are"),
             ("wss://127.0.0.1:1", "there are"),
             ("http://127.0.0.1:1", "there are"),

@@ -13,4 +13,5 @@ mod mistakes;
 mod never_break;
 mod program;
 mod proto;
+mod sockets;
 mod threads;

@@ -103,8 +103,8 @@ impl World {
 
     /// Ends the server as a signal would.
     pub(crate) async fn end(&mut self) {
-        self.stop.send_replace(true);
         self.server.close().await;
+        self.stop.send_replace(true);
         for listening in self.listening.drain(..) {
             listening.await.expect("a listener does not panic");
         }
