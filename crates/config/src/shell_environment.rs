@@ -124,6 +124,7 @@ mod tests {
         ("OPENAI_API_KEY", "sk"),
         ("my_token", "t"),
         ("AWS_SECRET_ACCESS", "s"),
+        ("CODEX_APP_SERVER_TOKEN", "never"),
     ];
 
     #[track_caller]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many connections are told that there is no room, at the same time. More are dropped without a word.
-const REFUSALS: usize = 16;
+/// How many may be about to show who they are at the same time. More are dropped without a word.
+const LOBBY: usize = 256;
 
 /// What a connection may take.
 #[derive(Debug, Clone, Copy)]
@@ -36,48 +36,39 @@ impl Default for Limits {
 }
 
 /// Room for so many connections, over all listeners that share it.
+///
+/// Strangers wait in a lobby until they have shown who they are, so however many come, they take no room from those who may.
 #[derive(Debug, Clone)]
 pub struct Slots {
     served: Arc<Semaphore>,
-    refused: Arc<Semaphore>,
+    lobby: Arc<Semaphore>,
 }
 
-/// The room that a connection takes up until it is dropped.
+/// The room that somebody takes up until it is dropped.
 #[derive(Debug)]
-pub(crate) enum Slot {
-    /// It is served.
-    Served { _permit: OwnedSemaphorePermit },
-    /// It is told that there is no room.
-    Refused { _permit: OwnedSemaphorePermit },
-}
+pub(crate) struct Slot(#[expect(dead_code, reason = "it is held, not looked at")] OwnedSemaphorePermit);
 
 impl Slots {
     /// Room for so many connections.
     #[must_use]
     pub fn new(connections: usize) -> Self {
         let room = |count: usize| Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)));
-        Self { served: room(connections), refused: room(REFUSALS) }
+        Self { served: room(connections), lobby: room(LOBBY) }
     }
 
-    /// Room for one connection; none if there is not even room to say so.
-    pub(crate) fn take(&self) -> Option<Slot> {
-        if let Ok(permit) = Arc::clone(&self.served).try_acquire_owned() {
-            return Some(Slot::Served { _permit: permit });
-        }
-        let permit = Arc::clone(&self.refused).try_acquire_owned().ok()?;
-        Some(Slot::Refused { _permit: permit })
+    /// Room for a stranger.
+    pub(crate) fn wait(&self) -> Option<Slot> {
+        Arc::clone(&self.lobby).try_acquire_owned().ok().map(Slot)
     }
 
-    /// Whether another connection would be served.
+    /// Room for a client.
+    pub(crate) fn serve(&self) -> Option<Slot> {
+        Arc::clone(&self.served).try_acquire_owned().ok().map(Slot)
+    }
+
+    /// Whether another client would be served.
     pub(crate) fn has_room(&self) -> bool {
         self.served.available_permits() > 0
-    }
-}
-
-impl Slot {
-    /// Whether the connection is served.
-    pub(crate) fn is_served(&self) -> bool {
-        matches!(self, Self::Served { .. })
     }
 }
 
@@ -86,12 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_too_late_is_told_so_and_then_nobody_is() {
+    fn strangers_take_no_room_from_clients() {
         let slots = Slots::new(2);
-        let taken: Vec<Slot> = std::iter::from_fn(|| slots.take()).collect();
-        assert_eq!(taken.iter().filter(|slot| slot.is_served()).count(), 2);
-        assert_eq!(taken.len(), 2 + REFUSALS);
-        drop(taken);
-        assert!(slots.take().is_some_and(|slot| slot.is_served()));
+        let strangers: Vec<Slot> = std::iter::from_fn(|| slots.wait()).collect();
+        assert_eq!(strangers.len(), LOBBY);
+        let clients: Vec<Slot> = std::iter::from_fn(|| slots.serve()).collect();
+        assert_eq!((clients.len(), slots.has_room()), (2, false));
+        drop(clients);
+        assert!(slots.serve().is_some());
     }
 }

@@ -89,7 +89,8 @@ pub(crate) struct Client {
     pub(crate) token: Option<Token>,
     pub(crate) limits: Limits,
     pub(crate) slots: Slots,
-    pub(crate) slot: Slot,
+    /// Its place in the lobby.
+    pub(crate) waiting: Slot,
     /// Where it came in.
     pub(crate) door: Option<SocketAddr>,
 }
@@ -169,11 +170,11 @@ impl Listener {
         let _: Result<(), _> = timeout(GOODBYES, all_left).await;
     }
 
-    /// A slot for whoever comes; none if there is not even room to refuse.
+    /// A place in the lobby for whoever comes.
     fn admit(&self) -> Option<Client> {
         let Options { token, slots, limits, .. } = &self.options;
-        let slot = slots.take()?;
-        Some(Client { token: token.clone(), limits: *limits, slots: slots.clone(), slot, door: self.address.ip() })
+        let waiting = slots.wait()?;
+        Some(Client { token: token.clone(), limits: *limits, slots: slots.clone(), waiting, door: self.address.ip() })
     }
 }
 
@@ -204,9 +205,9 @@ async fn serve_unix<S: Service>(stream: UnixStream, client: Client, service: S) 
     }
     let (input, output) = stream.into_split();
     let mut output = Patient::new(output, client.limits.stall);
-    if client.slot.is_served() {
-        service.serve(Box::new(input), Box::new(output)).await;
-    } else {
-        tcp::refuse(&mut output, None, tcp::overloaded()).await;
-    }
+    let Some(_slot) = client.slots.serve() else {
+        return tcp::refuse(&mut output, None, tcp::overloaded()).await;
+    };
+    drop(client.waiting);
+    service.serve(Box::new(input), Box::new(output)).await;
 }

@@ -64,10 +64,11 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
         refuse(&mut output, id, ErrorObject::invalid(text)).await;
         return drain(input).await;
     }
-    if !client.slot.is_served() {
+    let Some(_slot) = client.slots.serve() else {
         refuse(&mut output, id, overloaded()).await;
         return drain(input).await;
-    }
+    };
+    drop(client.waiting);
     if say(&mut output, &Answer { id, result: Some(Empty {}), error: None }).await.is_ok() {
         service.serve(Box::new(input), Box::new(output)).await;
     }

@@ -101,7 +101,8 @@ impl Token {
     fn random() -> io::Result<Self> {
         let mut bytes = [0; RANDOM_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+        Ok(Self(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()))
     }
 
     /// Whether that is the token. It takes as long for a text that is nearly right as for one that is all wrong.

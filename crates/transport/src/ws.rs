@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 use tokio::time::{interval, timeout};
 use tokio_tungstenite::tungstenite;
 
-use crate::limits::Limits;
+use crate::limits::{Limits, Slot, Slots};
 use crate::listener::{Client, Service};
 use crate::pipe::{Lines, PIPE_BYTES, write_line};
 use crate::token::Token;
@@ -43,12 +43,14 @@ const LEAVE_TAKING: Duration = Duration::from_secs(1);
 struct Reception {
     token: Option<Token>,
     door: Option<SocketAddr>,
-    is_served: bool,
-    has_room: bool,
+    slots: Slots,
     message_bytes: usize,
     /// Where the connection goes when the client is let in.
-    inside: Arc<Mutex<Option<oneshot::Sender<WebSocket>>>>,
+    inside: Arc<Mutex<Option<oneshot::Sender<LetIn>>>>,
 }
+
+/// A client that was let in, and its room.
+type LetIn = (WebSocket, Slot);
 
 /// Serves a client that has just come.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
@@ -58,8 +60,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
     let reception = Reception {
         token: client.token,
         door: client.door,
-        is_served: client.slot.is_served(),
-        has_room: client.slots.has_room(),
+        slots: client.slots,
         message_bytes: client.limits.message_bytes,
         inside: Arc::new(Mutex::new(Some(inside))),
     };
@@ -72,8 +73,9 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
         .with_upgrades();
     // The deadline holds for all that is said before a client is let in, however slowly it is said.
     if timeout(deadline, connection).await.is_ok()
-        && let Ok(Ok(socket)) = timeout(deadline, let_in).await
+        && let Ok(Ok((socket, _slot))) = timeout(deadline, let_in).await
     {
+        drop(client.waiting);
         converse(socket, client.limits, service).await;
     }
 }
@@ -111,7 +113,7 @@ pub(crate) fn is_own_name(host: &str, door: Option<SocketAddr>) -> bool {
 }
 
 async fn ready(State(reception): State<Reception>) -> Response {
-    if reception.has_room { "ready\n".into_response() } else { overloaded() }
+    if reception.slots.has_room() { "ready\n".into_response() } else { overloaded() }
 }
 
 fn overloaded() -> Response {
@@ -127,19 +129,17 @@ async fn upgrade(
         let text = "the header Authorization must carry the token: Bearer TOKEN\n";
         return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], text).into_response();
     }
-    if !reception.is_served {
-        return overloaded();
-    }
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,
         Err(rejection) => return rejection.into_response(),
     };
+    let Some(slot) = reception.slots.serve() else { return overloaded() };
     let inside = reception.inside.lock().unwrap_or_else(PoisonError::into_inner).take();
     let most = reception.message_bytes;
     upgrade.max_message_size(most).max_frame_size(most).on_upgrade(async move |socket| {
         if let Some(inside) = inside {
             // Nobody waits for it when the client took too long.
-            let _: Result<(), WebSocket> = inside.send(socket);
+            let _: Result<(), LetIn> = inside.send((socket, slot));
         }
     })
 }

@@ -13,14 +13,14 @@ use crate::exec::args::duration;
 pub(crate) struct ListenArgs {
     /// Where to serve; repeat for more
     ///
-    /// stdio:// is standard input and output, unix://PATH a Unix socket (without a path the one in CODEX_HOME),
-    /// ws://IP:PORT WebSocket, tcp://IP:PORT lines over TCP, grpc://IP:PORT gRPC. Port 0 lets the system choose. Each
-    /// address is told on standard error in a line `listening on URL`.
+    /// `stdio://` is standard input and output, `unix://PATH` a Unix socket (without a path the one in `CODEX_HOME`),
+    /// `ws://IP:PORT` WebSocket, `tcp://IP:PORT` lines over TCP, `grpc://IP:PORT` gRPC. Port 0 lets the system choose.
+    /// Each address is told on standard error in a line `listening on URL`.
     #[arg(long, value_name = "URL", default_value = "stdio://")]
     pub(crate) listen: Vec<Address>,
     /// Read the token that clients of IP addresses need from this file
     ///
-    /// Without it the variable CODEX_APP_SERVER_TOKEN counts, and without that a token is made and kept in CODEX_HOME.
+    /// Without it the variable `CODEX_APP_SERVER_TOKEN` counts, and without that a token is made and kept.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Listen on addresses that other machines can reach, without encryption
@@ -44,7 +44,7 @@ pub(crate) enum AppServerForm {
     ///
     /// For editors that know only how to start a program: they share one server that way.
     Proxy(ProxyArgs),
-    /// Run a server in the background, on the Unix socket in CODEX_HOME
+    /// Run a server in the background, on the Unix socket in `CODEX_HOME`
     #[command(subcommand)]
     Daemon(DaemonCommand),
 }
@@ -55,7 +55,7 @@ pub(crate) struct ProxyArgs {
     /// Where the server listens
     #[arg(long, value_name = "URL", default_value = "unix://")]
     pub(crate) connect: Address,
-    /// Read the token from this file, instead of the variable CODEX_APP_SERVER_TOKEN or the file in CODEX_HOME
+    /// Read the token from this file, instead of the variable `CODEX_APP_SERVER_TOKEN` or the file in `CODEX_HOME`
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }

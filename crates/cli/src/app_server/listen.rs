@@ -68,9 +68,10 @@ fn detach(home: &Home) -> anyhow::Result<log::Log> {
 /// Listens everywhere, or nowhere if one of the addresses is unusable.
 async fn bind(start: &Start, args: &ListenArgs) -> anyhow::Result<Vec<Listener>> {
     let addresses: Vec<Address> = args.listen.iter().filter(|it| **it != Address::Stdio).cloned().collect();
-    let token = match addresses.iter().any(Address::needs_token) {
-        true => Some(token(&start.home, &start.env, args.token_file.as_deref(), Purpose::Serve)?),
-        false => None,
+    let token = if addresses.iter().any(Address::needs_token) {
+        Some(token(&start.home, &start.env, args.token_file.as_deref(), Purpose::Serve)?)
+    } else {
+        None
     };
     let (slots, limits) = (Slots::new(args.max_connections), Limits::default());
     let mut listeners = Vec::new();

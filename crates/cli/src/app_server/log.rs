@@ -70,13 +70,12 @@ impl Rotated {
         if self.bytes + bytes.len() as u64 > FILE_BYTES {
             let older = self.path.with_extension("log.1");
             let renewed = std::fs::rename(&self.path, older).and_then(|()| Self::open(&self.path));
-            match renewed {
-                Ok(renewed) => *self = renewed,
+            if let Ok(renewed) = renewed {
+                *self = renewed;
+            } else {
                 // Where there can be no new file the old one is begun again.
-                Err(_) => {
-                    let _: std::io::Result<()> = self.file.set_len(0);
-                    self.bytes = 0;
-                }
+                let _: std::io::Result<()> = self.file.set_len(0);
+                self.bytes = 0;
             }
         }
         if self.file.write_all(bytes).is_ok() {

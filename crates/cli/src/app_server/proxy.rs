@@ -17,9 +17,10 @@ pub(crate) fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
     let env = Env::process();
     let home = Home::find(&env)?;
     let address = with_path(args.connect.clone(), &home);
-    let token = match address.needs_token() {
-        true => Some(token(&home, &env, args.token_file.as_deref(), Purpose::Connect)?),
-        false => None,
+    let token = if address.needs_token() {
+        Some(token(&home, &env, args.token_file.as_deref(), Purpose::Connect)?)
+    } else {
+        None
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let passed = runtime.block_on(async {

@@ -14,7 +14,7 @@ use http::{Method, Request, Response, StatusCode};
 use tokio::io::{AsyncWriteExt as _, duplex};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use self::stream::{receive, send_lines};
 use crate::limits::{Limits, Slot, Slots};
@@ -25,7 +25,7 @@ use crate::ws::is_own_name;
 
 /// The one method.
 pub(crate) const PATH: &str = "/codex.app_server.v1.AppServer/Connect";
-/// How many calls one connection may have at a time. Each but the first takes a slot of its own.
+/// How many calls one connection may have at a time. Each is a client.
 const CALLS: u32 = 8;
 /// How long a connection may have no call after one has ended.
 const BETWEEN_CALLS: Duration = Duration::from_secs(1);
@@ -46,11 +46,9 @@ pub(crate) enum Status {
 }
 
 /// What calls need to know to be let in.
-#[derive(Clone)]
 struct Reception {
     token: Option<Token>,
     door: Option<std::net::SocketAddr>,
-    limits: Limits,
     slots: Slots,
 }
 
@@ -58,27 +56,30 @@ struct Reception {
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
     // Without it small messages wait for each other.
     let _: std::io::Result<()> = stream.set_nodelay(true);
-    let Client { token, limits, slots, slot, door } = client;
+    // The place in the lobby is kept: a connection is not a client, its calls are.
+    let Client { token, limits, slots, waiting: _waiting, door } = client;
+    let deadline = Instant::now() + limits.handshake;
     let mut builder = h2::server::Builder::new();
     builder.max_concurrent_streams(CALLS).max_header_list_size(HEAD_BYTES).max_send_buffer_size(PIPE_BYTES);
     let Ok(Ok(mut connection)) = timeout(limits.handshake, builder.handshake::<_, Bytes>(stream)).await else { return };
     let mut gone = std::pin::pin!(find_silent(connection.ping_pong(), limits));
-    let reception = Reception { token, door, limits, slots };
+    let reception = Reception { token, door, slots };
     let mut calls = JoinSet::new();
-    let (mut is_closing, mut patience) = (false, limits.handshake);
+    let (mut is_known, mut is_closing) = (false, false);
     loop {
         tokio::select! {
             accepted = connection.accept() => match accepted {
                 Some(Ok((request, respond))) => {
-                    let room = if !calls.is_empty() { reception.slots.take() } else { None };
-                    let is_served = room.as_ref().map_or(calls.is_empty() && slot.is_served(), Slot::is_served);
-                    calls.spawn(call(request, respond, reception.clone(), (room, is_served), service.clone()));
+                    let entry = admit(&request, &reception);
+                    is_known |= entry.is_ok();
+                    calls.spawn(call(request, respond, entry, limits, service.clone()));
                 }
                 Some(Err(_)) | None => break,
             },
-            Some(_) = calls.join_next(), if !calls.is_empty() => patience = BETWEEN_CALLS,
-            // A connection without a call is one that has not shown who it is.
-            () = sleep(patience), if calls.is_empty() => {
+            Some(_) = calls.join_next(), if !calls.is_empty() => {}
+            // Refused calls win nobody any time.
+            () = sleep_until(deadline), if !is_known => break,
+            () = sleep(BETWEEN_CALLS), if is_known && calls.is_empty() => {
                 if is_closing {
                     break;
                 }
@@ -102,32 +103,40 @@ async fn find_silent(pings: Option<PingPong>, limits: Limits) {
     }
 }
 
+/// Why a call is not let in.
+type Refusal = (Status, &'static str);
+
+/// Room for a call that may come in, or how it is refused.
+fn admit(request: &Request<RecvStream>, reception: &Reception) -> Result<Slot, Refusal> {
+    check(request, reception)?;
+    reception.slots.serve().ok_or((Status::ResourceExhausted, "too many connections; retry later"))
+}
+
 /// Serves one call.
 async fn call<S: Service>(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    reception: Reception,
-    (_room, is_served): (Option<Slot>, bool),
+    entry: Result<Slot, Refusal>,
+    limits: Limits,
     service: S,
 ) {
-    let refusal = check(&request, &reception).err();
-    let refusal =
-        refusal.or_else(|| (!is_served).then_some((Status::ResourceExhausted, "too many connections; retry later")));
     let mut response = Response::new(());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    if let Some((status, text)) = refusal {
-        put_status(response.headers_mut(), status, text);
-        // A client that has left needs no answer.
-        let _: Result<_, h2::Error> = respond.send_response(response, true);
-        return;
-    }
+    let _slot = match entry {
+        Ok(slot) => slot,
+        Err((status, text)) => {
+            put_status(response.headers_mut(), status, text);
+            // A client that has left needs no answer.
+            let _: Result<_, h2::Error> = respond.send_response(response, true);
+            return;
+        }
+    };
     let Ok(mut sender) = respond.send_response(response, false) else { return };
     let (near, far) = duplex(PIPE_BYTES);
     let (from_service, mut to_service) = tokio::io::split(near);
     let (input, output) = tokio::io::split(far);
     // Unless the client ends it, the server does.
     let status = AtomicU8::new(Status::Unavailable as u8);
-    let limits = reception.limits;
     let serving = service.serve(Box::new(input), Box::new(output));
     let reading = async {
         let read = receive(request.into_body(), &mut to_service, limits.message_bytes).await;
@@ -152,12 +161,12 @@ fn put_status(headers: &mut HeaderMap, status: Status, text: &'static str) {
 }
 
 /// Whether a call is let in, or how it is refused.
-fn check(request: &Request<RecvStream>, reception: &Reception) -> Result<(), (Status, &'static str)> {
+fn check(request: &Request<RecvStream>, reception: &Reception) -> Result<(), Refusal> {
     let headers = request.headers();
     if headers.contains_key(ORIGIN) {
         return Err((Status::PermissionDenied, "requests of web pages are refused"));
     }
-    let host = request.uri().authority().map(|authority| authority.as_str());
+    let host = request.uri().authority().map(http::uri::Authority::as_str);
     if !host.is_some_and(|host| is_own_name(host, reception.door)) {
         return Err((Status::PermissionDenied, "this server goes by its IP address and by localhost alone"));
     }

@@ -117,13 +117,12 @@ async fn the_end_interrupts_turns_tells_everybody_and_removes_the_socket() {
     let urls = ["unix://", "ws://127.0.0.1:0", "tcp://127.0.0.1:0", "grpc://127.0.0.1:0"];
     for url in urls {
         let mut client = world.client(url).await;
-        match &thread {
-            Some(thread) => drop(client.resume(thread).await),
-            None => {
-                let name = client.thread().await;
-                client.say(&name, "go").await;
-                thread = Some(name);
-            }
+        if let Some(thread) = &thread {
+            client.resume(thread).await;
+        } else {
+            let name = client.thread().await;
+            client.say(&name, "go").await;
+            thread = Some(name);
         }
         clients.push(client);
     }

@@ -175,6 +175,30 @@ async fn who_shakes_hands_too_slowly_is_cut_off() {
     world.end().await;
 }
 
+#[tokio::test]
+async fn refused_calls_win_no_time() {
+    let mut world = World::new("", &json!([]));
+    world.limits.handshake = Duration::from_millis(200);
+    let address = world.listen("grpc://127.0.0.1:0").await;
+    let ip = address.ip().expect("it has one");
+    let stream = TcpStream::connect(ip).await.expect("it listens");
+    let (mut client, connection) = h2::client::handshake(stream).await.expect("it speaks HTTP/2");
+    tokio::spawn(connection);
+    // Calls without a token, one after the other, until the server has enough.
+    let calls = async {
+        while let Ok(ready) = client.ready().await {
+            client = ready;
+            let request = http::Request::post(format!("http://{ip}/x")).body(()).expect("a request");
+            let Ok((response, _)) = client.send_request(request, true) else { return };
+            if response.await.is_err() {
+                return;
+            }
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(20), calls).await.is_ok(), "it goes on for ever");
+    world.end().await;
+}
+
 /// Opens a WebSocket by hand, to send it what no library would.
 async fn open(ip: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(ip).await.expect("it listens");
