@@ -2589,6 +2589,8 @@ export type ServerNotification =
     params: v2.ErrorNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A thread is ready. */
   | {
@@ -2596,6 +2598,8 @@ export type ServerNotification =
     params: v2.ThreadStartedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A thread does something else now. */
   | {
@@ -2603,6 +2607,8 @@ export type ServerNotification =
     params: v2.ThreadStatusChangedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A thread was put away. */
   | {
@@ -2610,6 +2616,8 @@ export type ServerNotification =
     params: v2.ThreadArchivedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A thread was taken back. */
   | {
@@ -2617,6 +2625,8 @@ export type ServerNotification =
     params: v2.ThreadUnarchivedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A thread was deleted. */
   | {
@@ -2624,6 +2634,8 @@ export type ServerNotification =
     params: v2.ThreadDeletedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A thread is no longer loaded. */
   | {
@@ -2631,6 +2643,8 @@ export type ServerNotification =
     params: v2.ThreadClosedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** The last turns of a thread were forgotten. */
   | {
@@ -2638,6 +2652,8 @@ export type ServerNotification =
     params: v2.ThreadRevertedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A thread is called something else now. */
   | {
@@ -2645,6 +2661,8 @@ export type ServerNotification =
     params: v2.ThreadNameUpdatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** Tokens were used. */
   | {
@@ -2652,6 +2670,8 @@ export type ServerNotification =
     params: v2.ThreadTokenUsageUpdatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A conversation was summed up. */
   | {
@@ -2659,6 +2679,8 @@ export type ServerNotification =
     params: v2.ThreadCompactedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A client that was cut off knows everything again. */
   | {
@@ -2666,6 +2688,8 @@ export type ServerNotification =
     params: v2.ThreadCaughtUpNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A turn has begun. */
   | {
@@ -2673,6 +2697,8 @@ export type ServerNotification =
     params: v2.TurnStartedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A turn is over. */
   | {
@@ -2680,6 +2706,8 @@ export type ServerNotification =
     params: v2.TurnCompletedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** The turn has changed files. */
   | {
@@ -2687,6 +2715,8 @@ export type ServerNotification =
     params: v2.TurnDiffUpdatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** The model has changed its plan. */
   | {
@@ -2694,6 +2724,8 @@ export type ServerNotification =
     params: v2.TurnPlanUpdatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** An item has begun. */
   | {
@@ -2701,6 +2733,8 @@ export type ServerNotification =
     params: v2.ItemStartedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** An item is whole. */
   | {
@@ -2708,6 +2742,8 @@ export type ServerNotification =
     params: v2.ItemCompletedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** An item of the conversation with the model. */
   | {
@@ -2715,6 +2751,8 @@ export type ServerNotification =
     params: v2.RawResponseItemCompletedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** An item of the dialect `items`. */
   | {
@@ -2722,6 +2760,8 @@ export type ServerNotification =
     params: v2.ItemCreatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** More of an item of the dialect `items`. */
   | {
@@ -2729,6 +2769,8 @@ export type ServerNotification =
     params: v2.CreatedItemDeltaNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** More of a message. */
   | {
@@ -2736,6 +2778,8 @@ export type ServerNotification =
     params: v2.AgentMessageDeltaNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** More of what a command prints. */
   | {
@@ -2743,6 +2787,8 @@ export type ServerNotification =
     params: v2.CommandOutputDeltaNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** Something was typed into a terminal. */
   | {
@@ -2750,6 +2796,8 @@ export type ServerNotification =
     params: v2.TerminalInteractionNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** What a patch reports. */
   | {
@@ -2757,6 +2805,8 @@ export type ServerNotification =
     params: v2.FileChangeOutputDeltaNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** What a patch would change, when that has changed. */
   | {
@@ -2764,6 +2814,8 @@ export type ServerNotification =
     params: v2.FileChangePatchUpdatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** More of a reasoning summary. */
   | {
@@ -2771,6 +2823,8 @@ export type ServerNotification =
     params: v2.ReasoningSummaryTextDeltaNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A new part of a reasoning summary. */
   | {
@@ -2778,6 +2832,8 @@ export type ServerNotification =
     params: v2.ReasoningSummaryPartAddedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** More of the thoughts themselves. */
   | {
@@ -2785,6 +2841,8 @@ export type ServerNotification =
     params: v2.ReasoningTextDeltaNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A request of the server was answered. */
   | {
@@ -2792,6 +2850,8 @@ export type ServerNotification =
     params: v2.ServerRequestResolvedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** The account's limits. */
   | {
@@ -2799,6 +2859,8 @@ export type ServerNotification =
     params: v2.AccountRateLimitsUpdatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** Something the user should know. */
   | {
@@ -2806,6 +2868,8 @@ export type ServerNotification =
     params: v2.WarningNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** Something in the configuration the user should know about. */
   | {
@@ -2813,6 +2877,8 @@ export type ServerNotification =
     params: v2.ConfigWarningNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** Something the client should stop using. */
   | {
@@ -2820,6 +2886,8 @@ export type ServerNotification =
     params: v2.DeprecationNoticeNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A login is complete or has failed. */
   | {
@@ -2827,6 +2895,8 @@ export type ServerNotification =
     params: v2.AccountLoginCompletedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** The user is logged in in another way. */
   | {
@@ -2834,6 +2904,8 @@ export type ServerNotification =
     params: v2.AccountUpdatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** The same for older clients. */
   | {
@@ -2841,6 +2913,8 @@ export type ServerNotification =
     params: AuthStatusChangeNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A conversation that was there before is ready. */
   | {
@@ -2848,6 +2922,8 @@ export type ServerNotification =
     params: SessionConfiguredNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** More of what a command outside of all threads prints. */
   | {
@@ -2855,6 +2931,8 @@ export type ServerNotification =
     params: v2.CommandExecOutputDeltaNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** What a search has found so far. */
   | {
@@ -2862,6 +2940,8 @@ export type ServerNotification =
     params: v2.FuzzyFileSearchSessionUpdatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** A search has looked at everything. */
   | {
@@ -2869,6 +2949,8 @@ export type ServerNotification =
     params: v2.FuzzyFileSearchSessionCompletedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   }
   /** Something on disk has changed. */
   | {
@@ -2876,6 +2958,8 @@ export type ServerNotification =
     params: v2.FsChangedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   };
 
 /** What the server asks of a client. */

@@ -1,42 +1,54 @@
-//! `codex app-server`: many threads over stdin and stdout, and the protocol's own description.
+//! `codex app-server`: many threads over stdin and stdout, or over sockets that many clients share; and the protocol's
+//! own description.
+
+pub(crate) mod args;
+mod daemon;
+mod listen;
+mod log;
+mod proxy;
 
 use std::path::Path;
+use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use codex_config::{Env, Home};
 use codex_server::app::{AppServer, Dialect, Start, Vintage};
 use codex_server::schema::{self, File};
+use codex_transport::Address;
 use codex_wire::rollout::SessionSource;
 
-use crate::args::{AppServerArgs, AppServerCommand, Emulated, Shared, Spoken};
+use self::args::{AppServerArgs, AppServerForm, Emulated, Spoken};
+use crate::args::Shared;
 use crate::proto::{ORIGINATOR, working_directory};
 use crate::{apply_patch, signals, stdout};
 
-/// Does what the arguments say.
-pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<()> {
-    match &args.command {
-        None => serve(shared, args),
-        Some(AppServerCommand::GenerateTs(args)) => write_all(&args.out, &schema::typescript_files()?),
-        Some(AppServerCommand::GenerateJsonSchema(args)) => write_all(&args.out, &schema::json_files()?),
+/// How many bytes of what each thread said last are kept for clients that were cut off.
+const RECENT_BYTES: usize = 256 * 1024;
+
+/// Runs until the client is done, or until the server is told to end.
+pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
+    match &args.form {
+        Some(AppServerForm::Proxy(proxy)) => proxy::run(proxy),
+        Some(AppServerForm::Daemon(command)) => daemon::run(shared, args, *command),
+        Some(AppServerForm::GenerateTs(args)) => write_all(&args.out, &schema::typescript_files()?),
+        Some(AppServerForm::GenerateJsonSchema(args)) => write_all(&args.out, &schema::json_files()?),
+        None if args.listening.listen == [Address::Stdio] => serve_alone(shared, args),
+        None => listen::run(Start { recent_bytes: RECENT_BYTES, ..start(shared, args)? }, &args.listening),
     }
 }
 
 /// Writes files below a folder.
-fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<()> {
+fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<ExitCode> {
     for file in files {
         let path = folder.join(&file.path);
         let parent = path.parent().unwrap_or(folder);
         std::fs::create_dir_all(parent).with_context(|| format!("could not make {}", parent.display()))?;
         std::fs::write(&path, &file.text).with_context(|| format!("could not write {}", path.display()))?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Runs until the client is done.
-fn serve(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<()> {
-    if args.listen.trim_end_matches('/').trim_end_matches(':') != "stdio" {
-        bail!("--listen {}: only stdio:// is served by this release", args.listen);
-    }
+fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
     let output = stdout::take()?;
     let app = AppServer::new(start(shared, args)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -53,7 +65,7 @@ fn serve(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<()> {
     });
     // A read of standard input cannot be cancelled, so its thread is left behind.
     runtime.shutdown_background();
-    served
+    served.map(|()| ExitCode::SUCCESS)
 }
 
 fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {

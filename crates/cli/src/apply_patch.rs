@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::Home;
-use codex_patch::Guard;
 
 const NAME: &str = "apply_patch";
 
@@ -24,8 +23,8 @@ pub(crate) fn is_meant() -> bool {
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let text = std::env::args().nth(1).map_or_else(read_input, Ok)?;
     let cwd = std::env::current_dir().context("the current directory is gone")?;
-    let applied = codex_patch::parse(&text)?.plan(&cwd)?.apply(&Guard::anywhere())?;
-    std::io::stdout().write_all(applied.summary.as_bytes())?;
+    let summary = codex_engine::apply_patch(&text, &cwd)?;
+    std::io::stdout().write_all(summary.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

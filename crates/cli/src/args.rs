@@ -7,6 +7,7 @@ use clap::builder::{Resettable, StyledStr};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use codex_config::Overrides;
 
+use crate::app_server::args::AppServerArgs;
 use crate::chat::args::{ChatArgs, ChatOptions, ResumeArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
 use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsCommand};
@@ -61,11 +62,12 @@ pub(crate) enum Command {
     /// Each line in is a submission with an id and an op, each line out an event with an id and a message. The first
     /// line out is `session_configured`. The op `shutdown`, or the end of the input, ends the program.
     Proto,
-    /// Serve many threads over stdin and stdout, in JSON-RPC lines
+    /// Serve many threads over stdin and stdout or over sockets, in JSON-RPC messages
     ///
     /// The protocol of editors and SDKs: `initialize`, then `thread/start`, `turn/start` and the rest. The end of the
-    /// input ends the program; running turns are interrupted and everything is written.
-    AppServer(AppServerArgs),
+    /// input ends the program; running turns are interrupted and everything is written. With --listen many clients share
+    /// one server, and SIGTERM ends it.
+    AppServer(Box<AppServerArgs>),
     /// Show a turn of the agent, with no key and no network
     ///
     /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.
@@ -219,81 +221,6 @@ pub(crate) enum DebugCommand {
         /// What the user would say
         prompt: Option<String>,
     },
-}
-
-/// Options of `app-server`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct AppServerArgs {
-    /// Something else than to serve
-    #[command(subcommand)]
-    pub(crate) command: Option<AppServerCommand>,
-    /// Follow the ways of this release where releases differ
-    #[arg(long, value_enum, value_name = "RELEASE")]
-    pub(crate) emulate: Option<Emulated>,
-    /// Speak to clients in this dialect, whatever they ask in; they may choose another
-    #[arg(long, value_enum, value_name = "DIALECT")]
-    pub(crate) dialect: Option<Spoken>,
-    /// Where to serve; stdio:// is standard input and output
-    #[arg(long, value_name = "URL", default_value = "stdio://")]
-    pub(crate) listen: String,
-}
-
-/// A dialect of the app-server.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(crate) enum Spoken {
-    /// Events of the queue, and questions in the words of 2025
-    V1,
-    /// Notifications, and questions that name an item
-    V2,
-    /// Both
-    Both,
-    /// `item/created` and `item/delta` beside events of the queue
-    Items,
-}
-
-/// What `app-server` does besides serving.
-#[derive(Debug, Subcommand)]
-pub(crate) enum AppServerCommand {
-    /// Write the types of the protocol as TypeScript, one file a type
-    GenerateTs(GenerateTsArgs),
-    /// Write the messages of the protocol as JSON Schema, one file a message and a bundle of all
-    GenerateJsonSchema(GenerateJsonSchemaArgs),
-}
-
-/// Options of `app-server generate-ts`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct GenerateTsArgs {
-    /// The folder to write to; it is made if it is missing
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
-    /// Taken for scripts of other releases; what is written is formatted already
-    #[arg(long, value_name = "PROGRAM")]
-    pub(crate) prettier: Option<PathBuf>,
-    /// Taken for scripts of other releases; everything that is served is written anyway
-    #[arg(long)]
-    pub(crate) experimental: bool,
-}
-
-/// Options of `app-server generate-json-schema`.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct GenerateJsonSchemaArgs {
-    /// The folder to write to; it is made if it is missing
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
-    /// Taken for scripts of other releases; everything that is served is written anyway
-    #[arg(long)]
-    pub(crate) experimental: bool,
-}
-
-/// A release whose ways can be followed.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(crate) enum Emulated {
-    /// Events of the queue beside the notifications
-    #[value(name = "0.77")]
-    V077,
-    /// Notifications alone
-    #[value(name = "0.166")]
-    V0166,
 }
 
 /// Options of `sandbox`.

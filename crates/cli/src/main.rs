@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         Command::Man { to } => manual(to.as_deref()),
         Command::Completion { shell } => complete(shell),
         Command::Proto => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
-        Command::AppServer(args_of) => app_server::run(&args.shared, &args_of).map(|()| ExitCode::SUCCESS),
+        Command::AppServer(args_of) => app_server::run(&args.shared, &args_of),
         Command::Demo(demo) => demo::run(&demo).map(|()| ExitCode::SUCCESS),
         Command::Sandbox(sandbox) => sandbox::run(&args.shared, &sandbox),
         Command::Execpolicy(ExecpolicyCommand::Check(check)) => execpolicy::check(&check),

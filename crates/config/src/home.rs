@@ -162,6 +162,30 @@ impl Home {
         self.root.join("skills")
     }
 
+    /// The folder of what belongs to a running server: its socket, its token and its log.
+    #[must_use]
+    pub fn run(&self) -> PathBuf {
+        self.root.join("run")
+    }
+
+    /// The socket that a server listens on unless it is told another.
+    #[must_use]
+    pub fn server_socket(&self) -> PathBuf {
+        self.run().join("app-server.sock")
+    }
+
+    /// The token of a server that was given none.
+    #[must_use]
+    pub fn server_token_file(&self) -> PathBuf {
+        self.run().join("app-server.token")
+    }
+
+    /// What a server in the background has to say.
+    #[must_use]
+    pub fn server_log(&self) -> PathBuf {
+        self.run().join("app-server.log")
+    }
+
     /// The user's instructions for every project; the first one that exists counts.
     #[must_use]
     pub fn agents_files(&self) -> [PathBuf; 2] {
@@ -297,10 +321,13 @@ mod tests {
             home.prompts(),
             home.rules(),
             home.skills(),
+            home.server_socket(),
+            home.server_token_file(),
+            home.server_log(),
             first,
             second,
         ];
         let shown: Vec<_> = all.iter().map(|path| path.display().to_string()).collect();
-        expect!["/h/config.toml /h/auth.json /h/sessions /h/archived_sessions /h/history.jsonl /h/prompts /h/rules /h/skills /h/AGENTS.override.md /h/AGENTS.md"].assert_eq(&shown.join(" "));
+        expect!["/h/config.toml /h/auth.json /h/sessions /h/archived_sessions /h/history.jsonl /h/prompts /h/rules /h/skills /h/run/app-server.sock /h/run/app-server.token /h/run/app-server.log /h/AGENTS.override.md /h/AGENTS.md"].assert_eq(&shown.join(" "));
     }
 }

@@ -57,7 +57,7 @@ pub use settings::{
     DEFAULT_MODEL, HistoryConfig, HistoryPersistence, InstructionsConfig, ModelConfig, ReasoningDisplay, SandboxConfig,
     TrustLevel,
 };
-pub use shell_environment::{Inherit, ShellEnvironmentPolicy};
+pub use shell_environment::{Inherit, SERVER_TOKEN_VARIABLE, ShellEnvironmentPolicy};
 pub use source::LayerError;
 pub use tree::{Node, Origin, Table, Tree, Value};
 pub use user_config::{ConfigWriteError, UserConfig};

@@ -24,6 +24,9 @@ const CORE: &[&str] = &["HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", 
 /// Names that tell of secrets.
 const SECRETS: &[&str] = &["*KEY*", "*SECRET*", "*TOKEN*"];
 
+/// The variable that holds the token of a server.
+pub const SERVER_TOKEN_VARIABLE: &str = "CODEX_APP_SERVER_TOKEN";
+
 /// Which variables a command gets. The steps are taken in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellEnvironmentPolicy {
@@ -67,6 +70,10 @@ impl ShellEnvironmentPolicy {
 
     fn inherits(&self, name: &OsString) -> bool {
         let name = name.to_string_lossy();
+        if name.eq_ignore_ascii_case(SERVER_TOKEN_VARIABLE) {
+            // Whoever has it can have commands run outside of any sandbox.
+            return false;
+        }
         let inherited = match self.inherit {
             Inherit::All => true,
             Inherit::Core => CORE.iter().any(|core| core.eq_ignore_ascii_case(&name)),
@@ -117,6 +124,7 @@ mod tests {
         ("OPENAI_API_KEY", "sk"),
         ("my_token", "t"),
         ("AWS_SECRET_ACCESS", "s"),
+        ("CODEX_APP_SERVER_TOKEN", "never"),
     ];
 
     #[track_caller]

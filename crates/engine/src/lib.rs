@@ -18,6 +18,7 @@ mod models;
 mod notify;
 pub mod one_off;
 mod opening;
+mod patch_program;
 mod patching;
 mod project_doc;
 mod provider;
@@ -35,6 +36,7 @@ mod work;
 
 pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;
+pub use patch_program::{PatchError, apply_patch};
 pub use project_doc::repository_root;
 pub use provider::{ConnectError, connect};
 pub use thread::{

@@ -196,6 +196,7 @@ impl Session {
     /// What happens seldom is boxed, so that a thread which waits costs only what it waits with.
     pub(crate) async fn run(mut self: Box<Self>) {
         let mut closing = Vec::new();
+        let mut retired = None;
         while self.running.is_some() || closing.is_empty() {
             match self.wake().await {
                 Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
@@ -207,6 +208,13 @@ impl Session {
                 Wake::Command(Some(Command::Close { reply })) => {
                     Box::pin(self.stop(Abort::Interrupted)).await;
                     closing.push(reply);
+                }
+                Wake::Command(Some(Command::Retire { reply })) => {
+                    if self.running.is_none() && self.journal.listeners() == 0 {
+                        retired = Some(reply);
+                        break;
+                    }
+                    let _: Result<(), bool> = reply.send(false);
                 }
                 Wake::Command(Some(command)) => Box::pin(self.obey(command)).await,
                 Wake::Command(None) => {
@@ -221,6 +229,9 @@ impl Session {
         drop(self);
         for reply in closing {
             let _: Result<(), ()> = reply.send(());
+        }
+        if let Some(reply) = retired {
+            let _: Result<(), bool> = reply.send(true);
         }
     }
 
@@ -275,7 +286,7 @@ impl Session {
             Command::Running { reply } => give(reply, self.running.as_ref().map(|running| running.id.clone())),
             Command::CountListeners { reply } => give(reply, self.journal.listeners()),
             Command::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
-            Command::Finish { .. } | Command::Close { .. } => {}
+            Command::Finish { .. } | Command::Close { .. } | Command::Retire { .. } => {}
         }
     }
 

@@ -213,6 +213,7 @@ pub(crate) enum Command {
     CountListeners { reply: oneshot::Sender<usize> },
     Finish { reply: oneshot::Sender<()> },
     Close { reply: oneshot::Sender<()> },
+    Retire { reply: oneshot::Sender<bool> },
 }
 
 impl Thread {
@@ -408,6 +409,15 @@ impl Thread {
     pub async fn close(&self) {
         // A thread that has ended already is as closed as it can be.
         let _: Result<(), Closed> = self.ask(|reply| Command::Close { reply }).await;
+    }
+
+    /// Closes the thread like [`Thread::close`] unless a turn runs or somebody reads along; false if it goes on. Nobody can
+    /// begin either between the look and the end.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn retire(&self) -> Result<bool, Closed> {
+        self.ask(|reply| Command::Retire { reply }).await
     }
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Closed> {

@@ -141,7 +141,7 @@ macro_rules! methods {
         ];
 
         #[cfg(feature = "schema")]
-        pub(crate) fn describe(tables: &mut crate::schema::Tables) {
+        pub(crate) fn describe(tables: &mut impl crate::schema::Tables) {
             let mut rows = METHODS.iter();
             $(tables.method::<$params, $response>(stringify!($name), rows.next());)*
         }

@@ -17,5 +17,6 @@ mod program;
 mod proto;
 mod pty;
 mod shapes;
+mod sockets;
 mod threads;
 mod tmux;

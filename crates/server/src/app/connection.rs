@@ -1,6 +1,7 @@
 //! One client: what it sends is read here, one line after the other.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use codex_engine::user_agent;
@@ -37,6 +38,8 @@ pub(crate) struct Connection {
     asked: Mutex<HashMap<i64, Asked>>,
     /// Held by every request that is not answered yet.
     unanswered: Mutex<Option<mpsc::Sender<()>>>,
+    /// Whether the client has left threads behind that go on without it.
+    has_parted: AtomicBool,
 }
 
 /// Who the client is and what it wants.
@@ -100,6 +103,7 @@ impl Connection {
             listeners: Mutex::default(),
             asked: Mutex::default(),
             unanswered: Mutex::new(Some(held)),
+            has_parted: AtomicBool::new(false),
         };
         (connection, all_answered)
     }
@@ -255,7 +259,10 @@ impl Connection {
             return None;
         }
         let (sender, tasks) = mpsc::channel(WAITING_TASKS);
-        desks.insert(thread, sender);
+        // The desk of a client that has parted closes as soon as it opens.
+        if !self.has_parted() {
+            desks.insert(thread, sender);
+        }
         Some(tasks)
     }
 
@@ -283,6 +290,20 @@ impl Connection {
     pub(crate) fn leave(&self) {
         self.beside.leave();
         lock(&self.desks).clear();
+    }
+
+    /// Closes all desks like [`Connection::leave`], while their threads go on without this client.
+    pub(crate) fn part(&self) {
+        // Under the lock, so that no desk finds its place between the two.
+        let desks = lock(&self.desks);
+        self.has_parted.store(true, Ordering::Relaxed);
+        drop(desks);
+        self.leave();
+    }
+
+    /// Whether the client has left threads behind that go on without it.
+    pub(crate) fn has_parted(&self) -> bool {
+        self.has_parted.load(Ordering::Relaxed)
     }
 }
 

@@ -178,6 +178,7 @@ impl Desk {
                 task = tasks.recv(), if is_staffed => match task {
                     // Boxed, so that a desk without work costs only what it waits with.
                     Some(task) => Box::pin(self.perform(task)).await,
+                    None if connection.has_parted() => self.leaving = Some(Leaving::Alive),
                     None => is_staffed = false,
                 },
                 room = connection.outbox.room(self.buffer.len()), if !self.buffer.is_empty() => {

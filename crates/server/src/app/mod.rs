@@ -21,6 +21,7 @@ mod outbox;
 mod pages;
 mod questions;
 mod serve;
+mod shared;
 mod shelf;
 mod subscription;
 mod v1;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 
 use self::connection::Connection;
 pub use self::hearing::Dialect;
@@ -46,13 +48,15 @@ const LAST_ANSWERS: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct AppServer {
     host: Arc<Host>,
+    /// Becomes true when all clients are to go.
+    closing: watch::Sender<bool>,
 }
 
 impl AppServer {
     /// A server that has served nobody yet. Nothing is read before somebody asks.
     #[must_use]
     pub fn new(start: Start) -> Self {
-        Self { host: Arc::new(Host::new(start)) }
+        Self { host: Arc::new(Host::new(start)), closing: watch::Sender::new(false) }
     }
 
     /// Serves one client until it has said its last word and everything it asked was answered.
@@ -94,9 +98,11 @@ impl AppServer {
         }
     }
 
-    /// Ends all threads: running turns are interrupted, everything is written.
+    /// Ends all threads: running turns are interrupted, everything is written. Then the clients of [`AppServer::serve`] are
+    /// told what there is left to tell, and their connections end.
     pub async fn close(&self) {
         self.host.loaded.close().await;
+        self.closing.send_replace(true);
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::methods;
 
 fn bundle() -> Value {
-    codex_wire::schema::bundle::<ThreadEvent>()
+    crate::bundle::bundle::<ThreadEvent>()
 }
 
 #[track_caller]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+mod bundle;
 mod drift;
 mod methods;
 mod reading;

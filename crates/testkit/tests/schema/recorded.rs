@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use codex_server::exec::ThreadEvent;
 use codex_wire::event::Event;
-use codex_wire::schema::{bundle, opened, read_form};
+use codex_wire::schema::{opened, read_form};
 use serde_json::{Value, json};
 
+use crate::bundle::bundle;
 use crate::shapes::Checker;
 
 /// Recorded messages that are not what our schemas say, and why.

@@ -9,7 +9,7 @@ use crate::{no_complaints, root};
 /// The crates from the bottom up. A crate may use those on lower levels only.
 const LEVELS: &[&[&str]] = &[
     &["wire"],
-    &["client", "config", "git", "mcp", "model", "patch", "sandbox", "search", "shell", "store"],
+    &["client", "config", "git", "mcp", "model", "patch", "sandbox", "search", "shell", "store", "transport"],
     &["engine", "tui"],
     &["server"],
     &["cli"],

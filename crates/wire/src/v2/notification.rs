@@ -46,7 +46,7 @@ macro_rules! notifications {
         }
 
         #[cfg(feature = "schema")]
-        pub(crate) fn describe(tables: &mut crate::schema::Tables) {
+        pub(crate) fn describe(tables: &mut impl crate::schema::Tables) {
             $(tables.notification::<$params>(stringify!($name), $method, concat!($($about),*));)*
         }
     };

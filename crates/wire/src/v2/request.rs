@@ -32,7 +32,7 @@ macro_rules! server_requests {
         }
 
         #[cfg(feature = "schema")]
-        pub(crate) fn describe(tables: &mut crate::schema::Tables) {
+        pub(crate) fn describe(tables: &mut impl crate::schema::Tables) {
             $(tables.request::<$params, $response>(stringify!($name), $method, concat!($($about),*));)*
         }
     };

@@ -11,75 +11,25 @@ mod references;
 use std::any::type_name;
 use std::collections::BTreeMap;
 
+use codex_wire::event::{Event, EventMsg};
+use codex_wire::ids::RequestId;
+use codex_wire::methods::{Row, Scope};
+use codex_wire::op::Submission;
+use codex_wire::rpc::ErrorObject;
+use codex_wire::schema::{self, Tables};
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::event::{Event, EventMsg};
-use crate::ids::RequestId;
-use crate::methods::{self, Row, Scope};
-use crate::op::Submission;
-use crate::rpc::ErrorObject;
-use crate::v2::{notification, request};
-use naming::Use;
+use self::naming::Use;
 
 /// Definitions by name.
-pub(crate) type Definitions = BTreeMap<String, Value>;
-
-/// How a type is read.
-#[must_use]
-pub fn read_form<T: JsonSchema>() -> Value {
-    SchemaSettings::draft07().for_deserialize().into_generator().into_root_schema_for::<T>().into()
-}
-
-/// How a type is written.
-#[must_use]
-pub fn written_form<T: JsonSchema>() -> Value {
-    SchemaSettings::draft07().for_serialize().into_generator().into_root_schema_for::<T>().into()
-}
-
-/// A schema in which enums that may have further kinds (`x-open`) take any kind that is none of theirs.
-#[must_use]
-pub fn opened(schema: Value) -> Value {
-    match schema {
-        Value::Object(members) => {
-            let mut members: Map<String, Value> =
-                members.into_iter().map(|(name, member)| (name, opened(member))).collect();
-            let choices = if members.contains_key("oneOf") { "oneOf" } else { "anyOf" };
-            if members.get("x-open") == Some(&Value::Bool(true))
-                && let Some(Value::Array(kinds)) = members.get_mut(choices)
-            {
-                let claims: Vec<Value> = kinds.iter().map(claim).collect();
-                kinds.push(json!({"not": {"anyOf": claims}}));
-            }
-            Value::Object(members)
-        }
-        Value::Array(items) => Value::Array(items.into_iter().map(opened).collect()),
-        schema => schema,
-    }
-}
-
-/// What makes a value one of a kind, well formed or not: its label.
-fn claim(kind: &Value) -> Value {
-    if let Some(word) = kind.get("const") {
-        return json!({"const": word});
-    }
-    let members = kind.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let labels: Map<String, Value> = members
-        .filter(|(_, member)| member.get("const").is_some())
-        .map(|(name, member)| (name.clone(), member.clone()))
-        .collect();
-    if labels.is_empty() {
-        return json!({"type": "object", "required": kind.get("required")});
-    }
-    json!({"required": labels.keys().collect::<Vec<_>>(), "properties": labels})
-}
+type Definitions = BTreeMap<String, Value>;
 
 /// The whole protocol: all definitions, those of the second version below `v2`, those of `T` and what it is made of
 /// below `exec`.
-#[must_use]
-pub fn bundle<T: JsonSchema>() -> Value {
-    let mut definitions = Tables::filled().definitions();
+pub(crate) fn bundle<T: JsonSchema>() -> Value {
+    let mut definitions = Collected::filled().definitions();
     let mut written = SchemaSettings::draft07().for_serialize().into_generator();
     written.subschema_for::<T>();
     for (name, definition) in references::tidied(written.take_definitions(true)) {
@@ -95,8 +45,7 @@ pub fn bundle<T: JsonSchema>() -> Value {
 }
 
 /// What the tables say, while it is collected.
-#[derive(Debug)]
-pub struct Tables {
+struct Collected {
     read: SchemaGenerator,
     written: SchemaGenerator,
     uses: Vec<Use>,
@@ -105,7 +54,7 @@ pub struct Tables {
     server_requests: Vec<Value>,
 }
 
-impl Tables {
+impl Collected {
     fn filled() -> Self {
         let mut tables = Self {
             read: SchemaSettings::draft07().for_deserialize().into_generator(),
@@ -115,70 +64,13 @@ impl Tables {
             notifications: Vec::new(),
             server_requests: Vec::new(),
         };
-        methods::describe(&mut tables);
-        notification::describe(&mut tables);
-        request::describe(&mut tables);
+        schema::describe(&mut tables);
         tables.read.subschema_for::<Submission>();
         tables.written.subschema_for::<Event>();
         tables.written.subschema_for::<EventMsg>();
         tables.written.subschema_for::<RequestId>();
         tables.written.subschema_for::<ErrorObject>();
         tables
-    }
-
-    /// Takes one row of the table of methods.
-    pub(crate) fn method<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, row: Option<&Row>) {
-        let Some(row) = row else { return };
-        let names: Vec<_> = std::iter::once(&row.name).chain(row.aliases).collect();
-        let params = self.takes::<P>(&format!("{name}Params"), row.name);
-        let response = self.gives::<R>(&format!("{name}Response"), row.name);
-        let scope = match row.scope {
-            Scope::Connection => "connection",
-            Scope::Process => "process",
-            Scope::Thread => "thread",
-        };
-        self.requests.push(json!({
-            "title": format!("{name}Request"),
-            "description": row.about,
-            "type": "object",
-            "properties": {"id": reference("RequestId"), "method": {"type": "string", "enum": names}, "params": params},
-            "required": ["id", "method", "params"],
-            "x-response": response,
-            "x-since": row.since,
-            "x-scope": scope,
-        }));
-    }
-
-    /// Takes one row of the table of notifications.
-    pub(crate) fn notification<P: JsonSchema>(&mut self, name: &str, method: &str, about: &str) {
-        let params = self.gives::<P>(&format!("{name}Notification"), method);
-        self.notifications.push(json!({
-            "title": format!("{name}Notification"),
-            "description": about.trim(),
-            "type": "object",
-            "properties": {
-                "method": {"type": "string", "enum": [method]},
-                "params": params,
-                "emittedAtMs": {"description": "When, in milliseconds of Unix time.", "type": "integer"},
-            },
-            "required": ["method", "params", "emittedAtMs"],
-        }));
-    }
-
-    /// Takes one row of the table of the server's requests.
-    pub(crate) fn request<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, method: &str, about: &str) {
-        let params = self.gives::<P>(&format!("{name}Params"), method);
-        let response = self.takes::<R>(&format!("{name}Response"), method);
-        self.server_requests.push(json!({
-            "title": format!("{name}Request"),
-            "description": about.trim(),
-            "type": "object",
-            "properties": {
-                "id": reference("RequestId"), "method": {"type": "string", "enum": [method]}, "params": params,
-            },
-            "required": ["id", "method", "params"],
-            "x-response": response,
-        }));
     }
 
     fn takes<T: JsonSchema>(&mut self, wanted: &str, method: &str) -> Value {
@@ -218,6 +110,64 @@ impl Tables {
         }
         describe_notifications(&mut definitions);
         definitions
+    }
+}
+
+impl Tables for Collected {
+    fn method<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, row: Option<&Row>) {
+        let Some(row) = row else { return };
+        let names: Vec<_> = std::iter::once(&row.name).chain(row.aliases).collect();
+        let params = self.takes::<P>(&format!("{name}Params"), row.name);
+        let response = self.gives::<R>(&format!("{name}Response"), row.name);
+        let scope = match row.scope {
+            Scope::Connection => "connection",
+            Scope::Process => "process",
+            Scope::Thread => "thread",
+        };
+        self.requests.push(json!({
+            "title": format!("{name}Request"),
+            "description": row.about,
+            "type": "object",
+            "properties": {"id": reference("RequestId"), "method": {"type": "string", "enum": names}, "params": params},
+            "required": ["id", "method", "params"],
+            "x-response": response,
+            "x-since": row.since,
+            "x-scope": scope,
+        }));
+    }
+
+    fn notification<P: JsonSchema>(&mut self, name: &str, method: &str, about: &str) {
+        let params = self.gives::<P>(&format!("{name}Notification"), method);
+        self.notifications.push(json!({
+            "title": format!("{name}Notification"),
+            "description": about.trim(),
+            "type": "object",
+            "properties": {
+                "method": {"type": "string", "enum": [method]},
+                "params": params,
+                "emittedAtMs": {"description": "When, in milliseconds of Unix time.", "type": "integer"},
+                "seq": {
+                    "description": "The number of the event that ends with this, for clients of `thread/subscribe`.",
+                    "type": "integer",
+                },
+            },
+            "required": ["method", "params", "emittedAtMs"],
+        }));
+    }
+
+    fn request<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, method: &str, about: &str) {
+        let params = self.gives::<P>(&format!("{name}Params"), method);
+        let response = self.takes::<R>(&format!("{name}Response"), method);
+        self.server_requests.push(json!({
+            "title": format!("{name}Request"),
+            "description": about.trim(),
+            "type": "object",
+            "properties": {
+                "id": reference("RequestId"), "method": {"type": "string", "enum": [method]}, "params": params,
+            },
+            "required": ["id", "method", "params"],
+            "x-response": response,
+        }));
     }
 }
 

@@ -1,0 +1,212 @@
+//! `codex app-server daemon`: a server in the background, on the Unix socket in the home folder.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use codex_config::{Env, Home};
+use codex_transport::{Address, dial, owner};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::args::{DaemonArgs, DaemonCommand};
+use crate::app_server::args::AppServerArgs;
+use crate::args::Shared;
+use crate::failure::Hinted;
+
+/// How long a server may take until it answers.
+const START: Duration = Duration::from_secs(15);
+/// How long a server may take to end by itself, and how long it may take when it has no say in it.
+const STOP: Duration = Duration::from_secs(40);
+const KILL: Duration = Duration::from_secs(5);
+/// How long a server that runs may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How much is read of what a server has said that has ended at once.
+const COMPLAINT_BYTES: u64 = 4096;
+/// How often is looked.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The server in the background, whether it runs or not.
+struct Daemon {
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+/// Starts it, stops it, or says how it is.
+pub(crate) fn run(shared: &Shared, args: &AppServerArgs, command: DaemonCommand) -> anyhow::Result<ExitCode> {
+    let home = Home::find(&Env::process())?;
+    home.ensure()?;
+    let daemon = Daemon { socket: home.server_socket(), log: home.server_log() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            DaemonCommand::Start(DaemonArgs { json }) => daemon.start(program(shared, args)?, json).await,
+            DaemonCommand::Stop(DaemonArgs { json }) => daemon.stop(json).await,
+            DaemonCommand::Status(DaemonArgs { json }) => daemon.status(json).await,
+        }
+    })
+}
+
+/// The program that runs in the background, with the options that were given here.
+fn program(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Command> {
+    let mut program = Command::new(std::env::current_exe().context("this program has no path")?);
+    program.args(["app-server", "--listen", "unix://", "--detached"]);
+    let listening = &args.listening;
+    program.arg(format!("--unload-after={}ms", listening.unload_after.as_millis()));
+    program.arg(format!("--max-connections={}", listening.max_connections));
+    if let Some(emulated) = args.emulate.and_then(|it| clap::ValueEnum::to_possible_value(&it)) {
+        program.arg(format!("--emulate={}", emulated.get_name()));
+    }
+    let overrides = shared.overrides();
+    for value in &overrides.values {
+        program.arg(format!("--config={value}"));
+    }
+    if let Some(profile) = &overrides.profile {
+        program.arg(format!("--profile={profile}"));
+    }
+    if let Some(cwd) = &shared.cwd {
+        program.arg("--cd").arg(cwd);
+    }
+    program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    Ok(program)
+}
+
+impl Daemon {
+    async fn start(&self, mut program: Command, json: bool) -> anyhow::Result<ExitCode> {
+        if let Some(pid) = owner(&self.socket) {
+            self.wait_for_answer(None).await?;
+            return self.tell(json, &format!("the server runs already, as process {pid}"), &json!({"started": false}));
+        }
+        let mut child = program.spawn().context("the server could not be started")?;
+        match self.wait_for_answer(Some(&mut child)).await {
+            Ok(()) => {}
+            Err(error) => {
+                // One that does not answer is of no use, and would be in the way of the next.
+                let _: std::io::Result<()> = child.kill();
+                let _: std::io::Result<std::process::ExitStatus> = child.wait();
+                return Err(error);
+            }
+        }
+        let pid = owner(&self.socket).context("the server has just ended")?;
+        let started = u32::try_from(pid).is_ok_and(|pid| pid == child.id());
+        self.tell(json, &format!("the server runs as process {pid}"), &json!({"started": started}))
+    }
+
+    /// Waits until the server answers. A child that ends first may have found another that was faster.
+    async fn wait_for_answer(&self, mut child: Option<&mut Child>) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < START {
+            if owner(&self.socket).is_some() && greet(&self.socket).await.is_some() {
+                return Ok(());
+            }
+            if let Some(ended) = child.as_mut()
+                && let Ok(Some(status)) = ended.try_wait()
+                && owner(&self.socket).is_none()
+            {
+                let what = format!("the server has ended at once ({status}){}", self.complaint(ended));
+                return Err(Hinted { what, hint: format!("its log is {}", self.log.display()) }.into());
+            }
+            sleep(LOOK).await;
+        }
+        let what = format!("the server did not answer within {} s", START.as_secs());
+        Err(Hinted { what, hint: format!("its log is {}", self.log.display()) }.into())
+    }
+
+    async fn stop(&self, json: bool) -> anyhow::Result<ExitCode> {
+        let Some(pid) = owner(&self.socket) else {
+            return self.tell(json, "the server does not run", &json!({"stopped": false, "forced": false}));
+        };
+        let process = Pid::from_raw(pid).context("the server has no process")?;
+        // It may end by itself at this moment.
+        let _: rustix::io::Result<()> = kill_process(process, Signal::TERM);
+        let is_forced = !self.is_gone(pid, STOP).await;
+        if is_forced {
+            let _: rustix::io::Result<()> = kill_process(process, Signal::KILL);
+            if !self.is_gone(pid, KILL).await {
+                bail!("process {pid} does not end");
+            }
+        }
+        let how = if is_forced { "was killed" } else { "has ended" };
+        self.tell(json, &format!("the server {how}"), &json!({"stopped": true, "forced": is_forced}))
+    }
+
+    async fn is_gone(&self, pid: i32, patience: Duration) -> bool {
+        let begun = Instant::now();
+        while owner(&self.socket) == Some(pid) {
+            if begun.elapsed() > patience {
+                return false;
+            }
+            sleep(LOOK).await;
+        }
+        true
+    }
+
+    async fn status(&self, json: bool) -> anyhow::Result<ExitCode> {
+        let Some(pid) = owner(&self.socket) else {
+            self.tell(json, "the server does not run", &json!({}))?;
+            return Ok(ExitCode::FAILURE);
+        };
+        let agent = greet(&self.socket).await;
+        let text = match &agent {
+            Some(agent) => format!("the server runs as process {pid}: {agent}"),
+            None => format!("the server runs as process {pid} and does not answer"),
+        };
+        self.tell(json, &text, &json!({"userAgent": agent}))
+    }
+
+    /// What a child has said before it ended: on standard error before it had a log, and there afterwards.
+    fn complaint(&self, child: &mut Child) -> String {
+        let mut text = String::new();
+        if let Some(stderr) = child.stderr.take() {
+            // Half of what was said is still worth showing.
+            let _: std::io::Result<usize> = stderr.take(COMPLAINT_BYTES).read_to_string(&mut text);
+        }
+        if text.is_empty()
+            && let Ok(mut log) = File::open(&self.log)
+        {
+            let end = log.seek(SeekFrom::End(0)).unwrap_or_default();
+            let _: std::io::Result<u64> = log.seek(SeekFrom::Start(end.saturating_sub(COMPLAINT_BYTES)));
+            let _: std::io::Result<usize> = log.read_to_string(&mut text);
+        }
+        let last = text.lines().rev().find_map(|line| line.strip_prefix("error: "));
+        last.map(|line| format!(": {line}")).unwrap_or_default()
+    }
+
+    /// Says how it is, for people or for programs.
+    fn tell(&self, json: bool, text: &str, more: &Value) -> anyhow::Result<ExitCode> {
+        let pid = owner(&self.socket);
+        let mut out = std::io::stdout().lock();
+        if json {
+            let mut state = json!({"running": pid.is_some(), "pid": pid, "socket": self.socket, "log": self.log});
+            if let (Some(state), Some(more)) = (state.as_object_mut(), more.as_object()) {
+                state.extend(more.clone());
+            }
+            writeln!(out, "{state}")?;
+        } else {
+            writeln!(out, "{text}")?;
+            if pid.is_some() {
+                writeln!(out, "socket {}\nlog {}", self.socket.display(), self.log.display())?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What a server calls itself; none if it does not answer.
+async fn greet(socket: &Path) -> Option<String> {
+    let greeting = async {
+        let (input, mut output) = dial(&Address::Unix(Some(socket.to_owned())), None).await.ok()?;
+        let client = json!({"name": "codex_daemon", "version": env!("CARGO_PKG_VERSION")});
+        let hello = json!({"id": 0, "method": "initialize", "params": {"clientInfo": client}});
+        output.write_all(format!("{hello}\n").as_bytes()).await.ok()?;
+        let answer = BufReader::new(input).lines().next_line().await.ok()??;
+        let answer: Value = serde_json::from_str(&answer).ok()?;
+        answer["result"]["userAgent"].as_str().map(str::to_owned)
+    };
+    timeout(ANSWER, greeting).await.ok()?
+}

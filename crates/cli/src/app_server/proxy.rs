@@ -1,0 +1,51 @@
+//! `codex app-server proxy`: standard input and output as a client of a server that runs already.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use codex_config::{Env, Home};
+use codex_transport::dial;
+use tokio::io::AsyncWriteExt as _;
+
+use super::args::ProxyArgs;
+use super::listen::{Purpose, token, with_path};
+use crate::stdout;
+
+/// Passes everything on until the server has said its last word.
+pub(crate) fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
+    let output = stdout::take()?;
+    let env = Env::process();
+    let home = Home::find(&env)?;
+    let address = with_path(args.connect.clone(), &home);
+    let token = if address.needs_token() {
+        Some(token(&home, &env, args.token_file.as_deref(), Purpose::Connect)?)
+    } else {
+        None
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let passed = runtime.block_on(async {
+        let (mut from_server, mut to_server) = dial(&address, token.as_ref()).await?;
+        let (mut input, mut output) = (tokio::io::stdin(), tokio::fs::File::from_std(output));
+        let saying = async {
+            tokio::io::copy(&mut input, &mut to_server).await?;
+            // What was asked is still answered.
+            to_server.shutdown().await
+        };
+        let hearing = async {
+            tokio::io::copy(&mut from_server, &mut output).await?;
+            output.flush().await
+        };
+        let mut hearing = std::pin::pin!(hearing);
+        tokio::select! {
+            heard = &mut hearing => {
+                heard.context("the connection failed")?;
+                bail!("the server has ended the connection")
+            }
+            // A server that is gone is told by what it says no more.
+            _ = saying => hearing.await.context("the connection failed"),
+        }
+    });
+    // A read of standard input cannot be cancelled, so its thread is left behind.
+    runtime.shutdown_background();
+    passed.map(|()| ExitCode::SUCCESS)
+}

@@ -1,0 +1,257 @@
+//! The real server over sockets: what it prints, the proxy, the daemon, signals.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::program::{Place, Run};
+
+const SCRIPTED: &[&str] = &["-c", "model_provider=scripted"];
+
+fn hello(id: u32) -> Value {
+    json!({"id": id, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}})
+}
+
+/// Runs `app-server` with these words to its end.
+fn run(place: &Place, words: &[&str], input: &str) -> Run {
+    place.run(&[&["app-server"], words].concat(), input)
+}
+
+/// A server that listens, killed when dropped.
+struct Server {
+    child: std::process::Child,
+    urls: Vec<String>,
+    stderr: BufReader<std::process::ChildStderr>,
+}
+
+impl Server {
+    /// Starts one, and reads where it listens.
+    fn start(place: &Place, urls: &[&str], words: &[&str]) -> Self {
+        let listen: Vec<&str> = urls.iter().flat_map(|url| ["--listen", url]).collect();
+        let words = [&["app-server"], SCRIPTED, words, &listen].concat();
+        let mut child = place.command(&words).stdin(Stdio::null()).spawn().expect("the program starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut found = Vec::new();
+        while found.len() < urls.len() {
+            let mut line = String::new();
+            assert!(stderr.read_line(&mut line).expect("it is text") > 0, "the server has ended");
+            if let Some(url) = line.trim_end().strip_prefix("listening on ") {
+                found.push(url.to_owned());
+            }
+        }
+        Self { child, urls: found, stderr }
+    }
+
+    fn terminate(mut self) -> (Option<i32>, String) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).expect("it runs");
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut self.stderr, &mut said).expect("it is text");
+        (self.child.wait().expect("it has ended").code(), said)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _: std::io::Result<()> = self.child.kill();
+        let _: std::io::Result<std::process::ExitStatus> = self.child.wait();
+    }
+}
+
+/// A whole turn through the proxy.
+fn turn_through_proxy(place: &Place, url: &str) {
+    let mut proxy = place.start(&["app-server", "proxy", "--connect", url]);
+    let mut ask = |message: &Value| proxy_ask(&mut proxy, message);
+    ask(&hello(1));
+    let started = ask(&json!({"id": 2, "method": "thread/start", "params": {}}));
+    let thread = started["result"]["thread"]["id"].as_str().expect("a name").to_owned();
+    let input = json!([{"type": "text", "text": "hello"}]);
+    ask(&json!({"id": 3, "method": "turn/start", "params": {"threadId": thread, "input": input}}));
+    loop {
+        let message = proxy.message();
+        if message["method"] == "turn/completed" {
+            assert_eq!(message["params"]["turn"]["status"], "completed", "{url}");
+            break;
+        }
+    }
+    let done = proxy.finish();
+    assert_eq!(done.code, Some(0), "{url}: {}", done.stderr);
+}
+
+fn proxy_ask(proxy: &mut crate::program::Running, message: &Value) -> Value {
+    proxy.send(&format!("{message}\n"));
+    loop {
+        let answer = proxy.message();
+        if answer["id"] == message["id"] && answer.get("method").is_none() {
+            return answer;
+        }
+    }
+}
+
+#[test]
+fn every_transport_serves_a_turn_through_the_proxy_and_sigterm_ends_them_all() {
+    let place = Place::new();
+    let urls = ["unix://", "ws://127.0.0.1:0", "tcp://127.0.0.1:0", "grpc://127.0.0.1:0"];
+    let server = Server::start(&place, &urls, &[]);
+    let token = place.path("home/run/app-server.token");
+    assert_eq!(std::fs::metadata(&token).unwrap().permissions().mode() & 0o777, 0o600);
+    for url in server.urls.clone() {
+        assert!(!url.ends_with(":0"), "the real port is told: {url}");
+        turn_through_proxy(&place, &url);
+    }
+    turn_through_proxy(&place, "unix://");
+    let secret = std::fs::read_to_string(&token).unwrap();
+    let (code, said) = server.terminate();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains(secret.trim()), "the token is told to nobody");
+    assert!(!place.path("home/run/app-server.sock").exists());
+}
+
+#[test]
+fn a_proxy_without_a_server_or_with_a_wrong_token_says_so() {
+    let place = Place::new().variable("CODEX_APP_SERVER_TOKEN", "the-right-token-0123456789");
+    let lost = run(&place, &["proxy"], "");
+    assert_eq!(lost.code, Some(1));
+    assert!(lost.stderr.contains("could not connect to unix://"), "{}", lost.stderr);
+    let server = Server::start(&place, &["ws://127.0.0.1:0"], &[]);
+    assert!(!place.path("home/run/app-server.token").exists(), "the variable is enough");
+    std::fs::write(place.path("token"), "the-wrong-token-0123456789").unwrap();
+    std::fs::set_permissions(place.path("token"), PermissionsExt::from_mode(0o600)).unwrap();
+    let file = place.path("token");
+    let wrong = ["proxy", "--connect", &server.urls[0], "--token-file", file.to_str().unwrap()];
+    let wrong = run(&place, &wrong, "");
+    assert_eq!(wrong.code, Some(1));
+    assert!(wrong.stderr.contains("401"), "{}", wrong.stderr);
+    assert!(!wrong.stderr.contains("the-wrong-token"), "{}", wrong.stderr);
+}
+
+#[test]
+fn addresses_that_should_not_be_served_are_refused() {
+    let place = Place::new();
+    let file = place.path("file");
+    std::fs::write(&file, "precious").unwrap();
+    let occupied = format!("unix://{}", file.display());
+    for (url, what) in [
+        ("ws://0.0.0.0:0", "hint: nothing is encrypted"),
+        ("tcp://[::]:0", "can be reached from other machines"),
+        (&occupied, "is there already"),
+        ("http://127.0.0.1:1", "is no address"),
+    ] {
+        let refused = run(&place, &["--listen", url], "");
+        assert_ne!(refused.code, Some(0), "{url}");
+        assert!(refused.stderr.contains(what), "{url}: {}", refused.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+}
+
+#[test]
+fn standard_input_can_be_one_of_many_and_its_end_ends_the_server() {
+    let place = Place::new();
+    let socket = place.path("tmp/s");
+    let url = format!("unix://{}", socket.display());
+    let mut server = place.start(&[&["app-server"], SCRIPTED, &["--listen", "stdio://", "--listen", &url]].concat());
+    let started = {
+        proxy_ask(&mut server, &hello(1));
+        proxy_ask(&mut server, &json!({"id": 2, "method": "thread/start", "params": {}}))
+    };
+    let other = exchange(&socket, &[hello(1), json!({"id": 2, "method": "thread/loaded/list", "params": {}})]);
+    assert_eq!(other["result"]["data"], json!([started["result"]["thread"]["id"]]));
+    assert_eq!(server.finish().code, Some(0));
+    assert!(!socket.exists());
+}
+
+/// Sends requests, and returns the answer to the last.
+fn exchange(socket: &Path, requests: &[Value]) -> Value {
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    for request in requests {
+        writeln!(stream, "{request}").expect("it reads");
+    }
+    let last = &requests.last().expect("there is one")["id"];
+    let answers = BufReader::new(stream).lines().map(|line| {
+        let line = line.expect("it is text");
+        serde_json::from_str::<Value>(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    });
+    answers.into_iter().find(|answer| answer["id"] == *last).expect("it is answered")
+}
+
+/// Ends the daemon however the test ends.
+struct Stopped<'a>(&'a Place);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        run(self.0, &["daemon", "stop"], "");
+    }
+}
+
+fn daemon(place: &Place, word: &str) -> (Option<i32>, Value) {
+    let done = run(place, &["daemon", word, "--json", "-c", "model_provider=scripted"], "");
+    let state =
+        serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", done.stdout, done.stderr));
+    (done.code, state)
+}
+
+#[test]
+fn a_daemon_is_started_once_answers_and_is_stopped() {
+    let place = Place::new();
+    let (code, state) = daemon(&place, "status");
+    assert_eq!((code, &state["running"]), (Some(1), &json!(false)));
+    let _stopped = Stopped(&place);
+    let (code, started) = daemon(&place, "start");
+    assert_eq!((code, &started["running"], &started["started"]), (Some(0), &json!(true), &json!(true)));
+    let (code, again) = daemon(&place, "start");
+    assert_eq!((code, &again["pid"], &again["started"]), (Some(0), &started["pid"], &json!(false)));
+    let (code, state) = daemon(&place, "status");
+    assert_eq!((code, &state["pid"]), (Some(0), &started["pid"]));
+    assert!(state["userAgent"].as_str().is_some_and(|agent| agent.starts_with("codex")), "{state}");
+    let second = run(&place, &["--listen", "unix://"], "");
+    assert_eq!(second.code, Some(1));
+    assert!(second.stderr.contains("listens on"), "{}", second.stderr);
+    turn_through_proxy(&place, "unix://");
+    let (code, stopped) = daemon(&place, "stop");
+    assert_eq!((code, &stopped["stopped"], &stopped["forced"]), (Some(0), &json!(true), &json!(false)));
+    assert!(!place.path("home/run/app-server.sock").exists());
+    assert_eq!(daemon(&place, "stop").1["stopped"], false);
+    let log = std::fs::read_to_string(place.path("home/run/app-server.log")).unwrap();
+    assert!(log.starts_with("listening on unix://"), "{log}");
+}
+
+#[test]
+fn a_daemon_that_was_killed_leaves_nothing_in_the_way() {
+    let place = Place::new();
+    let _stopped = Stopped(&place);
+    let (_, first) = daemon(&place, "start");
+    let pid = i32::try_from(first["pid"].as_i64().expect("a number")).expect("a process");
+    // It leads a session of its own, so nobody's terminal takes it along.
+    let process = Pid::from_raw(pid).expect("a process");
+    assert_eq!(rustix::process::getsid(Some(process)).expect("it runs"), process);
+    kill_process(process, Signal::KILL).expect("it runs");
+    let (code, second) = loop {
+        // The system takes a moment to let go of what the process held.
+        let (code, second) = daemon(&place, "start");
+        if second["started"] == true {
+            break (code, second);
+        }
+    };
+    assert_eq!(code, Some(0));
+    assert_ne!(first["pid"], second["pid"]);
+    turn_through_proxy(&place, "unix://");
+}
+
+#[test]
+fn a_daemon_that_cannot_start_says_why() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("home/run/app-server.sock")).unwrap();
+    let failed = run(&place, &["daemon", "start"], "");
+    assert_eq!(failed.code, Some(1));
+    assert!(
+        failed.stderr.contains("is there already") && failed.stderr.contains("app-server.log"),
+        "{}",
+        failed.stderr
+    );
+}

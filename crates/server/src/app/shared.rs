@@ -1,0 +1,129 @@
+//! Many clients of one server: they come and go, and the threads stay.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_wire::ids::ThreadId;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, duplex};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use super::connection::Connection;
+use super::outbox::Outbox;
+use super::{AppServer, LAST_ANSWERS};
+
+/// How long a client may take to read what there is left to tell it.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How many bytes wait between this program and a client within it, in either direction.
+const PIPE_BYTES: usize = 64 * 1024;
+/// How often threads are looked at that nobody listens to, at most and at least.
+const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Closes a client's desks when it is gone, however that came about.
+struct Presence(Arc<Connection>);
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.0.part();
+    }
+}
+
+impl AppServer {
+    /// Serves one client of many until it has said its last word and everything it asked was answered, or until it reads no
+    /// more, or the server is closed.
+    ///
+    /// Its threads go on, with their running turns, for others and for the same client when it returns. The same happens
+    /// when the returned future is dropped.
+    ///
+    /// # Errors
+    /// When input or output fails for another reason than that the client has left.
+    pub async fn serve<R, W>(&self, input: R, output: W) -> std::io::Result<()>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let (outbox, writer) = Outbox::new(output);
+        let (connection, mut all_answered) = Connection::new(Arc::clone(&self.host), outbox);
+        let presence = Presence(Arc::new(connection));
+        let mut closing = self.closing.subscribe();
+        let mut writing = std::pin::pin!(writer.run());
+        let read = tokio::select! {
+            read = async {
+                let read = presence.0.read(input).await;
+                let _: Result<_, _> = timeout(LAST_ANSWERS, all_answered.recv()).await;
+                read
+            } => read,
+            // It ends only with an error while the connection is held.
+            written = &mut writing => return unless_gone(written),
+            () = async { drop(closing.wait_for(|is_closing| *is_closing).await) } => Ok(()),
+        };
+        drop(presence);
+        let written = timeout(LAST_WORDS, writing).await.unwrap_or(Ok(()));
+        unless_gone(read.and(written))
+    }
+
+    /// A client within this program: its end of a stream in memory, which holds a bounded number of bytes.
+    ///
+    /// Dropping it is leaving.
+    #[must_use]
+    pub fn connect(&self) -> DuplexStream {
+        let (theirs, ours) = duplex(PIPE_BYTES);
+        let server = self.clone();
+        tokio::spawn(async move {
+            let (input, output) = tokio::io::split(ours);
+            // A stream in memory fails only when the client is gone.
+            let _: std::io::Result<()> = server.serve(input, output).await;
+        });
+        theirs
+    }
+
+    /// Unloads threads that nobody has listened to and that have done nothing for so long. Runs until it is dropped.
+    ///
+    /// They are on disk, so whoever asks for one again gets it.
+    pub async fn unload_idle(&self, after: Duration) {
+        let mut looks = interval((after / 10).clamp(LOOKS.0, LOOKS.1));
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut idle_since: HashMap<ThreadId, Instant> = HashMap::new();
+        loop {
+            looks.tick().await;
+            let names = self.host.loaded.names();
+            idle_since.retain(|name, _| names.binary_search(name).is_ok());
+            for name in names {
+                if self.is_idle(name).await {
+                    let since = *idle_since.entry(name).or_insert_with(Instant::now);
+                    if since.elapsed() >= after {
+                        self.unload(name).await;
+                    }
+                } else {
+                    idle_since.remove(&name);
+                }
+            }
+        }
+    }
+
+    async fn is_idle(&self, name: ThreadId) -> bool {
+        let Some(thread) = self.host.loaded.get(name) else { return false };
+        let is_unheard = !thread.listeners().await.is_ok_and(|count| count > 0);
+        is_unheard && !matches!(thread.running().await, Ok(Some(_)))
+    }
+
+    async fn unload(&self, name: ThreadId) {
+        // Whoever resumes it meanwhile waits, and then reads it from disk.
+        let _turn = self.host.loaded.turn_to_open(name).await;
+        let Some(thread) = self.host.loaded.get(name) else { return };
+        // One that has ended by itself goes too.
+        if thread.retire().await != Ok(false) {
+            self.host.loaded.remove(name);
+        }
+    }
+}
+
+fn unless_gone(done: std::io::Result<()>) -> std::io::Result<()> {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    match done {
+        Err(error) if matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof) => {
+            Ok(())
+        }
+        other => other,
+    }
+}

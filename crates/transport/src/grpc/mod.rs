@@ -1,0 +1,193 @@
+//! gRPC over HTTP/2: one call is one client, see `proto/app_server.proto`.
+
+mod frame;
+pub(crate) mod stream;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{PingPong, RecvStream};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN};
+use http::{Method, Request, Response, StatusCode};
+use tokio::io::{AsyncWriteExt as _, duplex};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use self::stream::{receive, send_lines};
+use crate::limits::{Limits, Slot, Slots};
+use crate::listener::{Client, Service};
+use crate::pipe::PIPE_BYTES;
+use crate::token::Token;
+use crate::ws::is_own_name;
+
+/// The one method.
+pub(crate) const PATH: &str = "/codex.app_server.v1.AppServer/Connect";
+/// How many calls one connection may have at a time. Each is a client.
+const CALLS: u32 = 8;
+/// How long a connection may have no call after one has ended.
+const BETWEEN_CALLS: Duration = Duration::from_secs(1);
+/// How many bytes the head of a call may have.
+const HEAD_BYTES: u32 = 16 * 1024;
+
+/// How a call ends. The numbers are those of gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Status {
+    Ok = 0,
+    InvalidArgument = 3,
+    PermissionDenied = 7,
+    ResourceExhausted = 8,
+    Unimplemented = 12,
+    Unavailable = 14,
+    Unauthenticated = 16,
+}
+
+/// What calls need to know to be let in.
+struct Reception {
+    token: Option<Token>,
+    door: Option<std::net::SocketAddr>,
+    slots: Slots,
+}
+
+/// Serves a client that has just come.
+pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
+    // Without it small messages wait for each other.
+    let _: std::io::Result<()> = stream.set_nodelay(true);
+    // The place in the lobby is kept: a connection is not a client, its calls are.
+    let Client { token, limits, slots, waiting: _waiting, door } = client;
+    let deadline = Instant::now() + limits.handshake;
+    let mut builder = h2::server::Builder::new();
+    builder.max_concurrent_streams(CALLS).max_header_list_size(HEAD_BYTES).max_send_buffer_size(PIPE_BYTES);
+    let Ok(Ok(mut connection)) = timeout(limits.handshake, builder.handshake::<_, Bytes>(stream)).await else { return };
+    let mut gone = std::pin::pin!(find_silent(connection.ping_pong(), limits));
+    let reception = Reception { token, door, slots };
+    let mut calls = JoinSet::new();
+    let (mut is_known, mut is_closing) = (false, false);
+    loop {
+        tokio::select! {
+            accepted = connection.accept() => match accepted {
+                Some(Ok((request, respond))) => {
+                    let entry = admit(&request, &reception);
+                    is_known |= entry.is_ok();
+                    calls.spawn(call(request, respond, entry, limits, service.clone()));
+                }
+                Some(Err(_)) | None => break,
+            },
+            Some(_) = calls.join_next(), if !calls.is_empty() => {}
+            // Refused calls win nobody any time.
+            () = sleep_until(deadline), if !is_known => break,
+            () = sleep(BETWEEN_CALLS), if is_known && calls.is_empty() => {
+                if is_closing {
+                    break;
+                }
+                connection.graceful_shutdown();
+                is_closing = true;
+            }
+            () = &mut gone => break,
+        }
+    }
+}
+
+/// Ends when the other side answers no ping.
+async fn find_silent(pings: Option<PingPong>, limits: Limits) {
+    let Some(mut pings) = pings else { return std::future::pending().await };
+    loop {
+        sleep(limits.ping).await;
+        let patience = limits.silence.saturating_sub(limits.ping);
+        if !matches!(timeout(patience, pings.ping(h2::Ping::opaque())).await, Ok(Ok(_))) {
+            return;
+        }
+    }
+}
+
+/// Why a call is not let in.
+type Refusal = (Status, &'static str);
+
+/// Room for a call that may come in, or how it is refused.
+fn admit(request: &Request<RecvStream>, reception: &Reception) -> Result<Slot, Refusal> {
+    check(request, reception)?;
+    reception.slots.serve().ok_or((Status::ResourceExhausted, "too many connections; retry later"))
+}
+
+/// Serves one call.
+async fn call<S: Service>(
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    entry: Result<Slot, Refusal>,
+    limits: Limits,
+    service: S,
+) {
+    let mut response = Response::new(());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    let _slot = match entry {
+        Ok(slot) => slot,
+        Err((status, text)) => {
+            put_status(response.headers_mut(), status, text);
+            // A client that has left needs no answer.
+            let _: Result<_, h2::Error> = respond.send_response(response, true);
+            return;
+        }
+    };
+    let Ok(mut sender) = respond.send_response(response, false) else { return };
+    let (near, far) = duplex(PIPE_BYTES);
+    let (from_service, mut to_service) = tokio::io::split(near);
+    let (input, output) = tokio::io::split(far);
+    // Unless the client ends it, the server does.
+    let status = AtomicU8::new(Status::Unavailable as u8);
+    let serving = service.serve(Box::new(input), Box::new(output));
+    let reading = async {
+        let read = receive(request.into_body(), &mut to_service, limits.message_bytes).await;
+        status.store(read as u8, Ordering::Relaxed);
+        // The service learns that nothing more comes.
+        let _: std::io::Result<()> = to_service.shutdown().await;
+    };
+    tokio::select! {
+        // Whatever ends first, the last word is written.
+        sent = send_lines(from_service, usize::MAX, &mut sender, limits.stall) => if sent.is_ok() {
+            let mut trailers = HeaderMap::new();
+            trailers.insert("grpc-status", HeaderValue::from(u16::from(status.load(Ordering::Relaxed))));
+            let _: Result<(), h2::Error> = sender.send_trailers(trailers);
+        },
+        () = async { tokio::join!(serving, reading); std::future::pending().await } => {}
+    }
+}
+
+fn put_status(headers: &mut HeaderMap, status: Status, text: &'static str) {
+    headers.insert("grpc-status", HeaderValue::from(u16::from(status as u8)));
+    headers.insert("grpc-message", HeaderValue::from_static(text));
+}
+
+/// Whether a call is let in, or how it is refused.
+fn check(request: &Request<RecvStream>, reception: &Reception) -> Result<(), Refusal> {
+    let headers = request.headers();
+    if headers.contains_key(ORIGIN) {
+        return Err((Status::PermissionDenied, "requests of web pages are refused"));
+    }
+    let host = request.uri().authority().map(http::uri::Authority::as_str);
+    if !host.is_some_and(|host| is_own_name(host, reception.door)) {
+        return Err((Status::PermissionDenied, "this server goes by its IP address and by localhost alone"));
+    }
+    if !reception.token.as_ref().is_some_and(|token| token.authorizes(headers.get(AUTHORIZATION))) {
+        return Err((Status::Unauthenticated, "the metadata authorization must carry the token: Bearer TOKEN"));
+    }
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let is_grpc = kind == "application/grpc" || kind == "application/grpc+proto";
+    if request.method() != Method::POST || request.uri().path() != PATH || !is_grpc {
+        return Err((Status::Unimplemented, "the one method is codex.app_server.v1.AppServer/Connect"));
+    }
+    Ok(())
+}
+
+/// What a client is told by the head of an answer: nothing if it is let in.
+pub(crate) fn refusal(response: &Response<RecvStream>) -> Option<String> {
+    let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    match text("grpc-status") {
+        None | Some("0") if response.status() == StatusCode::OK => None,
+        status => {
+            Some(format!("{} (status {})", text("grpc-message").unwrap_or_default(), status.unwrap_or("unknown")))
+        }
+    }
+}

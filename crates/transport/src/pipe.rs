@@ -1,0 +1,134 @@
+//! Between lines and frames, and between this program and a client that does not read.
+
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::time::{Sleep, sleep};
+
+/// How many bytes wait between frames and lines, in either direction.
+pub(crate) const PIPE_BYTES: usize = 64 * 1024;
+
+/// Writes a message as a line. Ends of lines within it can only be space between its parts, since a JSON text has none in
+/// its strings.
+pub(crate) async fn write_line<W: AsyncWrite + Unpin>(output: &mut W, message: &[u8]) -> io::Result<()> {
+    let mut line = Vec::with_capacity(message.len() + 1);
+    line.extend(message.iter().map(|byte| if *byte == b'\n' || *byte == b'\r' { b' ' } else { *byte }));
+    line.push(b'\n');
+    output.write_all(&line).await
+}
+
+/// Reads messages, one a line.
+#[derive(Debug)]
+pub(crate) struct Lines<R> {
+    input: BufReader<R>,
+    limit: usize,
+    /// The beginning of a line whose end has not come yet.
+    begun: Vec<u8>,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    /// Reads lines of up to so many bytes.
+    pub(crate) fn new(input: R, limit: usize) -> Self {
+        Self { input: BufReader::with_capacity(PIPE_BYTES, input), limit, begun: Vec::new() }
+    }
+
+    /// The next line that is not empty, without its end; none at the end of the input. Cancelling it loses nothing.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            let room = self.limit.saturating_add(1).saturating_sub(self.begun.len());
+            let read = (&mut self.input).take(room as u64).read_until(b'\n', &mut self.begun).await?;
+            if read == 0 && self.begun.is_empty() {
+                return Ok(None);
+            }
+            let has_end = self.begun.pop_if(|last| *last == b'\n').is_some();
+            if !has_end && self.begun.len() > self.limit {
+                let text = format!("a line of more than {} bytes", self.limit);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+            let line = std::mem::take(&mut self.begun);
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(line));
+            }
+        }
+    }
+}
+
+/// An output that fails when nothing of it is read for too long.
+#[derive(Debug)]
+pub(crate) struct Patient<W> {
+    output: W,
+    patience: Duration,
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl<W> Patient<W> {
+    pub(crate) fn new(output: W, patience: Duration) -> Self {
+        Self { output, patience, waiting: None }
+    }
+
+    /// Passes a result on, or fails if there is none and the patience is at its end.
+    fn bounded<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if polled.is_ready() {
+            self.waiting = None;
+            return polled;
+        }
+        let patience = self.patience;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
+        waiting.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Patient<W> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.output).poll_write(context, bytes);
+        self.bounded(polled, context)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.output).poll_flush(context);
+        self.bounded(polled, context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.output).poll_shutdown(context);
+        self.bounded(polled, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_message_of_several_lines_becomes_one() {
+        let mut line = Vec::new();
+        write_line(&mut line, b"{\n  \"a\": 1\r\n}").await.unwrap();
+        assert_eq!(line, b"{   \"a\": 1  }\n");
+    }
+
+    #[tokio::test]
+    async fn lines_are_bounded_and_empty_ones_passed_over() {
+        let mut lines = Lines::new(&b"\n12345\n \r\nlast"[..], 5);
+        assert_eq!(lines.next().await.unwrap().as_deref(), Some(&b"12345"[..]));
+        assert_eq!(lines.next().await.unwrap().as_deref(), Some(&b"last"[..]));
+        assert_eq!(lines.next().await.unwrap(), None);
+        assert!(Lines::new(&b"123456\n"[..], 5).next().await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_nothing_for_too_long_is_given_up() {
+        let (near, mut far) = tokio::io::duplex(4);
+        let mut output = Patient::new(near, Duration::from_secs(60));
+        output.write_all(b"1234").await.unwrap();
+        let begun = tokio::time::Instant::now();
+        let error = output.write_all(b"5").await.unwrap_err();
+        assert_eq!((error.kind(), begun.elapsed().as_secs()), (io::ErrorKind::TimedOut, 60));
+        let mut read = [0; 4];
+        far.read_exact(&mut read).await.unwrap();
+        output.write_all(b"5").await.unwrap();
+    }
+}

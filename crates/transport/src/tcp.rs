@@ -1,0 +1,105 @@
+//! TCP: the first line carries the token, then it is lines as over standard input and output.
+
+use std::time::Duration;
+
+use codex_wire::rpc::{ErrorObject, OVERLOADED};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::listener::{Client, Service};
+use crate::pipe::Patient;
+
+/// The longest first line.
+const FIRST_LINE_BYTES: u64 = 4096;
+/// How much is read on from a client that was refused, and for how long.
+const DRAINED_BYTES: u64 = 64 * 1024;
+const DRAINING: Duration = Duration::from_secs(1);
+/// The method of the first line.
+pub(crate) const AUTHENTICATE: &str = "authenticate";
+
+/// What the first line must say.
+#[derive(Deserialize)]
+struct First<'a> {
+    #[serde(default, borrow)]
+    id: Option<&'a serde_json::value::RawValue>,
+    method: String,
+    params: Params,
+}
+
+#[derive(Deserialize)]
+struct Params {
+    token: String,
+}
+
+/// An answer to the first line.
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: Option<&'a serde_json::value::RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Empty>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorObject>,
+}
+
+#[derive(Serialize)]
+struct Empty {}
+
+/// Serves a client that has just come.
+pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
+    // Without it small messages wait for each other.
+    let _: std::io::Result<()> = stream.set_nodelay(true);
+    let (input, output) = stream.into_split();
+    let (mut input, mut output) = (BufReader::new(input), Patient::new(output, client.limits.stall));
+    let mut line = Vec::new();
+    let mut head = (&mut input).take(FIRST_LINE_BYTES);
+    if !matches!(timeout(client.limits.handshake, head.read_until(b'\n', &mut line)).await, Ok(Ok(_))) {
+        return refuse(&mut output, None, ErrorObject::invalid("no token came in time")).await;
+    }
+    let first = serde_json::from_slice::<First<'_>>(&line).ok().filter(|first| first.method == AUTHENTICATE);
+    let id = first.as_ref().and_then(|first| first.id);
+    if !first.as_ref().is_some_and(|first| client.token.as_ref().is_some_and(|token| token.is(&first.params.token))) {
+        let text = "the first line must be {\"id\":0,\"method\":\"authenticate\",\"params\":{\"token\":TOKEN}} with the right token";
+        refuse(&mut output, id, ErrorObject::invalid(text)).await;
+        return drain(input).await;
+    }
+    let Some(_slot) = client.slots.serve() else {
+        refuse(&mut output, id, overloaded()).await;
+        return drain(input).await;
+    };
+    drop(client.waiting);
+    if say(&mut output, &Answer { id, result: Some(Empty {}), error: None }).await.is_ok() {
+        service.serve(Box::new(input), Box::new(output)).await;
+    }
+}
+
+/// What a client is told for whom there is no room.
+pub(crate) fn overloaded() -> ErrorObject {
+    let message = "too many connections; retry later".to_owned();
+    ErrorObject { code: OVERLOADED, message, data: None }
+}
+
+/// Answers with an error, as the last word.
+pub(crate) async fn refuse<W: AsyncWrite + Unpin>(
+    output: &mut W,
+    id: Option<&serde_json::value::RawValue>,
+    error: ErrorObject,
+) {
+    // Whoever does not hear it learns it from the end of the connection.
+    let _: std::io::Result<()> = say(output, &Answer { id, result: None, error: Some(error) }).await;
+    let _: std::io::Result<()> = output.shutdown().await;
+}
+
+/// Reads on for a moment: closing a socket with something unread would take back what was just said.
+async fn drain<R: AsyncRead + Unpin>(input: R) {
+    let mut rest = input.take(DRAINED_BYTES);
+    let _: Result<_, _> = timeout(DRAINING, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
+}
+
+async fn say<W: AsyncWrite + Unpin>(output: &mut W, answer: &Answer<'_>) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    output.write_all(&line).await?;
+    output.flush().await
+}

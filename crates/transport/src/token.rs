@@ -1,0 +1,185 @@
+//! The secret that clients bring who cannot be told by their user.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use subtle::ConstantTimeEq as _;
+
+/// How many random bytes are in a token of our own.
+const RANDOM_BYTES: usize = 32;
+/// The lengths a token may have: one that can be guessed is none.
+const LENGTHS: std::ops::RangeInclusive<usize> = 16..=1024;
+
+/// A secret. It is in no debug text and in no error.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// Its file could not be read.
+    #[error("could not read the token file {path}", path = .path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Its file could not be written.
+    #[error("could not write the token file {path}", path = .path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others can read or change it.
+    #[error("the token file {path} belongs to somebody else or can be read by others; chmod 600 it", path = .path.display())]
+    Exposed {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// It is too short, too long, or has characters that a header cannot carry.
+    #[error("a token has {} to {} visible characters without spaces", LENGTHS.start(), LENGTHS.end())]
+    Unfit,
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+impl Token {
+    /// Takes a text as a token.
+    pub fn new(text: &str) -> Result<Self, TokenError> {
+        let text = text.trim();
+        if LENGTHS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(TokenError::Unfit)
+        }
+    }
+
+    /// Reads a token from a file that nobody else can read. It is no link.
+    pub fn read(path: &Path) -> Result<Self, TokenError> {
+        let failed = |source| TokenError::Read { path: path.to_owned(), source };
+        let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        let own = rustix::process::geteuid().as_raw();
+        if !metadata.is_file() || metadata.mode() & 0o077 != 0 || ![own, 0].contains(&metadata.uid()) {
+            return Err(TokenError::Exposed { path: path.to_owned() });
+        }
+        let mut text = String::new();
+        file.take(*LENGTHS.end() as u64 + 2).read_to_string(&mut text).map_err(failed)?;
+        Self::new(&text)
+    }
+
+    /// Reads a token from a file, or makes one and writes it there if there is none yet.
+    pub fn read_or_make(path: &Path) -> Result<Self, TokenError> {
+        match Self::read(path) {
+            Err(TokenError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            other => return other,
+        }
+        let failed = |source| TokenError::Write { path: path.to_owned(), source };
+        let token = Self::random().map_err(failed)?;
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Ok(mut file) => {
+                writeln!(file, "{}", token.0).map_err(failed)?;
+                Ok(token)
+            }
+            // Another server was faster, and its token is as good.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::read(path),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn random() -> io::Result<Self> {
+        let mut bytes = [0; RANDOM_BYTES];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+        Ok(Self(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()))
+    }
+
+    /// Whether that is the token. It takes as long for a text that is nearly right as for one that is all wrong.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        self.0.as_bytes().ct_eq(text.as_bytes()).into()
+    }
+
+    /// Whether a header `Authorization` carries the token.
+    #[must_use]
+    pub(crate) fn authorizes(&self, header: Option<&http::HeaderValue>) -> bool {
+        let text = header.and_then(|value| value.to_str().ok());
+        let token =
+            text.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        token.is_some_and(|(_, token)| self.is(token.trim()))
+    }
+
+    /// The secret itself, for the message that carries it.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// A header `Authorization` that carries it.
+    pub(crate) fn header(&self) -> Option<http::HeaderValue> {
+        let mut value = http::HeaderValue::from_str(&format!("Bearer {}", self.0)).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_once_and_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let made = Token::read_or_make(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(Token::read_or_make(&path).unwrap() == made);
+        assert!(Token::read_or_make(&folder.path().join("other")).unwrap() != made);
+        assert_eq!(format!("{made:?}"), "Token(..)");
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused_and_a_link_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        Token::read_or_make(&path).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(matches!(Token::read_or_make(&link), Err(TokenError::Read { .. })));
+        for mode in [0o640, 0o604, 0o620] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert!(matches!(Token::read(&path), Err(TokenError::Exposed { .. })), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn only_the_whole_token_in_its_header_counts() {
+        let token = Token::new("0123456789abcdef").unwrap();
+        let check = |text: &str| token.authorizes(http::HeaderValue::from_str(text).ok().as_ref());
+        assert!(check("Bearer 0123456789abcdef"));
+        assert!(check("bearer 0123456789abcdef"));
+        for text in ["0123456789abcdef", "Basic 0123456789abcdef", "Bearer 0123456789abcde", "Bearer ", "", "Bearer"] {
+            assert!(!check(text), "{text}");
+        }
+        assert!(!token.authorizes(None));
+    }
+
+    #[test]
+    fn what_can_be_guessed_is_no_token() {
+        for text in ["", "short", "has a space in its middle", "0123456789abcde\u{e9}", &"x".repeat(1025)] {
+            assert!(Token::new(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! WebSocket: one message a text frame, for programs and never for web pages.
+//!
+//! A page can make a browser connect to any port of this machine. So whoever names an origin is refused, whoever calls this
+//! machine by a name that others control is refused, and everybody else needs the token in a header, which no page can set.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use http::header::{AUTHORIZATION, HOST, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, duplex};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::time::{interval, timeout};
+use tokio_tungstenite::tungstenite;
+
+use crate::limits::{Limits, Slot, Slots};
+use crate::listener::{Client, Service};
+use crate::pipe::{Lines, PIPE_BYTES, write_line};
+use crate::token::Token;
+
+/// How many bytes the head of a request may have.
+const HEAD_BYTES: usize = 16 * 1024;
+/// How long a client may take to take leave.
+const LEAVE_TAKING: Duration = Duration::from_secs(1);
+
+/// What is known of a client while it asks to be let in.
+#[derive(Clone)]
+struct Reception {
+    token: Option<Token>,
+    door: Option<SocketAddr>,
+    slots: Slots,
+    message_bytes: usize,
+    /// Where the connection goes when the client is let in.
+    inside: Arc<Mutex<Option<oneshot::Sender<LetIn>>>>,
+}
+
+/// A client that was let in, and its room.
+type LetIn = (WebSocket, Slot);
+
+/// Serves a client that has just come.
+pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
+    // Without it small messages wait for each other.
+    let _: std::io::Result<()> = stream.set_nodelay(true);
+    let (inside, let_in) = oneshot::channel();
+    let reception = Reception {
+        token: client.token,
+        door: client.door,
+        slots: client.slots,
+        message_bytes: client.limits.message_bytes,
+        inside: Arc::new(Mutex::new(Some(inside))),
+    };
+    let deadline = client.limits.handshake;
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(deadline)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router(reception)))
+        .with_upgrades();
+    // The deadline holds for all that is said before a client is let in, however slowly it is said.
+    if timeout(deadline, connection).await.is_ok()
+        && let Ok(Ok((socket, _slot))) = timeout(deadline, let_in).await
+    {
+        drop(client.waiting);
+        converse(socket, client.limits, service).await;
+    }
+}
+
+fn router(reception: Reception) -> Router {
+    Router::new()
+        .route("/", get(upgrade))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .layer(from_fn_with_state(reception.clone(), guard))
+        .with_state(reception)
+}
+
+/// Refuses web pages, on every path.
+async fn guard(State(reception): State<Reception>, request: Request, next: Next) -> Response {
+    if request.headers().contains_key(ORIGIN) {
+        return (StatusCode::FORBIDDEN, "requests of web pages are refused\n").into_response();
+    }
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    if !host.is_some_and(|host| is_own_name(host, reception.door)) {
+        return (StatusCode::FORBIDDEN, "this server goes by its IP address and by localhost alone\n").into_response();
+    }
+    next.run(request).await
+}
+
+/// Whether a client calls this machine by a name that nobody else can give it.
+pub(crate) fn is_own_name(host: &str, door: Option<SocketAddr>) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let is_local = door.is_some_and(|door| door.ip().is_loopback());
+    let ip = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name).parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.is_loopback() || !is_local)
+}
+
+async fn ready(State(reception): State<Reception>) -> Response {
+    if reception.slots.has_room() { "ready\n".into_response() } else { overloaded() }
+}
+
+fn overloaded() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], "too many connections; retry later\n").into_response()
+}
+
+async fn upgrade(
+    State(reception): State<Reception>,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    if !reception.token.as_ref().is_some_and(|token| token.authorizes(headers.get(AUTHORIZATION))) {
+        let text = "the header Authorization must carry the token: Bearer TOKEN\n";
+        return (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], text).into_response();
+    }
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => return rejection.into_response(),
+    };
+    let Some(slot) = reception.slots.serve() else { return overloaded() };
+    let inside = reception.inside.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let most = reception.message_bytes;
+    upgrade.max_message_size(most).max_frame_size(most).on_upgrade(async move |socket| {
+        if let Some(inside) = inside {
+            // Nobody waits for it when the client took too long.
+            let _: Result<(), LetIn> = inside.send((socket, slot));
+        }
+    })
+}
+
+/// Passes frames on as lines and lines as frames until either side has said everything.
+async fn converse<S: Service>(socket: WebSocket, limits: Limits, service: S) {
+    let (sink, stream) = socket.split();
+    let (near, far) = duplex(PIPE_BYTES);
+    let (from_service, to_service) = tokio::io::split(near);
+    let (input, output) = tokio::io::split(far);
+    // Unless the client ends it, the server does.
+    let code = AtomicU16::new(close_code::AWAY);
+    let serving = service.serve(Box::new(input), Box::new(output));
+    let reading = async {
+        code.store(read(stream, to_service, limits).await, Ordering::Relaxed);
+    };
+    tokio::select! {
+        // Whatever ends first, the last word is written.
+        () = write(sink, from_service, &code, limits) => {}
+        () = async { tokio::join!(serving, reading); std::future::pending().await } => {}
+    }
+}
+
+/// Passes frames on until the client has said everything, and says how to close.
+async fn read<W: AsyncWrite + Unpin>(mut stream: SplitStream<WebSocket>, mut output: W, limits: Limits) -> u16 {
+    let code = loop {
+        match timeout(limits.silence, stream.next()).await {
+            Ok(Some(Ok(Message::Text(text)))) => {
+                if write_line(&mut output, text.as_bytes()).await.is_err() {
+                    break close_code::AWAY;
+                }
+            }
+            Ok(Some(Ok(Message::Binary(_)))) => break close_code::UNSUPPORTED,
+            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
+            Ok(Some(Ok(Message::Close(_))) | None) => break close_code::NORMAL,
+            Ok(Some(Err(error))) => break code_of(error),
+            // It answers no ping.
+            Err(_) => break close_code::POLICY,
+        }
+    };
+    // The service learns that nothing more comes.
+    let _: std::io::Result<()> = output.shutdown().await;
+    code
+}
+
+fn code_of(error: axum::Error) -> u16 {
+    match error.into_inner().downcast_ref::<tungstenite::Error>() {
+        Some(tungstenite::Error::Capacity(_)) => close_code::SIZE,
+        Some(tungstenite::Error::Utf8(_)) => close_code::INVALID,
+        _ => close_code::PROTOCOL,
+    }
+}
+
+/// Passes lines on until the service has said everything, and closes.
+async fn write<R: AsyncRead + Unpin>(
+    mut sink: SplitSink<WebSocket, Message>,
+    input: R,
+    code: &AtomicU16,
+    limits: Limits,
+) {
+    let mut lines = Lines::new(input, usize::MAX);
+    let mut pings = interval(limits.ping);
+    pings.tick().await;
+    let reason = loop {
+        let message = tokio::select! {
+            line = lines.next() => match line.ok().flatten().map(|line| Utf8Bytes::try_from(Bytes::from(line))) {
+                Some(Ok(text)) => Message::Text(text),
+                Some(Err(_)) => break close_code::ERROR,
+                None => break code.load(Ordering::Relaxed),
+            },
+            _ = pings.tick() => Message::Ping(Bytes::new()),
+        };
+        if !matches!(timeout(limits.stall, sink.send(message)).await, Ok(Ok(()))) {
+            return;
+        }
+    };
+    let goodbye = Message::Close(Some(CloseFrame { code: reason, reason: Utf8Bytes::default() }));
+    let leaving = async {
+        // A goodbye of the client is answered by the library, and then only has to be written.
+        if sink.send(goodbye).await.is_err() {
+            let _: Result<(), axum::Error> = sink.close().await;
+        }
+    };
+    let _: Result<(), _> = timeout(LEAVE_TAKING, leaving).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_others_control_are_foreign() {
+        let local = "127.0.0.1:80".parse().ok();
+        for host in ["127.0.0.1:80", "127.0.0.1", "localhost:9", "LOCALHOST", "[::1]:80", "[::1]", "127.9.9.9"] {
+            assert!(is_own_name(host, local), "{host}");
+        }
+        for host in
+            ["evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1:80", "", ":80", "127.0.0.1.evil"]
+        {
+            assert!(!is_own_name(host, local), "{host}");
+        }
+        let open = "0.0.0.0:80".parse().ok();
+        assert!(is_own_name("10.0.0.1:80", open) && !is_own_name("evil.example", open));
+    }
+}

@@ -1,0 +1,135 @@
+//! A client of the app-server over any transport.
+//!
+//! It is for one connection; a test that has one vanish drops it and makes another.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use codex_transport::{Address, Reader, Token, Writer, dial};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
+
+/// How long a message is waited for before the test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A client.
+pub(crate) struct Client {
+    input: Lines<BufReader<Reader>>,
+    output: Writer,
+    next_id: i64,
+    /// Messages that came while something else was waited for.
+    waiting: VecDeque<Value>,
+}
+
+impl Client {
+    /// Connects and says who it is.
+    pub(crate) async fn connect(address: &Address, token: &Token) -> Self {
+        let (input, output) = dial(address, Some(token)).await.expect("the server is there");
+        Self::over(input, output).await
+    }
+
+    /// A client within the same program.
+    pub(crate) async fn within(stream: DuplexStream) -> Self {
+        let (input, output) = tokio::io::split(stream);
+        Self::over(Box::new(input), Box::new(output)).await
+    }
+
+    /// A client over a stream of lines.
+    pub(crate) async fn over(input: Reader, output: Writer) -> Self {
+        let mut client = Self { input: BufReader::new(input).lines(), output, next_id: 0, waiting: VecDeque::new() };
+        client.ok("initialize", json!({"clientInfo": {"name": "test", "version": "1"}})).await;
+        client.send(&json!({"method": "initialized"})).await;
+        client
+    }
+
+    pub(crate) async fn send(&mut self, message: &Value) {
+        self.output.write_all(format!("{message}\n").as_bytes()).await.expect("the server reads");
+        self.output.flush().await.expect("the server reads");
+    }
+
+    /// The next message; none when the server has hung up.
+    pub(crate) async fn read(&mut self) -> Option<Value> {
+        let line = tokio::time::timeout(PATIENCE, self.input.next_line()).await.expect("a message comes in time");
+        line.ok().flatten().map(|line| serde_json::from_str(&line).expect("every line is JSON"))
+    }
+
+    async fn next_of(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        if let Some(place) = self.waiting.iter().position(&is_wanted) {
+            return self.waiting.remove(place).expect("it was found");
+        }
+        loop {
+            let message = self.read().await.expect("the server is there");
+            if is_wanted(&message) {
+                return message;
+            }
+            self.waiting.push_back(message);
+        }
+    }
+
+    /// Sends a request without waiting for its answer.
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> i64 {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.send(&json!({"id": id, "method": method, "params": params})).await;
+        id
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) async fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        let id = self.ask(method, params).await;
+        let mut answer = self.next_of(|message| message["id"] == id && message.get("method").is_none()).await;
+        match answer.get_mut("error") {
+            Some(error) => Err(error.take()),
+            None => Ok(answer["result"].take()),
+        }
+    }
+
+    /// Sends a request that must work.
+    pub(crate) async fn ok(&mut self, method: &str, params: Value) -> Value {
+        self.call(method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// The next notification of that name.
+    pub(crate) async fn notification(&mut self, method: &str) -> Value {
+        self.next_of(|message| message["method"] == method && message.get("id").is_none()).await["params"].take()
+    }
+
+    /// The next notification of that name about a thread.
+    pub(crate) async fn news_of(&mut self, thread: &str, method: &str) -> Value {
+        let is_wanted = |message: &Value| message["method"] == method && message["params"]["threadId"] == thread;
+        self.next_of(is_wanted).await["params"].take()
+    }
+
+    /// The next request of the server of that name: its id and its parameters.
+    pub(crate) async fn request(&mut self, method: &str) -> (i64, Value) {
+        let mut request = self.next_of(|message| message["method"] == method && message.get("id").is_some()).await;
+        (request["id"].as_i64().expect("a number"), request["params"].take())
+    }
+
+    /// Starts a thread and returns its name.
+    pub(crate) async fn thread(&mut self) -> String {
+        let started = self.ok("thread/start", json!({})).await;
+        started["thread"]["id"].as_str().expect("a name").to_owned()
+    }
+
+    /// Says something, and returns the name of the turn that has begun.
+    pub(crate) async fn say(&mut self, thread: &str, text: &str) -> String {
+        let input = json!([{"type": "text", "text": text}]);
+        let answer = self.ok("turn/start", json!({"threadId": thread, "input": input})).await;
+        answer["turn"]["id"].as_str().expect("a name").to_owned()
+    }
+
+    /// Resumes a thread and returns what is known of it.
+    pub(crate) async fn resume(&mut self, thread: &str) -> Value {
+        self.ok("thread/resume", json!({"threadId": thread})).await["thread"].take()
+    }
+
+    /// Everything up to the end of the connection.
+    pub(crate) async fn rest(mut self) -> Vec<Value> {
+        let mut rest: Vec<Value> = self.waiting.drain(..).collect();
+        while let Some(message) = self.read().await {
+            rest.push(message);
+        }
+        rest
+    }
+}

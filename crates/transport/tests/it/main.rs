@@ -1,0 +1,11 @@
+//! The app-server over every transport, as clients see it and as those see it who should not.
+
+#![expect(clippy::expect_used, reason = "a test may fail where it stands")]
+
+mod client;
+mod comings;
+mod flood;
+mod idle;
+mod strangers;
+mod turns;
+mod world;

@@ -1,0 +1,116 @@
+//! A server with a home of its own, and the sockets it listens on.
+
+use std::path::PathBuf;
+
+use codex_config::{Env, Home, Overrides};
+use codex_server::app::{AppServer, Start, Vintage};
+use codex_transport::{Address, BindError, Limits, Listener, Options, Slots, Token};
+use codex_wire::rollout::SessionSource;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::client::Client;
+
+/// The token of all tests.
+pub(crate) const TOKEN: &str = "a-token-for-tests-0123456789";
+
+/// Questions are asked about all commands, and none is confined.
+pub(crate) const ASKS: &str = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'";
+/// Nobody is asked, and no command is confined.
+pub(crate) const RUNS: &str = "approval_policy = 'never'\nsandbox_mode = 'danger-full-access'";
+
+/// A server.
+pub(crate) struct World {
+    folder: TempDir,
+    pub(crate) server: AppServer,
+    pub(crate) limits: Limits,
+    pub(crate) slots: Slots,
+    stop: watch::Sender<bool>,
+    listening: Vec<JoinHandle<()>>,
+}
+
+impl World {
+    /// A server whose model plays a script, anew for each thread.
+    pub(crate) fn new(config: &str, script: &Value) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let root = folder.path().canonicalize().expect("it exists");
+        for name in ["home", "work"] {
+            std::fs::create_dir(root.join(name)).expect("a folder can be made");
+        }
+        let provider = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
+                        script = 'script.json'\n";
+        std::fs::write(root.join("home/config.toml"), format!("{config}\n{provider}")).expect("it can be written");
+        std::fs::write(root.join("home/script.json"), script.to_string()).expect("it can be written");
+        let server = AppServer::new(Start {
+            home: Home::at(root.join("home")),
+            env: Env::from_iter([("TERM", "dumb"), ("PATH", "/usr/bin:/bin")]),
+            overrides: Overrides::default(),
+            cwd: root.join("work"),
+            programs: None,
+            originator: "codex_cli_rs".to_owned(),
+            source: SessionSource::VsCode,
+            recent_bytes: 256 * 1024,
+            dialect: None,
+            vintage: Some(Vintage::V0166),
+        });
+        let (stop, _) = watch::channel(false);
+        Self { folder, server, limits: Limits::default(), slots: Slots::new(64), stop, listening: Vec::new() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().expect("it exists").join(name)
+    }
+
+    pub(crate) fn token() -> Token {
+        Token::new(TOKEN).expect("it is one")
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        let (slots, limits) = (self.slots.clone(), self.limits);
+        Options { token: Some(Self::token()), slots, limits, allows_remote: false }
+    }
+
+    /// Listens, and says where.
+    pub(crate) async fn listen(&mut self, url: &str) -> Address {
+        let url = if url == "unix://" {
+            format!("unix://{}", self.path("home/run/socket").display())
+        } else {
+            url.to_owned()
+        };
+        let address: Address = url.parse().expect("it is an address");
+        let listener = Listener::bind(&address, self.options()).await.expect("it can be listened on");
+        let (address, server) = (listener.address().clone(), self.server.clone());
+        let service = move |input, output| {
+            let server = server.clone();
+            async move {
+                // How a client leaves is its own affair.
+                let _: std::io::Result<()> = server.serve(input, output).await;
+            }
+        };
+        self.listening.push(tokio::spawn(listener.serve(service, self.stop.subscribe())));
+        address
+    }
+
+    /// Tries to listen where that should fail.
+    pub(crate) async fn refused(&self, url: &str, options: Options) -> BindError {
+        let address: Address = url.parse().expect("it is an address");
+        Listener::bind(&address, options).await.expect_err("it is refused")
+    }
+
+    /// Listens, and connects a client.
+    pub(crate) async fn client(&mut self, url: &str) -> Client {
+        let address = self.listen(url).await;
+        Client::connect(&address, &Self::token()).await
+    }
+
+    /// Ends the server as a signal would.
+    pub(crate) async fn end(&mut self) {
+        self.server.close().await;
+        self.stop.send_replace(true);
+        for listening in self.listening.drain(..) {
+            listening.await.expect("a listener does not panic");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The protocol's types as JSON Schema (draft 7), and the tables for whoever describes the whole.
+//!
+//! Reading is more lenient than what is described here: old names of members and other spellings of words are taken
+//! as well.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::methods::{self, Row};
+use crate::v2::{notification, request};
+
+/// What is done with each row of the tables that messages are dispatched by.
+pub trait Tables {
+    /// Takes a method: its name as a type, what it takes, what it gives, and its row.
+    fn method<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, row: Option<&Row>);
+    /// Takes a notification.
+    fn notification<P: JsonSchema>(&mut self, name: &str, method: &str, about: &str);
+    /// Takes a request of the server's.
+    fn request<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, method: &str, about: &str);
+}
+
+/// Goes through all tables.
+pub fn describe(tables: &mut impl Tables) {
+    methods::describe(tables);
+    notification::describe(tables);
+    request::describe(tables);
+}
+
+/// How a type is read.
+#[must_use]
+pub fn read_form<T: JsonSchema>() -> Value {
+    SchemaSettings::draft07().for_deserialize().into_generator().into_root_schema_for::<T>().into()
+}
+
+/// How a type is written.
+#[must_use]
+pub fn written_form<T: JsonSchema>() -> Value {
+    SchemaSettings::draft07().for_serialize().into_generator().into_root_schema_for::<T>().into()
+}
+
+/// A schema in which enums that may have further kinds (`x-open`) take any kind that is none of theirs.
+#[must_use]
+pub fn opened(schema: Value) -> Value {
+    match schema {
+        Value::Object(members) => {
+            let mut members: Map<String, Value> =
+                members.into_iter().map(|(name, member)| (name, opened(member))).collect();
+            let choices = if members.contains_key("oneOf") { "oneOf" } else { "anyOf" };
+            if members.get("x-open") == Some(&Value::Bool(true))
+                && let Some(Value::Array(kinds)) = members.get_mut(choices)
+            {
+                let claims: Vec<Value> = kinds.iter().map(claim).collect();
+                kinds.push(json!({"not": {"anyOf": claims}}));
+            }
+            Value::Object(members)
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(opened).collect()),
+        schema => schema,
+    }
+}
+
+/// What makes a value one of a kind, well formed or not: its label.
+fn claim(kind: &Value) -> Value {
+    if let Some(word) = kind.get("const") {
+        return json!({"const": word});
+    }
+    let members = kind.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let labels: Map<String, Value> = members
+        .filter(|(_, member)| member.get("const").is_some())
+        .map(|(name, member)| (name.clone(), member.clone()))
+        .collect();
+    if labels.is_empty() {
+        return json!({"type": "object", "required": kind.get("required")});
+    }
+    json!({"required": labels.keys().collect::<Vec<_>>(), "properties": labels})
+}
