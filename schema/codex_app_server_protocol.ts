@@ -349,6 +349,12 @@ export type ClientRequest =
     method: "thread/subscribe";
     params: v2.ThreadSubscribeParams;
   }
+  /** Lists what the client was asked about a thread and has not answered. */
+  | {
+    id: RequestId;
+    method: "serverRequest/list";
+    params: v2.ServerRequestListParams;
+  }
   /** Listens to a thread no more. */
   | {
     id: RequestId;
@@ -757,6 +763,7 @@ export type ClientRequestMethods = {
   "thread/shellCommand": { params: v2.ThreadShellCommandParams; response: v2.ThreadShellCommandResponse };
   "thread/inject_items": { params: v2.ThreadInjectItemsParams; response: v2.ThreadInjectItemsResponse };
   "thread/subscribe": { params: v2.ThreadSubscribeParams; response: v2.ThreadSubscribeResponse };
+  "serverRequest/list": { params: v2.ServerRequestListParams; response: v2.ServerRequestListResponse };
   "thread/unsubscribe": { params: v2.ThreadUnsubscribeParams; response: v2.ThreadUnsubscribeResponse };
   "turn/start": { params: v2.TurnStartParams; response: v2.TurnStartResponse };
   "turn/steer": { params: v2.TurnSteerParams; response: v2.TurnSteerResponse };
@@ -5187,6 +5194,16 @@ export namespace v2 {
       move_path: string | null;
     };
 
+  /** A request of the server that waits for an answer. */
+  export type PendingServerRequest = {
+    /** What its answer carries. */
+    id: RequestId;
+    /** What is asked. */
+    method: string;
+    /** About what. */
+    params: unknown;
+  };
+
   /** The parameters of `permissionProfile/list`. */
   export type PermissionProfileListParams = {
     /** Where the page before ended. */
@@ -5422,6 +5439,18 @@ export namespace v2 {
     exclude_tmpdir_env_var: boolean;
     /** Takes `/tmp` out of the writable folders. */
     exclude_slash_tmp: boolean;
+  };
+
+  /** `serverRequest/list`. */
+  export type ServerRequestListParams = {
+    /** The thread that wants to know. */
+    threadId: string;
+  };
+
+  /** What `serverRequest/list` answers. */
+  export type ServerRequestListResponse = {
+    /** The requests, oldest first. Their ids are answered like those of the requests themselves. */
+    data: Array<v2.PendingServerRequest>;
   };
 
   /** A request of the server was answered. */

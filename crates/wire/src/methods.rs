@@ -2,6 +2,8 @@
 //!
 //! Dispatch, the names in error messages and what is told of unsupported methods all come from here.
 
+mod absent;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -52,6 +54,7 @@ use crate::v2::pages::{
     ThreadInjectItemsParams, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
     ThreadTurnsListResponse,
 };
+use crate::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
 use crate::v2::permissions::{PermissionProfileListParams, PermissionProfileListResponse};
 use crate::v2::search::{
     FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionStartParams,
@@ -162,7 +165,7 @@ macro_rules! methods {
             pub fn read(method: &str, params: Option<&RawValue>) -> Result<Self, ErrorObject> {
                 match method {
                     $($method $(| $alias)* => read_params(params).map(|params| Self::$name(Box::new(params))),)*
-                    _ => Err(unknown(method)),
+                    _ => Err(absent::refusal(method)),
                 }
             }
         }
@@ -210,6 +213,8 @@ methods! {
     ThreadInjectItems = "thread/inject_items" (ThreadInjectItemsParams) -> Empty, Thread, "0.166";
     /// Listens to a thread by numbers, from where the client stopped.
     ThreadSubscribe = "thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResponse, Process, "0.200";
+    /// Lists what the client was asked about a thread and has not answered.
+    ServerRequestList = "serverRequest/list" (ServerRequestListParams) -> ServerRequestListResponse, Thread, "0.200";
     /// Listens to a thread no more.
     ThreadUnsubscribe = "thread/unsubscribe" (ThreadParams) -> ThreadUnsubscribeResponse, Thread, "0.105";
     /// Says something to a thread.
@@ -344,65 +349,6 @@ methods! {
     FsWatch = "fs/watch" (FsWatchParams) -> FsWatchResponse, Connection, "0.166";
     /// Tells no more about something on disk.
     FsUnwatch = "fs/unwatch" (FsUnwatchParams) -> Empty, Connection, "0.166";
-}
-
-/// Beginnings of methods that other releases have and that need a cloud of their maker's.
-const CLOUD: &[(&str, &str)] = &[
-    ("plugin/", "plugins come from a marketplace service that this program does not talk to"),
-    ("marketplace/", "plugins come from a marketplace service that this program does not talk to"),
-    ("app/", "apps are connectors of a hosted service that this program does not talk to"),
-    ("remoteControl/", "remote control goes through a hosted relay that this program does not talk to"),
-    ("thread/realtime/", "speech needs a hosted realtime service that this program does not talk to"),
-    ("account/rateLimitResetCredit/", "credits are kept by a hosted service that this program does not talk to"),
-    ("account/sendAddCreditsNudgeEmail", "mail is sent by a hosted service that this program does not talk to"),
-    ("account/workspaceMessages/", "workspace messages come from a hosted service that this program does not talk to"),
-    ("windowsSandbox/", "this is not Windows"),
-    ("userVerification/", "keys of the operating system are not used by this program"),
-    ("account/gatewayOAuth/", "the gateway is a hosted service that this program does not talk to"),
-    ("account/usage/", "usage is counted by a hosted service that this program does not talk to"),
-    ("account/bedrock/", "keys of a cloud are not kept by this program; name a provider in config.toml"),
-    ("account/gcp/", "keys of a cloud are not kept by this program; name a provider in config.toml"),
-    ("accountSession/", "this program keeps one login"),
-];
-
-/// Beginnings of methods that other releases have and this one has not.
-const ABSENT: &[(&str, &str)] = &[
-    ("mcpServer/", "this release lists MCP servers but does not connect to them"),
-    ("skills/config/write", "this release cannot switch single skills off; move the skill's folder away"),
-    ("skills/extraRoots/set", "this release finds skills in the home folder and in trusted projects only"),
-    ("externalAgentConfig/", "this release takes over no settings of other agents"),
-    ("threadSection/", "this release does not sort threads into sections"),
-    ("thread/section/", "this release does not sort threads into sections"),
-    ("thread/goal/", "this release keeps no goals of threads"),
-    ("thread/attachment", "this release keeps no attachments of threads"),
-    ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
-    ("thread/metadata/update", "this release keeps what a thread's log says of its repository"),
-    ("thread/memory", "this release keeps no memories across threads"),
-    ("memory/", "this release keeps no memories across threads"),
-    ("thread/queue/", "this release takes input during a turn with `turn/steer` and queues none"),
-    ("project/", "this release has no projects besides folders"),
-    ("environment/", "this release runs commands on this machine only"),
-    ("process/", "this release runs commands with `command/exec`"),
-    ("rollout/compress", "this release compresses no rollouts"),
-    ("server/diagnostics", "this release measures nothing while it runs"),
-];
-
-fn unknown(method: &str) -> ErrorObject {
-    if let Some((_, why)) = CLOUD.iter().chain(ABSENT).find(|(prefix, _)| method.starts_with(prefix)) {
-        return ErrorObject::invalid(format!("unsupported method `{method}`: {why}"));
-    }
-    let hint = nearest(method).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-    ErrorObject::invalid(format!("Invalid request: unknown variant `{method}`{hint}"))
-}
-
-/// The method that a misspelled one may be: the same but for case and separators, or for its last word.
-fn nearest(method: &str) -> Option<&'static str> {
-    let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    let wanted = plain(method);
-    let names = || METHODS.iter().map(|row| row.name);
-    let group = method.rsplit_once('/').map(|(group, _)| format!("{group}/"));
-    let same = names().find(|name| plain(name) == wanted);
-    same.or_else(|| group.and_then(|group| names().find(|name| name.starts_with(&group))))
 }
 
 fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {

@@ -55,6 +55,7 @@ fn thread_of(request: &ClientRequest) -> Option<&str> {
         ClientRequest::ThreadSettingsUpdate(params) => &params.thread_id,
         ClientRequest::ThreadShellCommand(params) => &params.thread_id,
         ClientRequest::ThreadInjectItems(params) => &params.thread_id,
+        ClientRequest::ServerRequestList(params) => &params.thread_id,
         ClientRequest::TurnStart(params) => &params.thread_id,
         ClientRequest::TurnSteer(params) => &params.thread_id,
         ClientRequest::TurnInterrupt(params) => &params.thread_id,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
 use codex_config::{Config, Env, Home, Overrides, ProviderConfig, WireApi};
@@ -14,7 +14,7 @@ use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::thread::ThreadOptions;
 use serde_json::{Map, Value};
 
-use super::connection::Client;
+use super::connection::{Client, Connection};
 use super::hearing::Dialect;
 use super::loaded::Loaded;
 use super::vintage::Vintage;
@@ -58,6 +58,8 @@ pub(crate) struct Host {
     /// What a client has switched on or off until the server ends, by name.
     switches: Mutex<BTreeMap<String, bool>>,
     models: Mutex<Vec<(ProviderConfig, Stamp, SharedModel)>>,
+    /// The clients that are there.
+    connections: Mutex<Vec<Weak<Connection>>>,
 }
 
 /// A model that several threads ask.
@@ -96,7 +98,21 @@ impl Host {
     pub(crate) fn new(start: Start) -> Self {
         let index = ThreadIndex::open(start.home.path());
         let (config, models, switches) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { start, loaded: Loaded::default(), index, config, switches, models }
+        let connections = Mutex::default();
+        Self { start, loaded: Loaded::default(), index, config, switches, models, connections }
+    }
+
+    /// Notes that a client is there.
+    pub(crate) fn welcome(&self, connection: &Arc<Connection>) {
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.retain(|connection| connection.strong_count() > 0);
+        connections.push(Arc::downgrade(connection));
+    }
+
+    /// The clients that are there.
+    pub(crate) fn connections(&self) -> Vec<Arc<Connection>> {
+        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Forgets what was read of the configuration and of the login, because this program has written one of them: two

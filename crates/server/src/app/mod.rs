@@ -73,6 +73,7 @@ impl AppServer {
         let (outbox, writer) = Outbox::new(output);
         let (connection, mut all_answered) = Connection::new(Arc::clone(&self.host), outbox);
         let connection = Arc::new(connection);
+        self.host.welcome(&connection);
         let (host, still_there) = (Arc::clone(&self.host), Arc::downgrade(&connection));
         let read = async move {
             let read = connection.read(input).await;

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use codex_engine::log::{Approval, ItemId};
+use codex_engine::log::{Approval, ItemId, TurnId};
 use codex_wire::decision::ReviewDecision;
-use codex_wire::ids::RequestId;
+use codex_wire::ids::{RequestId, ThreadId};
 use codex_wire::v2::notification::{ServerNotification, ServerRequestResolved};
-use codex_wire::v2::request::ApprovalResponse;
+use codex_wire::v2::pending::PendingServerRequest;
+use codex_wire::v2::request::{ApprovalResponse, ServerRequest};
 
-use super::connection::Asked;
+use super::connection::{Asked, Connection};
 use super::desk::Desk;
 use super::{v1, v2};
 
@@ -45,16 +46,32 @@ impl Desk {
             if repeat == Repeat::No && put.iter().any(|question| question.wording == wording) {
                 continue;
             }
-            let request = match wording {
-                Wording::V1 => v1::request::question(self.thread.id(), approval),
-                Wording::V2 => v2::request::question(&self.connection, self.thread.id(), turn, approval, at_ms),
-            };
+            let request = worded(&self.connection, self.thread.id(), wording, turn, approval, at_ms);
             let (number, line) = self.connection.outbox.request(request.method(), &request);
             put.push(Question { number, wording });
             let asked = Asked { thread: self.thread.id(), call: approval.call.as_str().to_owned() };
             self.connection.ask(number, asked);
             self.buffer.extend_from_slice(&line);
         }
+    }
+
+    /// What the client was asked and has not answered, oldest first.
+    pub(crate) async fn pending(&self) -> Vec<PendingServerRequest> {
+        let Ok(now) = self.thread.subscribe().await else { return Vec::new() };
+        let turn = now.running.as_ref().map(TurnId::as_str).unwrap_or_default();
+        let mut pending = Vec::new();
+        for approval in &now.asked {
+            for Question { number, wording } in self.questions.get(&approval.call).into_iter().flatten() {
+                let request = worded(&self.connection, self.thread.id(), *wording, turn, approval, 0);
+                let params = serde_json::to_value(&request).unwrap_or_default();
+                pending.push(PendingServerRequest {
+                    id: RequestId::Integer(*number),
+                    method: request.method(),
+                    params,
+                });
+            }
+        }
+        pending
     }
 
     /// Passes an answer on. A client that does not understand one wording of a question may still answer another.
@@ -81,6 +98,21 @@ impl Desk {
                 self.notify(&ServerNotification::ServerRequestResolved(resolved), at_ms);
             }
         }
+    }
+}
+
+/// A question in the words of a dialect.
+fn worded(
+    connection: &Connection,
+    thread: ThreadId,
+    wording: Wording,
+    turn: &str,
+    approval: &Approval,
+    at_ms: i64,
+) -> ServerRequest {
+    match wording {
+        Wording::V1 => v1::request::question(thread, approval),
+        Wording::V2 => v2::request::question(connection, thread, turn, approval, at_ms),
     }
 }
 

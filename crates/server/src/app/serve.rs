@@ -12,6 +12,7 @@ use codex_wire::review::ReviewRequest;
 use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::empty::Empty;
 use codex_wire::v2::item::{InputItem, ThreadItem};
+use codex_wire::v2::pending::ServerRequestListResponse;
 use codex_wire::v2::thread::{
     ThreadResponse, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadUnsubscribeResponse, UnsubscribeStatus,
 };
@@ -69,6 +70,10 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
         ClientRequest::ThreadRevert(params) => {
             let done = revert(desk, params.before_turn_id).await;
             outbox.answer::<call::ThreadRevert>(id, done).await;
+        }
+        ClientRequest::ServerRequestList(_) => {
+            let data = desk.pending().await;
+            outbox.answer::<call::ServerRequestList>(id, Ok(ServerRequestListResponse { data })).await;
         }
         ClientRequest::ThreadInjectItems(params) => {
             outbox.answer::<call::ThreadInjectItems>(id, inject(desk, params.items).await).await;

@@ -45,6 +45,7 @@ impl AppServer {
         let (outbox, writer) = Outbox::new(output);
         let (connection, mut all_answered) = Connection::new(Arc::clone(&self.host), outbox);
         let presence = Presence(Arc::new(connection));
+        self.host.welcome(&presence.0);
         let mut closing = self.closing.subscribe();
         let mut writing = std::pin::pin!(writer.run());
         let read = tokio::select! {

@@ -52,7 +52,7 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
             outbox.answer::<call::ThreadArchive>(id, done).await;
             if is_done {
                 let named = ThreadNamed { thread_id: params.thread_id.clone() };
-                tell(connection, ServerNotification::ThreadArchived(named)).await;
+                tell_all(connection, &ServerNotification::ThreadArchived(named)).await;
             }
         }
         ClientRequest::ThreadUnarchive(params) => {
@@ -61,7 +61,7 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
             outbox.answer::<call::ThreadUnarchive>(id, done).await;
             if is_done {
                 let named = ThreadNamed { thread_id: params.thread_id.clone() };
-                tell(connection, ServerNotification::ThreadUnarchived(named)).await;
+                tell_all(connection, &ServerNotification::ThreadUnarchived(named)).await;
             }
         }
         ClientRequest::ThreadDelete(params) => {
@@ -70,7 +70,7 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
             outbox.answer::<call::ThreadDelete>(id, done).await;
             if is_done {
                 let named = ThreadNamed { thread_id: params.thread_id.clone() };
-                tell(connection, ServerNotification::ThreadDeleted(named)).await;
+                tell_all(connection, &ServerNotification::ThreadDeleted(named)).await;
             }
         }
         ClientRequest::ThreadNameSet(params) => {
@@ -80,7 +80,7 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
             outbox.answer::<call::ThreadNameSet>(id, done).await;
             if is_done {
                 let updated = ThreadNameUpdated { thread_id, thread_name: Some(name) };
-                tell(connection, ServerNotification::ThreadNameUpdated(updated)).await;
+                tell_all(connection, &ServerNotification::ThreadNameUpdated(updated)).await;
             }
         }
         // The others are served elsewhere.
@@ -111,6 +111,17 @@ pub(crate) async fn tell(connection: &Connection, notification: ServerNotificati
     add_line(&mut bytes, &Notification { method, params, emitted_at_ms: super::now_ms() });
     let room = connection.outbox.room(bytes.len()).await;
     connection.outbox.send_news(bytes, room);
+}
+
+/// Tells all clients something that concerns them all. Only the one that has caused it is waited for.
+pub(crate) async fn tell_all(connection: &Arc<Connection>, notification: &ServerNotification) {
+    for other in connection.host.connections() {
+        if !Arc::ptr_eq(&other, connection) && other.client().is_some() {
+            let notification = notification.clone();
+            tokio::spawn(async move { tell(&other, notification).await });
+        }
+    }
+    tell(connection, notification.clone()).await;
 }
 
 async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<ThreadListResponse, ErrorObject> {

@@ -37,6 +37,7 @@ pub(crate) struct Hello {
 pub(crate) struct AppClient {
     folder: Arc<TempDir>,
     hello: Hello,
+    server: AppServer,
     input: Option<DuplexStream>,
     output: Lines<BufReader<DuplexStream>>,
     serving: Option<JoinHandle<std::io::Result<()>>>,
@@ -97,12 +98,35 @@ impl AppClient {
             dialect: hello.dialect,
             source: SessionSource::VsCode,
         });
+        let alone = server.clone();
+        Self::greet(folder, hello, server, |read, write| {
+            tokio::spawn(async move { alone.serve_alone(read, write).await })
+        })
+        .await
+    }
+
+    /// Another client of the same server.
+    pub(crate) async fn another(&self) -> Self {
+        let shared = self.server.clone();
+        Self::greet(Arc::clone(&self.folder), self.hello.clone(), self.server.clone(), |read, write| {
+            tokio::spawn(async move { shared.serve(read, write).await })
+        })
+        .await
+    }
+
+    async fn greet(
+        folder: Arc<TempDir>,
+        hello: Hello,
+        server: AppServer,
+        serve: impl FnOnce(DuplexStream, DuplexStream) -> JoinHandle<std::io::Result<()>>,
+    ) -> Self {
         let (input, read) = duplex(PIPE_BYTES);
         let (write, output) = duplex(PIPE_BYTES);
-        let serving = tokio::spawn(async move { server.serve_alone(read, write).await });
+        let serving = serve(read, write);
         let mut client = Self {
             folder,
             hello,
+            server,
             input: Some(input),
             output: BufReader::new(output).lines(),
             serving: Some(serving),

@@ -159,3 +159,48 @@ async fn a_retry_while_the_turn_runs_names_the_turn_that_runs() {
     let messages = rest.iter().filter(|message| message["params"]["item"]["type"] == "userMessage").count();
     assert_eq!(messages, 2, "one message, begun and whole");
 }
+
+#[tokio::test]
+async fn what_waits_for_an_answer_is_listed_for_each_client_with_its_own_ids() {
+    let asks = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'";
+    let command = json!({"items": [{"call": "shell", "args": {"command": ["sh", "-c", "echo ran > out"]}}]});
+    let mut client = scripted(asks, &json!([command, text("Done.")])).await;
+    let thread = start(&mut client).await;
+    let of = json!({"threadId": thread});
+    assert_eq!(client.ok("serverRequest/list", of.clone()).await["data"], json!([]));
+    client.ok("turn/start", said(&thread, "a")).await;
+    let (id, asked) = client.next_request("item/commandExecution/requestApproval").await;
+    let listed = client.ok("serverRequest/list", of.clone()).await["data"].clone();
+    assert_eq!((&listed[0]["id"], &listed[0]["method"]), (&json!(id), &json!("item/commandExecution/requestApproval")));
+    assert_eq!((&listed[0]["params"]["itemId"], listed.as_array().map(Vec::len)), (&asked["itemId"], Some(1)));
+
+    let mut other = client.another().await;
+    other.ok("thread/subscribe", of.clone()).await;
+    let (theirs, again) = other.next_request("item/commandExecution/requestApproval").await;
+    assert_eq!(again["itemId"], asked["itemId"]);
+    other.respond(theirs, json!({"result": {"decision": "accept"}})).await;
+    assert_eq!(client.next_notification("serverRequest/resolved").await["requestId"], json!(id));
+    client.next_notification("turn/completed").await;
+    other.next_notification("turn/completed").await;
+    assert_eq!(client.ok("serverRequest/list", of).await["data"], json!([]));
+    other.end_unread().await;
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn what_concerns_all_clients_is_told_to_all() {
+    let mut client = scripted("", &json!([text("one")])).await;
+    let mut other = client.another().await;
+    let thread = start(&mut client).await;
+    turn(&mut client, &thread, "hello").await;
+    client.ok("thread/name/set", json!({"threadId": thread, "name": "Greeting"})).await;
+    for client in [&mut client, &mut other] {
+        assert_eq!(client.next_notification("thread/name/updated").await["threadName"], "Greeting");
+    }
+    client.ok("thread/archive", json!({"threadId": thread})).await;
+    for client in [&mut client, &mut other] {
+        assert_eq!(client.next_notification("thread/archived").await["threadId"], json!(thread));
+    }
+    other.end().await;
+    client.end_unread().await;
+}

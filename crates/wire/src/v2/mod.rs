@@ -27,6 +27,7 @@ mod lenient;
 pub mod mcp_status;
 pub mod model;
 pub mod pages;
+pub mod pending;
 pub mod permissions;
 pub mod search;
 pub mod skills;

@@ -21,7 +21,7 @@ use codex_wire::v2::notification::ServerNotification;
 use super::{Passed, explain, group, with_host};
 use crate::app::connection::{Connection, Unanswered};
 use crate::app::host::Host;
-use crate::app::shelf::tell;
+use crate::app::shelf::tell_all;
 
 /// Serves the requests of this group.
 pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
@@ -77,7 +77,7 @@ async fn serve_changes(connection: &Arc<Connection>, unanswered: Unanswered, req
         other => return Some((unanswered, other)),
     };
     for notification in news.unwrap_or_default() {
-        tell(connection, notification).await;
+        tell_all(connection, &notification).await;
     }
     None
 }

@@ -1,0 +1,64 @@
+//! Methods of other releases that this one does not have, each with the reason.
+
+use super::METHODS;
+use crate::rpc::ErrorObject;
+
+/// Beginnings of methods that other releases have and that need a cloud of their maker's.
+const CLOUD: &[(&str, &str)] = &[
+    ("plugin/", "plugins come from a marketplace service that this program does not talk to"),
+    ("marketplace/", "plugins come from a marketplace service that this program does not talk to"),
+    ("app/", "apps are connectors of a hosted service that this program does not talk to"),
+    ("remoteControl/", "remote control goes through a hosted relay that this program does not talk to"),
+    ("thread/realtime/", "speech needs a hosted realtime service that this program does not talk to"),
+    ("account/rateLimitResetCredit/", "credits are kept by a hosted service that this program does not talk to"),
+    ("account/sendAddCreditsNudgeEmail", "mail is sent by a hosted service that this program does not talk to"),
+    ("account/workspaceMessages/", "workspace messages come from a hosted service that this program does not talk to"),
+    ("windowsSandbox/", "this is not Windows"),
+    ("userVerification/", "keys of the operating system are not used by this program"),
+    ("account/gatewayOAuth/", "the gateway is a hosted service that this program does not talk to"),
+    ("account/usage/", "usage is counted by a hosted service that this program does not talk to"),
+    ("account/bedrock/", "keys of a cloud are not kept by this program; name a provider in config.toml"),
+    ("account/gcp/", "keys of a cloud are not kept by this program; name a provider in config.toml"),
+    ("accountSession/", "this program keeps one login"),
+];
+
+/// Beginnings of methods that other releases have and this one has not.
+const ABSENT: &[(&str, &str)] = &[
+    ("mcpServer/", "this release lists MCP servers but does not connect to them"),
+    ("skills/config/write", "this release cannot switch single skills off; move the skill's folder away"),
+    ("skills/extraRoots/set", "this release finds skills in the home folder and in trusted projects only"),
+    ("externalAgentConfig/", "this release takes over no settings of other agents"),
+    ("threadSection/", "this release does not sort threads into sections"),
+    ("thread/section/", "this release does not sort threads into sections"),
+    ("thread/goal/", "this release keeps no goals of threads"),
+    ("thread/attachment", "this release keeps no attachments of threads"),
+    ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
+    ("thread/metadata/update", "this release keeps what a thread's log says of its repository"),
+    ("thread/memory", "this release keeps no memories across threads"),
+    ("memory/", "this release keeps no memories across threads"),
+    ("thread/queue/", "this release takes input during a turn with `turn/steer` and queues none"),
+    ("project/", "this release has no projects besides folders"),
+    ("environment/", "this release runs commands on this machine only"),
+    ("process/", "this release runs commands with `command/exec`"),
+    ("rollout/compress", "this release compresses no rollouts"),
+    ("server/diagnostics", "this release measures nothing while it runs"),
+];
+
+/// Why there is no such method here.
+pub(super) fn refusal(method: &str) -> ErrorObject {
+    if let Some((_, why)) = CLOUD.iter().chain(ABSENT).find(|(prefix, _)| method.starts_with(prefix)) {
+        return ErrorObject::invalid(format!("unsupported method `{method}`: {why}"));
+    }
+    let hint = nearest(method).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    ErrorObject::invalid(format!("Invalid request: unknown variant `{method}`{hint}"))
+}
+
+/// The method that a misspelled one may be: the same but for case and separators, or for its last word.
+fn nearest(method: &str) -> Option<&'static str> {
+    let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let wanted = plain(method);
+    let names = || METHODS.iter().map(|row| row.name);
+    let group = method.rsplit_once('/').map(|(group, _)| format!("{group}/"));
+    let same = names().find(|name| plain(name) == wanted);
+    same.or_else(|| group.and_then(|group| names().find(|name| name.starts_with(&group))))
+}
