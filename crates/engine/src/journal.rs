@@ -71,21 +71,32 @@ impl Journal {
         self.recent.last()
     }
 
+    /// What was open after an event, or after the one that was published last.
+    pub(crate) fn standing(&self, after: Option<u64>) -> Vec<Arc<Event>> {
+        self.recent.standing(after)
+    }
+
     /// Lets someone read along who has seen everything up to an event; none if what came since is forgotten.
     pub(crate) fn subscribe_after(&mut self, seq: u64) -> Option<Feed> {
         let (writer, reader) = feed();
         for event in self.recent.after(seq)? {
             writer.push(event);
         }
-        self.feeds.push(writer);
+        self.add(writer);
         Some(reader)
     }
 
     /// Lets someone read along from here on.
     pub(crate) fn subscribe(&mut self) -> Feed {
         let (writer, reader) = feed();
-        self.feeds.push(writer);
+        self.add(writer);
         reader
+    }
+
+    /// Takes a reader in, and lets go of those who have left: in a quiet thread nothing else would.
+    fn add(&mut self, writer: FeedWriter) {
+        self.feeds.retain(FeedWriter::is_read);
+        self.feeds.push(writer);
     }
 
     /// How many read along.

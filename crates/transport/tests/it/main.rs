@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
+mod chaos;
 mod client;
 mod comings;
 mod flood;
