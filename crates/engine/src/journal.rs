@@ -172,3 +172,24 @@ fn not_saved(error: &RolloutError) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     format!("this thread is not being saved: {error}{cause}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_who_have_left_are_let_go_though_nothing_is_said() {
+        let mut journal = Journal::of(ThreadId::fresh(), None, true);
+        journal.keep_recent(1000);
+        journal.append(None, Body::Warning { message: String::new() });
+        journal.publish();
+        let stayer = journal.subscribe();
+        for _ in 0..1000 {
+            drop(journal.subscribe());
+            drop(journal.subscribe_after(0).expect("it is known"));
+        }
+        assert!(journal.feeds.len() <= 2, "{} feeds", journal.feeds.len());
+        drop(stayer);
+        assert_eq!(journal.listeners(), 0);
+    }
+}

@@ -7,6 +7,7 @@ mod client;
 mod comings;
 mod flood;
 mod idle;
+mod returns;
 mod strangers;
 mod turns;
 mod world;
