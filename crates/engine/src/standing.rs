@@ -32,7 +32,8 @@ impl Standing {
             }
             Body::ItemCompleted(item) => {
                 let is_said = matches!(item, Item::AgentMessage { .. });
-                self.events.retain(|event| !is_about(event, item.id()) && !(is_said && is_message(event)));
+                let is_over = |event: &Event| is_about(event, item.id()) || (is_said && is_message(event));
+                self.events.retain(|event| !is_over(event));
                 if is_said {
                     self.events.push(Arc::clone(event));
                 }

@@ -61,7 +61,6 @@ impl Secrets {
 }
 
 #[cfg(all(test, unix))]
-#[expect(clippy::expect_used, reason = "a test may fail where it stands")]
 mod tests {
     use super::*;
 
