@@ -71,21 +71,32 @@ impl Journal {
         self.recent.last()
     }
 
+    /// What was open after an event, or after the one that was published last.
+    pub(crate) fn standing(&self, after: Option<u64>) -> Vec<Arc<Event>> {
+        self.recent.standing(after)
+    }
+
     /// Lets someone read along who has seen everything up to an event; none if what came since is forgotten.
     pub(crate) fn subscribe_after(&mut self, seq: u64) -> Option<Feed> {
         let (writer, reader) = feed();
         for event in self.recent.after(seq)? {
             writer.push(event);
         }
-        self.feeds.push(writer);
+        self.add(writer);
         Some(reader)
     }
 
     /// Lets someone read along from here on.
     pub(crate) fn subscribe(&mut self) -> Feed {
         let (writer, reader) = feed();
-        self.feeds.push(writer);
+        self.add(writer);
         reader
+    }
+
+    /// Takes a reader in, and lets go of those who have left: in a quiet thread nothing else would.
+    fn add(&mut self, writer: FeedWriter) {
+        self.feeds.retain(FeedWriter::is_read);
+        self.feeds.push(writer);
     }
 
     /// How many read along.
@@ -160,4 +171,25 @@ fn now_ms() -> i64 {
 fn not_saved(error: &RolloutError) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     format!("this thread is not being saved: {error}{cause}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_who_have_left_are_let_go_though_nothing_is_said() {
+        let mut journal = Journal::of(ThreadId::fresh(), None, true);
+        journal.keep_recent(1000);
+        journal.append(None, Body::Warning { message: String::new() });
+        journal.publish();
+        let stayer = journal.subscribe();
+        for _ in 0..1000 {
+            drop(journal.subscribe());
+            drop(journal.subscribe_after(0).expect("it is known"));
+        }
+        assert!(journal.feeds.len() <= 2, "{} feeds", journal.feeds.len());
+        drop(stayer);
+        assert_eq!(journal.listeners(), 0);
+    }
 }

@@ -28,6 +28,7 @@ mod rollout;
 mod session;
 pub mod settings;
 pub mod skills;
+mod standing;
 mod thread;
 mod tools;
 mod turn;

@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use codex_wire::change::FileChange;
+use codex_wire::input::UserInput;
 
 use crate::log::{Body, Delta, Event, Item};
+use crate::standing::Standing;
 
 /// What an event costs besides the texts in it.
 const EVENT_BYTES: usize = 256;
@@ -18,6 +20,8 @@ const EVENT_BYTES: usize = 256;
 pub(crate) struct Recent {
     events: VecDeque<Arc<Event>>,
     bytes: usize,
+    /// What the events before these have left open.
+    forgotten: Standing,
     /// How many bytes are kept; none of it if 0.
     limit: usize,
     /// The number of the next event.
@@ -38,6 +42,8 @@ impl Recent {
             self.bytes += weight(event);
             self.events.push_back(Arc::clone(event));
             self.shrink();
+        } else {
+            self.forgotten.take(event);
         }
     }
 
@@ -53,11 +59,21 @@ impl Recent {
         is_known.then(|| self.events.iter().filter(move |event| event.seq > seq))
     }
 
+    /// What was open after an event, or after the last one.
+    pub(crate) fn standing(&self, after: Option<u64>) -> Vec<Arc<Event>> {
+        let mut standing = self.forgotten.clone();
+        for event in self.events.iter().take_while(|event| after.is_none_or(|after| event.seq <= after)) {
+            standing.take(event);
+        }
+        standing.into_events()
+    }
+
     fn shrink(&mut self) {
         while self.bytes > self.limit
             && let Some(event) = self.events.pop_front()
         {
             self.bytes -= weight(&event);
+            self.forgotten.take(&event);
         }
     }
 }
@@ -80,9 +96,19 @@ fn weight(event: &Event) -> usize {
 
 fn item_weight(item: &Item) -> usize {
     match item {
+        Item::UserMessage { content, .. } => content.iter().map(input_weight).sum(),
         Item::AgentMessage { text, .. } => text.len(),
+        Item::Reasoning { summary, raw, .. } => summary.iter().chain(raw).map(String::len).sum(),
         Item::Command(command) => command.end.as_ref().map_or(0, |end| 2 * end.aggregated.len() + end.formatted.len()),
         Item::Patch(patch) => patch.changes.values().map(change_weight).sum(),
+        Item::WebSearch { query, .. } => query.len(),
+    }
+}
+
+fn input_weight(input: &UserInput) -> usize {
+    match input {
+        UserInput::Text { text } => text.len(),
+        UserInput::Image { image_url } => image_url.len(),
         _ => 0,
     }
 }
@@ -143,5 +169,29 @@ mod tests {
         recent.push(&warning(0, 1));
         recent.push(&warning(1, 1));
         assert_eq!((recent.last(), seqs(&recent, 1), seqs(&recent, 0)), (Some(1), Some(vec![]), None));
+    }
+
+    #[test]
+    fn what_was_open_is_known_whether_its_event_is_kept_or_not() {
+        let began = |seq| {
+            let body = Body::TurnStarted { context_window: None };
+            Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })
+        };
+        let standing =
+            |recent: &Recent, after| -> Vec<u64> { recent.standing(after).iter().map(|event| event.seq).collect() };
+        for limit in [0, EVENT_BYTES, 100 * EVENT_BYTES] {
+            let mut recent = Recent::default();
+            recent.keep(limit);
+            recent.push(&began(0));
+            recent.push(&warning(1, 1));
+            assert_eq!(standing(&recent, Some(1)), [0], "{limit}");
+            recent.push(&began(2));
+            assert_eq!(standing(&recent, None), [2], "{limit}");
+        }
+        let mut recent = Recent::default();
+        recent.keep(100 * EVENT_BYTES);
+        recent.push(&began(0));
+        recent.push(&began(1));
+        assert_eq!((standing(&recent, Some(0)), standing(&recent, Some(1))), (vec![0], vec![1]));
     }
 }

@@ -294,7 +294,9 @@ impl Session {
         let log = self.journal.log();
         let after = after.filter(|place| place.log.as_ref().is_none_or(|name| *name == log.to_string()));
         let unbroken = after.and_then(|place| self.journal.subscribe_after(place.seq));
+        let told = after.filter(|_| unbroken.is_some()).map(|place| place.seq);
         Subscription {
+            standing: self.journal.standing(told),
             tokens: self.context.usage(),
             begins: FeedStart { log, last: self.journal.last(), is_unbroken: unbroken.is_some() },
             feed: unbroken.unwrap_or_else(|| self.journal.subscribe()),

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::beginning::Beginning;
 use crate::feed::Feed;
-use crate::log::{Approval, ThreadStarted, TurnId};
+use crate::log::{Approval, Event, ThreadStarted, TurnId};
 use crate::session::Session;
 use crate::settings::{Settings, SettingsChange};
 use crate::skills;
@@ -157,6 +157,9 @@ pub struct Subscription {
     pub asked: Vec<Arc<Approval>>,
     /// What the thread has used; none before the first answer.
     pub tokens: Option<TokenUsageInfo>,
+    /// The events of a running turn before the feed that its events refer to: how the turn began, which items are not
+    /// whole, what was said last. A projection takes them in before the feed, and tells nobody.
+    pub standing: Vec<Arc<Event>>,
     /// Where the feed begins.
     pub begins: FeedStart,
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::launch::Rung;
 use crate::layout::Layout;
+use crate::names::SECRETS;
 use crate::profile::Profile;
 use crate::search;
 
@@ -56,6 +57,10 @@ fn everywhere(explanation: &mut Explanation, profile: &Profile) {
     }
     lines.push("no ptrace, io_uring, bpf, keyrings, perf, userfaultfd, new namespaces or mounts".to_owned());
     lines.push("no input injected into terminals, no inherited descriptors, no privileges to gain".to_owned());
+    if !profile.secrets().paths().is_empty() {
+        let names = SECRETS.join(", ");
+        lines.push(format!("what is secret in {} cannot be read: {names}", profile.codex_home().display()));
+    }
     lines.push("no process outlives the command or this program".to_owned());
     if !profile.workspaces().is_empty() {
         let depth = search::MAX_DEPTH;
@@ -88,7 +93,7 @@ fn on_landlock(explanation: &mut Explanation, profile: &Profile, layout: &Layout
         .push("modes, owners and times change in there only, and there are no extended attributes".to_owned());
     explanation.enforced.push("so new files go into sub-folders, and git cannot commit here".to_owned());
     everywhere(explanation, profile);
-    explanation.writable = granted(layout);
+    explanation.writable = granted(layout, profile);
     let not = &mut explanation.not_enforced;
     not.push("processes of the user can be listed".to_owned());
     if abi < SIGNALS_SINCE {
@@ -100,12 +105,12 @@ fn on_landlock(explanation: &mut Explanation, profile: &Profile, layout: &Layout
 const SIGNALS_SINCE: u32 = 6;
 
 #[cfg(target_os = "linux")]
-fn granted(layout: &Layout) -> Vec<PathBuf> {
-    crate::linux::landlock::apart(layout).into_iter().map(|(path, _)| path).collect()
+fn granted(layout: &Layout, profile: &Profile) -> Vec<PathBuf> {
+    crate::linux::landlock::apart(layout, &profile.secrets()).into_iter().map(|(path, _)| path).collect()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn granted(_: &Layout) -> Vec<PathBuf> {
+fn granted(_: &Layout, _: &Profile) -> Vec<PathBuf> {
     Vec::new()
 }
 

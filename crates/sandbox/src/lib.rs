@@ -25,6 +25,7 @@ mod profile;
 mod run;
 mod search;
 mod seatbelt;
+mod secrets;
 pub mod terminal;
 
 #[cfg(not(target_os = "linux"))]

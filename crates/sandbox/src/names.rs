@@ -45,6 +45,9 @@ pub(crate) const PROJECT: &[Name] = &[
     folder(".envrc"),
 ];
 
+/// Directly below `CODEX_HOME`: logins, those of other releases included, and what belongs to a running server.
+pub(crate) const SECRETS: &[&str] = &["auth.json", ".credentials.json", "run"];
+
 /// The names that are protected in every folder of people: those of settings, and that of a git checkout.
 pub fn protected_names() -> impl Iterator<Item = &'static str> {
     PROJECT.iter().chain([&DOT_GIT]).map(|name| name.path)

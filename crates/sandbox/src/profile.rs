@@ -12,11 +12,12 @@ use codex_wire::policy::SandboxPolicy;
 
 use crate::layout::Layout;
 use crate::search::{self, Nested};
+use crate::secrets::Secrets;
 
 /// Where the session lives, besides its working directory.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// `CODEX_HOME`; never writable from inside.
+    /// `CODEX_HOME`; never writable from inside, and its secrets are not readable.
     pub codex_home: PathBuf,
     /// `$TMPDIR` of the session, if set.
     pub tmpdir: Option<PathBuf>,
@@ -114,6 +115,11 @@ impl Profile {
     /// `CODEX_HOME` with links resolved; empty when the caller named none.
     pub(crate) fn codex_home(&self) -> &Path {
         &self.inner.rules.codex_home
+    }
+
+    /// What no command may read, as of now.
+    pub(crate) fn secrets(&self) -> Secrets {
+        Secrets::of(self.codex_home())
     }
 
     /// What lies in the workspaces, searched anew when the last search is too old.

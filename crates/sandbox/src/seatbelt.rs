@@ -40,7 +40,11 @@ const NETWORK: &str = r#"(allow network-outbound (remote ip))
 /// The profile as the text that `sandbox-exec -p` takes.
 #[must_use]
 pub fn seatbelt(profile: &Profile) -> String {
-    text(&profile.layout(), profile.network())
+    let mut text = text(&profile.layout(), profile.network());
+    for path in profile.secrets().paths() {
+        text.push_str(&hidden(path));
+    }
+    text
 }
 
 fn text(layout: &Layout, network: bool) -> String {
@@ -59,6 +63,11 @@ fn text(layout: &Layout, network: bool) -> String {
         };
     }
     text
+}
+
+/// Nobody reads what is there, or changes it.
+fn hidden(path: &Path) -> String {
+    format!("(deny file-read* file-write* (subpath {}))\n", quoted(path))
 }
 
 fn quoted(path: &Path) -> String {
@@ -107,6 +116,11 @@ mod tests {
         assert!(text.starts_with("(version 1)\n(deny default)\n"));
         assert!(!text.contains("network") && !text.contains("(subpath"), "{text}");
         assert!(super::text(&layout(&[]), true).contains("network-outbound"));
+    }
+
+    #[test]
+    fn secrets_are_not_read() {
+        assert_eq!(hidden(Path::new("/h/run")), "(deny file-read* file-write* (subpath \"/h/run\"))\n");
     }
 
     #[test]

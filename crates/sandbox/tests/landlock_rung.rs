@@ -7,6 +7,9 @@
 #[allow(dead_code, reason = "shared with the tests of the other rungs")]
 mod support;
 
+#[path = "it/secrets.rs"]
+mod secrets;
+
 use codex_sandbox::{Rung, force_rung, landlock_rung, rung};
 use codex_wire::policy::SandboxPolicy;
 
@@ -99,4 +102,36 @@ fn modes_and_times_change_inside_only() {
     }
     assert_eq!(status(), before);
     assert_ne!(world.shell(&SandboxPolicy::ReadOnly, "chmod 777 src/a").exit, codex_sandbox::Exit::Code(0));
+}
+
+#[test]
+fn secrets_of_the_home_are_not_read() {
+    if !has_landlock() {
+        return;
+    }
+    secrets::are_not_read();
+}
+
+#[test]
+fn secrets_that_come_later_are_not_read() {
+    if !has_landlock() {
+        return;
+    }
+    secrets::are_not_read_when_they_come_later();
+}
+
+#[test]
+fn secrets_behind_links_are_not_read() {
+    if !has_landlock() {
+        return;
+    }
+    secrets::are_not_read_behind_links();
+}
+
+#[test]
+fn a_workspace_near_the_home_works_as_ever() {
+    if !has_landlock() {
+        return;
+    }
+    secrets::leave_the_workspace_as_it_is();
 }

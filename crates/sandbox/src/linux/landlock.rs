@@ -2,7 +2,9 @@
 //!
 //! Landlock can only add: what is granted on a folder is granted on all below it. So where a closed name lies in a
 //! folder, the second rung grants the entries of that folder one by one and leaves the closed ones out. New entries
-//! cannot be made directly in such a folder, because the right to make them would reach into the closed ones.
+//! cannot be made directly in such a folder, because the right to make them would reach into the closed ones. Reading is
+//! granted the same way around the secrets of the home, so a file that appears beside one later cannot be read by commands
+//! that run already.
 //!
 //! Invariant: a right that this kernel does not know is never assumed to be refused.
 
@@ -15,6 +17,7 @@ use rustix::io::Errno;
 
 use super::sys;
 use crate::layout::Layout;
+use crate::secrets::Secrets;
 
 const EXECUTE: u64 = 1;
 const WRITE_FILE: u64 = 1 << 1;
@@ -25,8 +28,8 @@ const MAKE_BLOCK: u64 = 1 << 11;
 const TRUNCATE: u64 = 1 << 14;
 const IOCTL_DEV: u64 = 1 << 15;
 
-/// Everything may be read and executed.
-const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
+/// Everything may be listed and executed.
+const LOOK: u64 = EXECUTE | READ_DIR;
 
 /// The devices that every program may use.
 pub(super) const DEVICES: [&std::ffi::CStr; 6] =
@@ -58,8 +61,8 @@ pub(super) fn own_dev_access(abi: u32) -> u64 {
     known(abi) & !(MAKE_CHAR | MAKE_BLOCK)
 }
 
-/// An empty ruleset that allows reading everywhere.
-pub(super) fn ruleset(abi: u32, network: bool) -> Result<OwnedFd, Errno> {
+/// A ruleset that allows reading everything but what is hidden.
+pub(super) fn ruleset(abi: u32, network: bool, hidden: &[PathBuf]) -> Result<OwnedFd, Errno> {
     let tcp = if abi >= 4 && !network { 0b11 } else { 0 };
     let scopes = if abi >= SCOPES_SINCE { 0b11 } else { 0 };
     let size = match abi {
@@ -68,7 +71,21 @@ pub(super) fn ruleset(abi: u32, network: bool) -> Result<OwnedFd, Errno> {
         _ => 24,
     };
     let ruleset = sys::landlock_create(&sys::Ruleset { files: known(abi), network: tcp, scopes }, size)?;
-    sys::landlock_allow(ruleset.as_fd(), open(Path::new("/"))?.as_fd(), READ)?;
+    let everywhere = if hidden.is_empty() { LOOK | READ_FILE } else { LOOK };
+    sys::landlock_allow(ruleset.as_fd(), open(Path::new("/"))?.as_fd(), everywhere)?;
+    if hidden.is_empty() {
+        return Ok(ruleset);
+    }
+    let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).collect();
+    for (path, _) in without(&hidden, vec![PathBuf::from("/")]) {
+        if let Ok(place) = open(&path) {
+            match sys::landlock_allow(ruleset.as_fd(), place.as_fd(), READ_FILE) {
+                // Landlock knows nothing of the kernel's own files, such as a namespace that is mounted somewhere.
+                Ok(()) | Err(Errno::BADFD) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
     Ok(ruleset)
 }
 
@@ -98,9 +115,15 @@ pub(super) fn allow_apart(ruleset: BorrowedFd<'_>, granted: &[(PathBuf, bool)], 
 }
 
 /// What the second rung grants: folders and files with nothing closed below them.
-pub(crate) fn apart(layout: &Layout) -> Vec<(PathBuf, bool)> {
-    let closed: Vec<&Path> = layout.closed().collect();
-    let mut waiting: Vec<PathBuf> = layout.open().map(Path::to_owned).collect();
+pub(crate) fn apart(layout: &Layout, secrets: &Secrets) -> Vec<(PathBuf, bool)> {
+    let closed: Vec<&Path> = layout.closed().chain(secrets.paths().iter().map(PathBuf::as_path)).collect();
+    let is_writable = |(path, is_folder): &(PathBuf, bool)| *is_folder || path.is_file();
+    without(&closed, layout.open().map(Path::to_owned).collect()).into_iter().filter(is_writable).collect()
+}
+
+/// The folders, or what is in them apart from what is closed: the largest folders with nothing closed below them, and single
+/// files.
+fn without(closed: &[&Path], mut waiting: Vec<PathBuf>) -> Vec<(PathBuf, bool)> {
     let mut granted = Vec::new();
     while let Some(folder) = waiting.pop() {
         if !closed.iter().any(|closed| closed.starts_with(&folder)) {
@@ -115,7 +138,7 @@ pub(crate) fn apart(layout: &Layout) -> Vec<(PathBuf, bool)> {
             }
             if kind.is_dir() {
                 waiting.push(path);
-            } else if kind.is_file() {
+            } else if !kind.is_symlink() {
                 granted.push((path, false));
             }
         }

@@ -15,6 +15,7 @@ mod running;
 mod spawn;
 mod stand_in;
 mod sys;
+mod veil;
 mod world;
 
 pub use pty::Pty;

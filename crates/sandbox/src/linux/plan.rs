@@ -14,6 +14,7 @@ use super::landlock;
 use super::metadata;
 use super::stand_in::StandIns;
 use super::sys::Instruction;
+use super::veil::Veil;
 use crate::error::{SpawnError, Step};
 use crate::launch::{Launch, Rung};
 use crate::layout::{Kind, Layout};
@@ -89,6 +90,8 @@ pub(super) struct World {
     pub(super) trees: Vec<Option<OwnedFd>>,
     /// One byte for each place: 0 if it cannot exist, so nothing is mounted there.
     pub(super) mountable: Vec<u8>,
+    /// What hides the secrets of the home.
+    pub(super) veil: Veil,
     /// The root folder itself is writable.
     pub(super) everything_open: bool,
     /// The rights that Landlock grants on the sandbox's own `/dev`.
@@ -111,7 +114,7 @@ impl Confined {
         let ruleset = if abi == 0 {
             None
         } else {
-            let ruleset = landlock::ruleset(abi, profile.network()).map_err(failed(Step::Rules))?;
+            let ruleset = landlock::ruleset(abi, profile.network(), &[]).map_err(failed(Step::Rules))?;
             landlock::allow_open(ruleset.as_fd(), &layout, abi).map_err(failed(Step::Rules))?;
             Some(super::spawn::above_stdio(ruleset).map_err(failed(Step::Rules))?)
         };
@@ -129,6 +132,7 @@ impl Confined {
             trees: places.iter().map(|_| None).collect(),
             mountable: vec![1; places.len()],
             places,
+            veil: Veil::over(&profile.secrets()),
             everything_open,
             dev_access: landlock::own_dev_access(abi),
         };
@@ -141,9 +145,10 @@ impl Confined {
     }
 
     fn by_landlock(profile: &Profile, layout: &Layout, abi: u32) -> Result<Self, SpawnError> {
-        let granted = landlock::apart(layout);
+        let secrets = profile.secrets();
+        let granted = landlock::apart(layout, &secrets);
         let rules = || -> Result<OwnedFd, Errno> {
-            let ruleset = landlock::ruleset(abi, profile.network())?;
+            let ruleset = landlock::ruleset(abi, profile.network(), secrets.paths())?;
             landlock::allow_apart(ruleset.as_fd(), &granted, abi)?;
             super::spawn::above_stdio(ruleset)
         };

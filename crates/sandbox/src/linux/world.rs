@@ -51,6 +51,7 @@ pub(super) fn build(world: &mut World, stand_ins: Option<RawFd>, ruleset: Option
         }
     }
     put_places(world)?;
+    world.veil.put().map_err(Failure::of(Step::Veil))?;
     if let Some(ruleset) = ruleset {
         let dev = open_path(c"/dev").map_err(Failure::of(Step::Rules))?;
         sys::landlock_allow(sys::borrow(ruleset), dev.as_fd(), world.dev_access).map_err(Failure::of(Step::Rules))?;
@@ -137,17 +138,17 @@ fn mount_processes() -> Result<(), Errno> {
     }
 }
 
-fn open_path(path: &CStr) -> Result<OwnedFd, Errno> {
+pub(super) fn open_path(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
-fn take_path(path: &CStr) -> Result<OwnedFd, Errno> {
+pub(super) fn take_path(path: &CStr) -> Result<OwnedFd, Errno> {
     open_path(path).and_then(|place| take(&place))
 }
 
 /// A detached copy of the mount at `place`.
-fn take(place: &OwnedFd) -> Result<OwnedFd, Errno> {
+pub(super) fn take(place: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_EMPTY_PATH
@@ -155,7 +156,7 @@ fn take(place: &OwnedFd) -> Result<OwnedFd, Errno> {
     open_tree(place, c"", flags)
 }
 
-fn put(tree: &OwnedFd, place: &OwnedFd) -> Result<(), Errno> {
+pub(super) fn put(tree: &OwnedFd, place: &OwnedFd) -> Result<(), Errno> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     move_mount(tree, c"", place, c"", flags)
 }

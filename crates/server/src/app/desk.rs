@@ -53,7 +53,7 @@ pub(crate) struct Desk {
     feed: Feed,
     /// What came while the client did not listen.
     pub(crate) held: Held,
-    /// Questions that waited for an answer before the client listened.
+    /// Questions that waited for an answer before the client listened, or before it has caught up.
     pub(crate) unasked: Vec<(String, Arc<Approval>)>,
     /// How the client has asked to hear of the thread, and what it hears.
     pub(crate) listening: Listening,
@@ -71,6 +71,8 @@ pub(crate) struct Desk {
     leaving: Option<Leaving>,
     /// Lines that wait for room.
     pub(crate) buffer: Vec<u8>,
+    /// Where in the buffer the last line about the thread ends, of those that the event in hand has given.
+    numbered_end: Option<usize>,
     notifications: Vec<ServerNotification>,
     events: Vec<EventMsg>,
 }
@@ -119,19 +121,20 @@ impl Desk {
             numbering: None,
             leaving: None,
             buffer: Vec::new(),
+            numbered_end: None,
             notifications: Vec::new(),
             events: Vec::new(),
         }
     }
 
-    /// Puts the questions that wait for an answer before the client, as soon as it listens.
+    /// Puts the questions that wait for an answer before the client, as soon as it listens and has heard what led to them.
     pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Approval>], repeat: Repeat) {
         let turn = running.map(TurnId::as_str).unwrap_or_default();
         for approval in asked {
-            if self.hearing.is_deaf() {
-                self.unasked.push((turn.to_owned(), Arc::clone(approval)));
-            } else {
+            if !self.hearing.is_deaf() && !self.is_behind() {
                 self.ask(turn, approval, 0, repeat);
+            } else if !self.unasked.iter().any(|(_, unasked)| unasked.call == approval.call) {
+                self.unasked.push((turn.to_owned(), Arc::clone(approval)));
             }
         }
     }
@@ -139,6 +142,26 @@ impl Desk {
     /// Reads the thread's log from another feed.
     pub(crate) fn read_from(&mut self, feed: Feed) {
         self.feed = feed;
+        self.unasked.clear();
+    }
+
+    /// Takes in what the events of the feed refer to, without telling of it. A client that goes on where it was cut off has
+    /// heard of it; another hears of an item first when that goes on.
+    pub(crate) fn take_in(&mut self, standing: &[Arc<Event>], is_unbroken: bool) {
+        self.projector = Projector::new(self.thread.id().to_string(), self.connection.vintage(), self.wishes);
+        self.created = CreatedItems::default();
+        for event in standing {
+            self.projector.project(event, &mut Vec::new());
+            if is_unbroken {
+                self.created.project(event);
+            }
+        }
+    }
+
+    /// Sends what waits for room, and waits until there is.
+    pub(crate) async fn flush(&mut self) {
+        let room = self.connection.outbox.room(self.buffer.len()).await;
+        self.connection.outbox.send_news(std::mem::take(&mut self.buffer), room);
     }
 
     fn is_behind(&self) -> bool {
@@ -149,6 +172,9 @@ impl Desk {
     pub(crate) fn mark_if_caught_up(&mut self, told: Option<u64>) {
         let id = self.thread.id();
         if let Some(mark) = self.numbering.as_mut().and_then(|numbering| numbering.caught_up(id, told)) {
+            for (turn, approval) in std::mem::take(&mut self.unasked) {
+                self.ask(&turn, &approval, 0, Repeat::Yes);
+            }
             self.send(mark.method(), &mark, super::now_ms());
         }
     }
@@ -205,8 +231,7 @@ impl Desk {
         } else if self.leaving.is_none() {
             self.connection.remove_desk(self.thread.id());
         }
-        let room = connection.outbox.room(self.buffer.len()).await;
-        connection.outbox.send_news(std::mem::take(&mut self.buffer), room);
+        self.flush().await;
     }
 
     /// Lets the client listen no more, unless it listens to the thread as a conversation too. A thread that nobody else
@@ -256,10 +281,10 @@ impl Desk {
     }
 
     fn take(&mut self, event: &Event) {
-        let before = self.buffer.len();
+        self.numbered_end = None;
         self.translate(event);
-        if self.numbering.is_some() && self.buffer.len() > before {
-            add_number(&mut self.buffer, event.seq);
+        if let (Some(end), true) = (self.numbered_end.take(), self.numbering.is_some()) {
+            add_number(&mut self.buffer, end, event.seq);
         }
         if self.is_behind() {
             self.mark_if_caught_up(Some(event.seq));
@@ -277,7 +302,7 @@ impl Desk {
         }
         self.take_notifications(event);
         match &event.body {
-            // A client that is behind has been asked already what is still to be answered.
+            // A client that is behind is asked once it has caught up, if there is still something to answer.
             Body::ApprovalAsked(approval) if !self.held.is_settled(&approval.call) && !self.is_behind() => {
                 let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
                 self.ask(turn, approval, event.at_ms, Repeat::No);
@@ -353,6 +378,15 @@ impl Desk {
         let is_wanted = self.connection.client().is_none_or(|client| !client.is_unwanted(method));
         if is_wanted {
             add_line(&mut self.buffer, &Notification { method, params, emitted_at_ms });
+            // A number in a message about the account would be one of no thread.
+            if !method.starts_with("account/") {
+                self.number_here();
+            }
         }
+    }
+
+    /// Lets the number of the event in hand go where the buffer ends now, unless a later message gets it.
+    pub(crate) fn number_here(&mut self) {
+        self.numbered_end = Some(self.buffer.len());
     }
 }

@@ -127,6 +127,7 @@ async fn desk(connection: &Arc<Connection>, id: ThreadId, listening: Listening) 
             return None;
         };
         let mut desk = new_desk(connection, thread, subscription.feed, Wishes::default(), listening);
+        desk.take_in(&subscription.standing, false);
         desk.repeat(subscription.running.as_ref(), &subscription.asked, Repeat::No);
         open_desk(desk, tasks);
     }

@@ -203,8 +203,9 @@ fn complete(
 async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool) -> Result<Opened, ErrorObject> {
     let gone = |_| super::dispatch::not_found(&thread.id().to_string());
     let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
-    let Subscription { feed, running, asked, .. } = thread.subscribe().await.map_err(gone)?;
+    let Subscription { feed, running, asked, standing, .. } = thread.subscribe().await.map_err(gone)?;
     let mut desk = new_desk(connection, thread.clone(), feed, Wishes::default(), Listening::v2());
+    desk.take_in(&standing, false);
     desk.repeat(running.as_ref(), &asked, Repeat::No);
     let answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     Ok(Opened { desk, tasks, answer, is_news: false })

@@ -52,6 +52,7 @@ impl Desk {
             let asked = Asked { thread: self.thread.id(), call: approval.call.as_str().to_owned() };
             self.connection.ask(number, asked);
             self.buffer.extend_from_slice(&line);
+            self.number_here();
         }
     }
 

@@ -54,11 +54,10 @@ impl Numbering {
     }
 }
 
-/// Writes the number of an event into the last of its messages.
-pub(crate) fn add_number(lines: &mut Vec<u8>, seq: u64) {
-    if lines.ends_with(b"}\n") {
-        lines.truncate(lines.len() - 2);
-        lines.extend_from_slice(format!(",\"seq\":{seq}}}\n").as_bytes());
+/// Writes the number of an event into the line that ends there.
+pub(crate) fn add_number(lines: &mut Vec<u8>, end: usize, seq: u64) {
+    if lines.get(..end).is_some_and(|lines| lines.ends_with(b"}\n")) {
+        lines.splice(end - 2..end - 2, format!(",\"seq\":{seq}").into_bytes());
     }
 }
 
@@ -109,10 +108,12 @@ async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
             && let Some(tasks) = connection.reserve_desk(id)
         {
             let gone = |_| not_found(&params.thread_id);
-            let Subscription { feed, running, asked, begins, .. } = subscribe(&thread, params).await.map_err(gone)?;
+            let subscription = subscribe(&thread, params).await.map_err(gone)?;
+            let Subscription { feed, running, asked, standing, begins, .. } = subscription;
             let mut desk = new_desk(connection, thread, feed, Wishes::default(), Listening::v2());
-            desk.repeat(running.as_ref(), &asked, Repeat::No);
+            desk.take_in(&standing, begins.is_unbroken);
             let (answer, told) = begin(&mut desk, params, begins).await?;
+            desk.repeat(running.as_ref(), &asked, Repeat::No);
             return Ok(Seat::New(Box::new(New { desk, tasks, answer, told })));
         }
     }
@@ -171,16 +172,19 @@ async fn begin(
 /// Serves `thread/subscribe` at the desk where the client listens already.
 pub(crate) async fn at_desk(desk: &mut Desk, unanswered: Unanswered, params: ThreadSubscribeParams) {
     let connection = Arc::clone(&desk.connection);
+    // What was told before the answer is told before it, for it is told again after it.
+    desk.flush().await;
     let begun = match subscribe(&desk.thread, &params).await {
-        Ok(subscription) => begin(desk, &params, subscription.begins).await.map(|begun| (begun, subscription.feed)),
+        Ok(subscription) => begin(desk, &params, subscription.begins).await.map(|begun| (begun, subscription)),
         Err(_) => Err(not_found(&params.thread_id)),
     };
     match begun {
-        Ok(((answer, told), feed)) => {
+        Ok(((answer, told), Subscription { feed, running, asked, standing, begins, .. })) => {
             desk.read_from(feed);
+            desk.take_in(&standing, begins.is_unbroken);
             connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(answer)).await;
+            desk.repeat(running.as_ref(), &asked, Repeat::Yes);
             desk.mark_if_caught_up(told);
-            desk.ask_again(Repeat::Yes).await;
         }
         Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
     }
@@ -192,11 +196,15 @@ mod tests {
 
     #[test]
     fn a_number_goes_into_the_last_message() {
-        let mut lines = b"{\"method\":\"a\"}\n{\"method\":\"b\",\"params\":{}}\n".to_vec();
-        add_number(&mut lines, 7);
+        let (one, two) = ("{\"method\":\"a\"}\n", "{\"method\":\"b\",\"params\":{}}\n");
+        let mut lines = format!("{one}{two}").into_bytes();
+        add_number(&mut lines, one.len() + two.len(), 7);
         assert_eq!(lines, b"{\"method\":\"a\"}\n{\"method\":\"b\",\"params\":{},\"seq\":7}\n");
+        let mut lines = format!("{one}{two}").into_bytes();
+        add_number(&mut lines, one.len(), 7);
+        assert_eq!(lines, b"{\"method\":\"a\",\"seq\":7}\n{\"method\":\"b\",\"params\":{}}\n");
         let mut nothing = Vec::new();
-        add_number(&mut nothing, 7);
+        add_number(&mut nothing, 0, 7);
         assert!(nothing.is_empty());
     }
 

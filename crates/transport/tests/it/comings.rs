@@ -8,27 +8,27 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::world::{ASKS, RUNS, World};
 
-fn command(line: &str) -> Value {
+pub(crate) fn command(line: &str) -> Value {
     json!({"items": [{"call": "shell", "args": {"command": ["sh", "-c", line]}}]})
 }
 
-fn text(text: &str) -> Value {
+pub(crate) fn text(text: &str) -> Value {
     json!({"items": [{"text": text}]})
 }
 
-/// A command that waits until the test lets it go on, so that nothing depends on time.
-struct Gate(PathBuf);
+/// What a command waits for until the test lets it go on, so that nothing depends on time: it reads `gate`.
+pub(crate) struct Gate(PathBuf);
 
 impl Gate {
-    fn new(world: &World) -> (Self, Value) {
+    pub(crate) fn new(world: &World) -> Self {
         let path = world.path("work/gate");
         let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
         assert!(made.success());
-        (Self(path), command("cat gate > passed"))
+        Self(path)
     }
 
     /// Lets the command go on. It waits until the command is there.
-    async fn open(self) {
+    pub(crate) async fn open(self) {
         let open = move || std::fs::write(&self.0, "go").expect("the command reads");
         tokio::task::spawn_blocking(open).await.expect("it does not panic");
     }
@@ -37,7 +37,7 @@ impl Gate {
 /// A world whose model runs a command behind a gate and then says that it is done.
 fn gated() -> (World, Gate) {
     let world = World::new(RUNS, &json!([]));
-    let (gate, call) = Gate::new(&world);
+    let (gate, call) = (Gate::new(&world), command("cat gate > passed"));
     std::fs::write(world.path("home/script.json"), json!([call, text("Done.")]).to_string()).expect("it is written");
     (world, gate)
 }

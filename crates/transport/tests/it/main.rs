@@ -2,10 +2,12 @@
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
+mod chaos;
 mod client;
 mod comings;
 mod flood;
 mod idle;
+mod returns;
 mod strangers;
 mod turns;
 mod world;

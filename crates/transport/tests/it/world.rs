@@ -34,6 +34,11 @@ pub(crate) struct World {
 impl World {
     /// A server whose model plays a script, anew for each thread.
     pub(crate) fn new(config: &str, script: &Value) -> Self {
+        Self::remembering(256 * 1024, config, script)
+    }
+
+    /// The same, where each thread keeps so many bytes of what it said last.
+    pub(crate) fn remembering(recent_bytes: usize, config: &str, script: &Value) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let root = folder.path().canonicalize().expect("it exists");
         for name in ["home", "work"] {
@@ -51,7 +56,7 @@ impl World {
             programs: None,
             originator: "codex_cli_rs".to_owned(),
             source: SessionSource::VsCode,
-            recent_bytes: 256 * 1024,
+            recent_bytes,
             dialect: None,
             vintage: Some(Vintage::V0166),
         });

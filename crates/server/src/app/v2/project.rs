@@ -30,8 +30,8 @@ pub(crate) struct Projector {
     vintage: Vintage,
     raw_items: bool,
     raw_reasoning: bool,
-    /// When the running turn began.
-    turn_began_ms: i64,
+    /// When the running turn began; none for one that goes on after the program has ended.
+    turn_began_ms: Option<i64>,
     /// The last message of the running turn.
     last_message: Option<TimedItem>,
     /// When the items that are not whole yet began.
@@ -61,7 +61,7 @@ impl Projector {
             vintage,
             raw_items: wishes.raw_items,
             raw_reasoning: wishes.raw_reasoning,
-            turn_began_ms: 0,
+            turn_began_ms: None,
             last_message: None,
             began: HashMap::new(),
             waiting: 0,
@@ -182,7 +182,7 @@ impl Projector {
     }
 
     fn turn_started(&mut self, event: &Event, turn: &str, out: Out<'_>) {
-        self.turn_began_ms = event.at_ms;
+        self.turn_began_ms = Some(event.at_ms);
         self.last_message = None;
         self.waiting = 0;
         out.push(self.status());
@@ -327,15 +327,16 @@ impl Projector {
             self.error(turn, failure, false, out);
         }
         let error = error.map(turn_error);
+        let began_ms = self.turn_began_ms.take();
         let last = self.last_message.take().filter(|_| self.vintage == Vintage::V0166);
         let ended = Turn {
             items_view: if last.is_some() { ItemsView::Summary } else { ItemsView::NotLoaded },
             items: last.into_iter().collect(),
             status,
             error,
-            started_at: Some(self.turn_began_ms / 1000),
+            started_at: began_ms.map(|began_ms| began_ms / 1000),
             completed_at: Some(event.at_ms / 1000),
-            duration_ms: Some((event.at_ms - self.turn_began_ms).max(0)),
+            duration_ms: began_ms.map(|began_ms| (event.at_ms - began_ms).max(0)),
             ..Turn::begun(turn.to_owned())
         };
         let (thread_id, turn_id) = self.names(turn);

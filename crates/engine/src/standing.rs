@@ -1,0 +1,139 @@
+//! What a projection has to know of a running turn that it has not read from the beginning.
+//!
+//! A reader who joins in, or comes back, is handed the few events that later ones refer to: how the turn began, which items
+//! are not whole, what was said last. A projection takes them in without telling anybody.
+//!
+//! Invariant: memory is bounded by what is open at once. What a turn has completed is let go.
+
+use std::sync::Arc;
+
+use crate::log::{Body, Delta, Event, Item, ItemId};
+
+/// How many pieces of output are kept for the beginning of one character.
+const MOST_PIECES: usize = 3;
+
+/// The events of a running turn that later ones refer to, oldest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Standing {
+    events: Vec<Arc<Event>>,
+}
+
+impl Standing {
+    /// Goes on by one event.
+    pub(crate) fn take(&mut self, event: &Arc<Event>) {
+        match &event.body {
+            Body::TurnStarted { .. } => self.events = vec![Arc::clone(event)],
+            Body::TurnEnded(_) => self.events = Vec::new(),
+            Body::ItemStarted(_) | Body::ApprovalAnswered { .. } => self.events.push(Arc::clone(event)),
+            Body::ItemDelta { item, delta: Delta::Output { bytes, .. } } => self.printed(event, item, bytes),
+            // Whether an item has grown at all is told by its first piece.
+            Body::ItemDelta { item, .. } if !self.events.iter().any(|event| is_piece_of(event, item)) => {
+                self.events.push(Arc::clone(event));
+            }
+            Body::ItemCompleted(item) => {
+                let is_said = matches!(item, Item::AgentMessage { .. });
+                let is_over = |event: &Event| is_about(event, item.id()) || (is_said && is_message(event));
+                self.events.retain(|event| !is_over(event));
+                if is_said {
+                    self.events.push(Arc::clone(event));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The events.
+    pub(crate) fn into_events(self) -> Vec<Arc<Event>> {
+        self.events
+    }
+
+    /// Keeps what a command has printed if it ends within a character, of which the rest is still to come.
+    fn printed(&mut self, event: &Arc<Event>, item: &ItemId, bytes: &[u8]) {
+        let kept = self.events.iter().filter(|event| is_piece_of(event, item)).count();
+        let goes_on = (1..MOST_PIECES).contains(&kept) && bytes.iter().all(|byte| is_continuation(*byte));
+        if !goes_on {
+            self.events.retain(|event| !is_piece_of(event, item));
+        }
+        if goes_on || ends_within_character(bytes) {
+            self.events.push(Arc::clone(event));
+        }
+    }
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xC0 == 0x80
+}
+
+fn ends_within_character(bytes: &[u8]) -> bool {
+    let Some(lead) = bytes.iter().rposition(|byte| !is_continuation(*byte)) else { return false };
+    std::str::from_utf8(&bytes[lead..]).is_err_and(|error| error.error_len().is_none())
+}
+
+fn is_piece_of(event: &Event, id: &ItemId) -> bool {
+    matches!(&event.body, Body::ItemDelta { item, .. } if item == id)
+}
+
+fn is_about(event: &Event, id: &ItemId) -> bool {
+    match &event.body {
+        Body::ItemStarted(item) | Body::ApprovalAnswered { item, .. } => item.id() == id,
+        _ => is_piece_of(event, id),
+    }
+}
+
+/// Whether it is a message that is whole; the last one of a turn is told again with the turn's end.
+fn is_message(event: &Event) -> bool {
+    matches!(&event.body, Body::ItemCompleted(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::event::ExecOutputStream;
+    use codex_wire::ids::ThreadId;
+
+    use super::*;
+    use crate::log::Outcome;
+
+    fn standing(bodies: Vec<Body>) -> Vec<u64> {
+        let mut standing = Standing::default();
+        for (seq, body) in (0..).zip(bodies) {
+            standing.take(&Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body }));
+        }
+        standing.into_events().iter().map(|event| event.seq).collect()
+    }
+
+    fn message(id: &str) -> Item {
+        Item::AgentMessage { id: ItemId::new(id), text: String::new() }
+    }
+
+    fn piece(id: &str) -> Body {
+        Body::ItemDelta { item: ItemId::new(id), delta: Delta::Text("x".to_owned()) }
+    }
+
+    fn printed(bytes: &[u8]) -> Body {
+        let delta = Delta::Output { stream: ExecOutputStream::Stdout, bytes: bytes.to_vec() };
+        Body::ItemDelta { item: ItemId::new("command"), delta }
+    }
+
+    #[test]
+    fn only_what_is_open_is_kept_and_the_last_message() {
+        let began = || Body::TurnStarted { context_window: None };
+        let started = |id| Body::ItemStarted(message(id));
+        let completed = |id| Body::ItemCompleted(message(id));
+        assert_eq!(standing(vec![began(), started("a"), piece("a"), piece("a")]), [0, 1, 2]);
+        assert_eq!(standing(vec![began(), started("a"), piece("a"), completed("a")]), [0, 3]);
+        assert_eq!(standing(vec![began(), completed("a"), started("b"), completed("b")]), [0, 3]);
+        let ended = Body::TurnEnded(Outcome::Completed { last_message: None, bookmark: None });
+        assert_eq!(standing(vec![began(), started("a"), ended]), [0; 0]);
+    }
+
+    #[test]
+    fn output_is_kept_as_long_as_a_character_is_not_whole() {
+        assert_eq!(standing(vec![printed(b"a\xe2\x82")]), [0]);
+        assert_eq!(standing(vec![printed(b"a\xe2"), printed(b"\x82")]), [0, 1]);
+        assert_eq!(standing(vec![printed(b"a\xe2\x82"), printed(b"\xacb")]), [0; 0]);
+        assert_eq!(standing(vec![printed(b"a\xe2\x82"), printed(b"\xacb\xe2")]), [1]);
+        assert_eq!(standing(vec![printed(b"whole")]), [0; 0]);
+        let garbage = (0..100).map(|_| printed(b"\x80"));
+        assert!(standing(std::iter::once(printed(b"\xf0")).chain(garbage).collect()).len() <= MOST_PIECES);
+    }
+}
