@@ -12,6 +12,7 @@ mod demo;
 mod exec;
 mod exec_ends;
 mod http;
+mod known;
 mod mistakes;
 mod never_break;
 mod program;

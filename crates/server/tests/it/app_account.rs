@@ -12,6 +12,8 @@ async fn a_login_with_a_key_is_stored_told_and_forgotten_again() {
     let mut client = AppClient::start(OPENAI).await;
     let nobody = json!({"account": null, "requiresOpenaiAuth": true});
     assert_eq!(client.ok("account/read", json!({})).await, nobody);
+    let (code, message) = client.refused("account/rateLimits/read", json!(null)).await;
+    assert_eq!((code, message.as_str()), (-32600, "codex account authentication required to read rate limits"));
     let login = json!({"type": "apiKey", "apiKey": "sk-test-123"});
     assert_eq!(client.ok("account/login/start", login).await, json!({"type": "apiKey"}));
     let completed = client.next_notification("account/login/completed").await;

@@ -193,7 +193,8 @@ async fn rate_limits(connection: &Arc<Connection>, _: Empty) -> Result<GetAccoun
         Some(Account::Chatgpt(_)) => {
             "this release does not ask for rate limits; they come with turns as `account/rateLimits/updated`"
         }
-        Some(Account::ApiKey | Account::Other(_)) | None => "chatgpt authentication required to read rate limits",
+        Some(Account::ApiKey | Account::Other(_)) => "chatgpt authentication required to read rate limits",
+        None => "codex account authentication required to read rate limits",
     }))
 }
 
