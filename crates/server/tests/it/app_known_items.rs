@@ -88,6 +88,11 @@ async fn a_turn_has_a_folder_and_a_sandbox_of_its_own() {
         begin(&mut client, &thread, settings).await;
         let started = item(&mut client, "item/started", "commandExecution").await;
         assert_eq!((&started["item"]["cwd"], &started["item"]["status"]), (&folder, &json!("inProgress")));
+        // The user's shell, as a login shell.
+        assert!(
+            started["item"]["command"].as_str().is_some_and(|command| command.ends_with("sh -lc pwd")),
+            "{started}"
+        );
         client.next_notification("turn/completed").await;
     }
     client.end_unread().await;
