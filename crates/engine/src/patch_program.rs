@@ -62,8 +62,8 @@ fn misfit(patch: &Patch, error: PlanError, cwd: &Path) -> PatchError {
             format!("Failed to delete file {}", seen(path).display())
         }
         PlanError::NoSuchFile { path } => {
-            let path = seen(path);
-            format!("Failed to read file to update {}: No such file or directory (os error 2)", path.display())
+            let missing = seen(path);
+            format!("Failed to read file to update {}: No such file or directory (os error 2)", missing.display())
         }
         _ => return PatchError::Plan(error),
     };

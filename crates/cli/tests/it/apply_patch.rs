@@ -27,9 +27,9 @@ fn run(before: Tree, patch: &str, way: Way) -> (Output, TempDir) {
     let work = folder.path().join("work");
     std::fs::create_dir(&work).expect("a folder can be made");
     for (name, text) in before {
-        let path = work.join(name);
-        std::fs::create_dir_all(path.parent().expect("it has one")).expect("a folder can be made");
-        std::fs::write(path, text).expect("a file can be written");
+        let file = work.join(name);
+        std::fs::create_dir_all(file.parent().expect("it has one")).expect("a folder can be made");
+        std::fs::write(file, text).expect("a file can be written");
     }
     let program = folder.path().join("apply_patch");
     symlink(env!("CARGO_BIN_EXE_codex"), &program).expect("a link can be made");

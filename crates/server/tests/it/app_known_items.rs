@@ -189,3 +189,16 @@ async fn a_review_of_nothing_is_refused() {
     }
     client.end().await;
 }
+
+#[tokio::test]
+async fn an_interrupt_ends_a_turn_whose_command_runs() {
+    let config = "approval_policy = 'never'\nsandbox_mode = 'danger-full-access'\n";
+    let mut client = scripted(config, &json!([shell_command("call-1", "sleep 60"), done()])).await;
+    let thread = start(&mut client).await;
+    let turn = begin(&mut client, &thread, json!({})).await;
+    item(&mut client, "item/started", "commandExecution").await;
+    client.ok("turn/interrupt", json!({"threadId": thread, "turnId": turn})).await;
+    let ended = client.next_notification("turn/completed").await;
+    assert_eq!((&ended["threadId"], &ended["turn"]["status"]), (&json!(thread), &json!("interrupted")));
+    client.end_unread().await;
+}

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
-use crate::app_threads::scripted;
+use crate::app_threads::{scripted, start, turn};
 
 /// Writes a rollout as another program left it, and gives the thread's name. The higher its number, the later it was.
 fn write_rollout(client: &AppClient, number: usize, provider: &str, more: &Value) -> String {
@@ -100,4 +100,41 @@ async fn a_thread_of_another_program_goes_on_where_it_was() {
     assert_eq!(elsewhere["cwd"], "/");
     assert_eq!(elsewhere["thread"]["turns"].as_array().map(Vec::len), Some(1));
     client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_file_goes_before_a_name_and_what_was_told_of_a_thread_stays_so() {
+    let script: Value = ["one", "two"].iter().map(|text| json!({"items": [{"text": text}]})).collect();
+    let mut client = scripted("", &script).await;
+    let started = client.ok("thread/start", json!({})).await;
+    let thread = &started["thread"];
+    assert_eq!(client.next_notification("thread/started").await["thread"], *thread);
+    assert_eq!((&thread["preview"], &thread["modelProvider"]), (&json!(""), &json!("mine")));
+    let named = json!({"threadId": "no name at all", "path": thread["path"]});
+    assert_eq!(client.ok("thread/resume", named).await["thread"]["id"], thread["id"]);
+    let id = thread["id"].as_str().expect("it has a name");
+    for text in ["First", "Second"] {
+        turn(&mut client, id, text).await;
+    }
+    let rolled = client.ok("thread/rollback", json!({"threadId": id, "numTurns": 1})).await;
+    let resumed = client.ok("thread/resume", json!({"threadId": id})).await;
+    for left in [&rolled["thread"]["turns"], &resumed["thread"]["turns"]] {
+        assert_eq!(left.as_array().map(Vec::len), Some(1));
+        assert_eq!(left[0]["items"][0]["content"][0]["text"], "First");
+    }
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn threads_that_are_loaded_are_listed_in_pages() {
+    let mut client = scripted("", &json!([])).await;
+    let mut ids = vec![json!(start(&mut client).await), json!(start(&mut client).await)];
+    let first = client.ok("thread/loaded/list", json!({"limit": 1})).await;
+    let second = client.ok("thread/loaded/list", json!({"limit": 1, "cursor": first["nextCursor"]})).await;
+    assert_eq!(second["nextCursor"], Value::Null);
+    let mut listed = vec![first["data"][0].clone(), second["data"][0].clone()];
+    ids.sort_by_key(Value::to_string);
+    listed.sort_by_key(Value::to_string);
+    assert_eq!(listed, ids);
+    client.end().await;
 }
