@@ -1,5 +1,6 @@
 //! From a configured provider to a model that can be asked.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,9 @@ const OFFLINE_SCRIPT: &str = include_str!("../scripts/offline.json");
 /// The variable that names a file of server-sent events, which then stand for every answer of a provider with the
 /// Responses API. Test programs of other projects set it; no file can.
 const RECORDED: &str = "CODEX_RS_SSE_FIXTURE";
+
+/// The most that is read of that file.
+const RECORDED_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Why a provider cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -101,8 +105,10 @@ fn responses(config: &ProviderConfig, home: &Home, env: &Env, originator: &str) 
 }
 
 fn recorded(path: &Path) -> Arc<dyn Model> {
-    match std::fs::read_to_string(path) {
-        Ok(stream) => Arc::new(RecordedModel::new(&stream)),
+    let mut stream = String::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(RECORDED_BYTES).read_to_string(&mut stream));
+    match read {
+        Ok(_) => Arc::new(RecordedModel::new(&stream)),
         Err(error) => {
             Arc::new(Unavailable { message: format!("{RECORDED}: could not read {}: {error}", path.display()) })
         }
