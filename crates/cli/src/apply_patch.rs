@@ -1,6 +1,6 @@
 //! The program `apply_patch` for scripts of the model: this very binary under another name.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,19 +13,49 @@ const NAME: &str = "apply_patch";
 /// The largest patch that is read.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Whether the program was called by this name.
-pub(crate) fn is_meant() -> bool {
-    std::env::args_os().next().is_some_and(|name| Path::new(&name).file_name() == Some(OsStr::new(NAME)))
+/// The argument by which it is meant too, where a program cannot be called by another name. Only the first counts.
+const FLAG: &str = "--codex-run-as-apply-patch";
+
+/// The words that the program was called with, if it was called to apply a patch.
+pub(crate) fn words() -> Option<Vec<OsString>> {
+    let mut words = std::env::args_os();
+    let is_named = words.next().is_some_and(|name| Path::new(&name).file_name() == Some(OsStr::new(NAME)));
+    let words: Vec<OsString> = words.collect();
+    (is_named || words.first().is_some_and(|word| word == FLAG)).then_some(words)
 }
 
-/// Applies the patch in the first argument, or else on standard input. It may write what the process may, which for
+/// Applies the patch in the only argument, or else on standard input. It may write what the process may, which for
 /// commands of the model is what their sandbox lets them.
-pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    let text = std::env::args().nth(1).map_or_else(read_input, Ok)?;
+pub(crate) fn run(words: &[OsString]) -> ExitCode {
+    let text = match words {
+        [flag] if flag == FLAG => return say(1, format_args!("Error: {FLAG} needs a PATCH in UTF-8 as its argument.")),
+        [flag, patch] if flag == FLAG => patch.to_str().map(str::to_owned),
+        [patch] => patch.to_str().map(str::to_owned),
+        [] => match read_input() {
+            Ok(text) => Some(text).filter(|text| !text.is_empty()),
+            Err(error) => return say(1, format_args!("Error: {error:#}")),
+        },
+        _ => return say(2, format_args!("Error: {NAME} takes exactly one argument.")),
+    };
+    let Some(text) = text else { return say(2, format_args!("Usage: {NAME} 'PATCH', or the patch on standard input")) };
+    match applied(&text) {
+        Ok(summary) if std::io::stdout().write_all(summary.as_bytes()).is_ok() => ExitCode::SUCCESS,
+        // The files are changed, but whoever asked will not hear of it.
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => say(1, format_args!("{error:#}")),
+    }
+}
+
+fn applied(text: &str) -> anyhow::Result<String> {
     let cwd = std::env::current_dir().context("the current directory is gone")?;
-    let summary = codex_engine::apply_patch(&text, &cwd)?;
-    std::io::stdout().write_all(summary.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(codex_engine::apply_patch(text, &cwd)?)
+}
+
+/// Says why not. Nothing comes before it, because scripts compare the text.
+fn say(status: u8, what: std::fmt::Arguments) -> ExitCode {
+    // When stderr is gone there is nobody left to tell.
+    let _: std::io::Result<()> = writeln!(std::io::stderr(), "{what}");
+    ExitCode::from(status)
 }
 
 fn read_input() -> anyhow::Result<String> {

@@ -271,9 +271,12 @@ pub(crate) struct CheckArgs {
     /// Read this rules file; repeat for more. Without any, those of the home folder
     #[arg(short, long, value_name = "FILE")]
     pub(crate) rules: Vec<PathBuf>,
-    /// Print JSON
-    #[arg(long, alias = "pretty")]
+    /// Print JSON, also in a terminal; programs that read the output get it anyway
+    #[arg(long)]
     pub(crate) json: bool,
+    /// Print JSON on several lines
+    #[arg(long)]
+    pub(crate) pretty: bool,
     /// The command
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,

@@ -1,6 +1,6 @@
 //! `codex execpolicy check`: what the rules say about a command.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -9,12 +9,14 @@ use codex_shell::{Rules, Verdict};
 
 use crate::args::CheckArgs;
 
-/// Prints the decision and the rule that made it.
+/// Prints the decision and the rule that made it: for people in a terminal, else as JSON.
 pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let verdict = rules(args)?.check(&args.command);
     let mut stdout = std::io::stdout().lock();
-    if args.json {
+    if args.pretty {
         writeln!(stdout, "{:#}", verdict.to_json())?;
+    } else if args.json || !stdout.is_terminal() {
+        writeln!(stdout, "{}", verdict.to_json())?;
     } else {
         describe(&args.command, &verdict, &mut stdout)?;
     }

@@ -34,8 +34,8 @@ use crate::exec::args::ExecArgs;
 use crate::threads::args::ThreadsCommand;
 
 fn main() -> ExitCode {
-    if apply_patch::is_meant() {
-        return apply_patch::run().unwrap_or_else(|error| failure::report(&error));
+    if let Some(words) = apply_patch::words() {
+        return apply_patch::run(&words);
     }
     let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
     let Some(command) = args.command else {

@@ -85,6 +85,12 @@ impl Opening {
         let Source { journal, rollout, mut history, insisted, warnings } = Source::open(setup, &meta)?;
         let before = history.as_mut().and_then(|history| history.context.take());
         let stored = before.inspect(|before| configured = insisted.settle(configured.clone(), before));
+        if let (None, Some(history), false) = (&stored, &history, insisted.cwd)
+            && history.meta.cwd.is_dir()
+        {
+            // It has had no turn yet that could have moved it.
+            configured.cwd.clone_from(&history.meta.cwd);
+        }
         let cwd = configured.cwd.clone();
         let told = Told::read(setup, &cwd);
         let is_resumed = history.is_some();

@@ -1,18 +1,22 @@
 //! A patch that a script applies by itself, through the program `apply_patch`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use codex_patch::{ApplyError, Guard, ParseError, PlanError};
+use codex_patch::{ApplyError, Guard, Operation, ParseError, Patch, PlanError};
 
 /// Why a patch was not applied. Every file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
     /// It is no patch.
+    #[error("{}", in_words(.0))]
+    Parse(ParseError),
+    /// It does not fit the files. These are the words that scripts and models know from this program, with paths as they
+    /// are seen from the folder.
+    #[error("{0}")]
+    Misfit(String),
+    /// It cannot be applied for another reason.
     #[error(transparent)]
-    Parse(#[from] ParseError),
-    /// It does not fit the files.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(PlanError),
     /// The files could not be written.
     #[error(transparent)]
     Apply(#[from] ApplyError),
@@ -21,5 +25,47 @@ pub enum PatchError {
 /// Applies a patch in a folder and says what it has changed. It may write what this process may, which for commands of the
 /// model is what their sandbox lets them.
 pub fn apply_patch(text: &str, cwd: &Path) -> Result<String, PatchError> {
-    Ok(codex_patch::parse(text)?.plan(cwd)?.apply(&Guard::anywhere())?.summary)
+    let patch = codex_patch::parse(text).map_err(PatchError::Parse)?;
+    let plan = patch.plan(cwd).map_err(|error| misfit(&patch, error, cwd))?;
+    Ok(plan.apply(&Guard::anywhere())?.summary)
+}
+
+/// What is wrong with a text that is no patch.
+fn in_words(error: &ParseError) -> String {
+    match error {
+        ParseError::NothingToDo { .. } => "No files were modified.".to_owned(),
+        ParseError::NoOperation { line, found } => format!(
+            "Invalid patch hunk on line {line}: '{found}' is not a valid hunk header. Valid hunk headers: \
+             '*** Add File: {{path}}', '*** Delete File: {{path}}', '*** Update File: {{path}}'"
+        ),
+        ParseError::EmptyUpdate { line, path } => {
+            format!("Invalid patch hunk on line {line}: Update file hunk for path '{}' is empty", path.display())
+        }
+        ParseError::NoBegin | ParseError::NoEnd | ParseError::Unexpected { .. } => {
+            error.to_string().replacen("invalid patch", "Invalid patch", 1)
+        }
+    }
+}
+
+/// What is wrong with a patch that does not fit.
+fn misfit(patch: &Patch, error: PlanError, cwd: &Path) -> PatchError {
+    let seen = |path: &PathBuf| path.strip_prefix(cwd).unwrap_or(path).to_owned();
+    let deletes = |operation: &Operation, path: &Path| matches!(operation, Operation::Delete { path: named } if cwd.join(named) == path);
+    let is_deleted = |path: &Path| patch.operations.iter().any(|operation| deletes(operation, path));
+    let words = match &error {
+        PlanError::NoMatch(no_match) => {
+            let mut no_match = no_match.clone();
+            no_match.path = seen(&no_match.path);
+            no_match.to_string()
+        }
+        PlanError::NoSuchFile { path } | PlanError::IsDirectory { path } if is_deleted(path) => {
+            format!("Failed to delete file {}", seen(path).display())
+        }
+        PlanError::NoSuchFile { path } => {
+            let missing = seen(path);
+            format!("Failed to read file to update {}: No such file or directory (os error 2)", missing.display())
+        }
+        _ => return PatchError::Plan(error),
+    };
+    PatchError::Misfit(words)
 }

@@ -1,14 +1,24 @@
 //! From a configured provider to a model that can be asked.
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::{Auth, Config, Env, Home, ProviderConfig, WireApi};
-use codex_model::{Answer, Model, ModelError, Prompt, Provider, ResponsesModel, ScriptError, ScriptedModel, Secret};
+use codex_model::{
+    Answer, Model, ModelError, Prompt, Provider, RecordedModel, ResponsesModel, ScriptError, ScriptedModel, Secret,
+};
 
 /// The script of the built-in offline model.
 const OFFLINE_SCRIPT: &str = include_str!("../scripts/offline.json");
+
+/// The variable that names a file of server-sent events, which then stand for every answer of a provider with the
+/// Responses API. Test programs of other projects set it; no file can.
+const RECORDED: &str = "CODEX_RS_SSE_FIXTURE";
+
+/// The most that is read of that file.
+const RECORDED_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Why a provider cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +70,10 @@ impl ConnectError {
 pub fn connect(config: &Config, home: &Home, env: &Env, originator: &str) -> Result<Arc<dyn Model>, ConnectError> {
     let provider = &config.provider;
     match provider.wire_api {
-        WireApi::Responses => Ok(responses(provider, home, env, originator)),
+        WireApi::Responses => {
+            let recorded = env.get(RECORDED).map(|path| recorded(&PathBuf::from(path)));
+            Ok(recorded.unwrap_or_else(|| responses(provider, home, env, originator)))
+        }
         WireApi::Scripted => scripted(provider),
         WireApi::Chat => Err(ConnectError::Wire { id: provider.id.clone() }),
     }
@@ -89,6 +102,17 @@ fn responses(config: &ProviderConfig, home: &Home, env: &Env, originator: &str) 
         user_agent: crate::user_agent::user_agent(originator, env),
         originator: originator.to_owned(),
     }))
+}
+
+fn recorded(path: &Path) -> Arc<dyn Model> {
+    let mut stream = String::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(RECORDED_BYTES).read_to_string(&mut stream));
+    match read {
+        Ok(_) => Arc::new(RecordedModel::new(&stream)),
+        Err(error) => {
+            Arc::new(Unavailable { message: format!("{RECORDED}: could not read {}: {error}", path.display()) })
+        }
+    }
 }
 
 fn scripted(config: &ProviderConfig) -> Result<Arc<dyn Model>, ConnectError> {

@@ -15,6 +15,7 @@ mod event;
 mod limits;
 mod prompt;
 mod provider;
+mod recorded;
 mod refusal;
 mod responses;
 mod retry;
@@ -30,6 +31,7 @@ pub use event::ModelEvent;
 pub use futures_util::{Stream, StreamExt};
 pub use prompt::{Prompt, ReasoningRequest};
 pub use provider::{Provider, Secret};
+pub use recorded::RecordedModel;
 pub use responses::{ResponsesModel, request_body};
 pub use scripted::{ScriptError, ScriptedModel};
 

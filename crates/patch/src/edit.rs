@@ -1,8 +1,8 @@
 //! Turns placed chunks into edits of a text, and edits into its new bytes.
 //!
 //! Invariant: lines that no chunk removes keep their bytes, except that the last line gains or loses its ending where
-//! the end of the file moves. A file with a newline at its end keeps it, and one without stays without, unless the
-//! patch says otherwise.
+//! the end of the file moves. A line that a patch adds is a whole line, also at the end of a file that had no newline
+//! there; otherwise a file with a newline at its end keeps it, and one without stays without. The patch may say otherwise.
 
 use std::ops::Range;
 
@@ -41,7 +41,8 @@ pub(crate) fn edits(text: &Text, placed: &[Placed]) -> Vec<Edit> {
         edits.extend(edit(text, at - removed..at, &added));
     }
     let said = placed.iter().rev().find_map(|placed| placed.chunk.final_newline);
-    settle_end(text, &mut edits, said.unwrap_or_else(|| text.ends_with_newline()));
+    let is_added = edits.last().is_some_and(|edit: &Edit| edit.old.end == text.len() && !edit.new.is_empty());
+    settle_end(text, &mut edits, said.unwrap_or_else(|| is_added || text.ends_with_newline()));
     edits
 }
 

@@ -20,7 +20,7 @@ pub enum PlanError {
         /// Which file.
         path: PathBuf,
     },
-    /// A file that is to be made, or the new place of one, is there.
+    /// The patch itself has put a file where another one is to be.
     #[error("{path} exists already", path = .path.display())]
     ExistsAlready {
         /// Which file.
@@ -119,7 +119,7 @@ impl Display for NoMatch {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         let path = self.path.display();
         match &self.anchor {
-            Some(anchor) => write!(f, "Failed to find the anchor '@@ {anchor}' in {path}")?,
+            Some(anchor) => write!(f, "Failed to find context '{anchor}' in {path}")?,
             None => write!(f, "Failed to find expected lines in {path}:\n{}", self.wanted.join("\n"))?,
         }
         if self.hunks > 1 {

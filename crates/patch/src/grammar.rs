@@ -12,7 +12,7 @@ pub struct Patch {
 /// What to do to one file. Paths are as written: relative ones are meant from the working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Makes a file that does not exist yet.
+    /// Makes a file, in place of the one that is there, if any.
     Add {
         /// Which file.
         path: PathBuf,

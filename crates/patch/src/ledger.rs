@@ -86,6 +86,11 @@ impl<S> Ledger<S> {
         }
     }
 
+    /// Whether what was at a path is now at another one.
+    pub(crate) fn is_elsewhere(&self, path: &Path) -> bool {
+        self.entries.values().any(|entry| entry.after.is_some() && entry.origin.as_deref() == Some(path))
+    }
+
     /// What everything adds up to, ordered by path.
     pub(crate) fn net(&self) -> Vec<Net<'_, S>> {
         let mut net = Vec::new();

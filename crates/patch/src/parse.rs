@@ -28,6 +28,28 @@ pub enum ParseError {
     /// It does not end like one.
     #[error("invalid patch: The last line of the patch must be '*** End Patch'")]
     NoEnd,
+    /// There is nothing in it to do.
+    #[error("invalid patch: line {line}: expected {FIRST}, found '{END}'")]
+    NothingToDo {
+        /// Which line of the text, counted from 1, is its end.
+        line: usize,
+    },
+    /// A line that should say what to do to which file says something else.
+    #[error("invalid patch: line {line}: expected {OPERATION}, found '{found}'")]
+    NoOperation {
+        /// Which line of the text, counted from 1.
+        line: usize,
+        /// What was there, shortened.
+        found: String,
+    },
+    /// An update that changes nothing.
+    #[error("invalid patch: line {line}: the update of '{path}' has no lines", path = .path.display())]
+    EmptyUpdate {
+        /// Which line of the text, counted from 1, begins it.
+        line: usize,
+        /// Which file it is about.
+        path: PathBuf,
+    },
     /// A line in it is not what it has to be.
     #[error("invalid patch: line {line}: expected {expected}, found '{found}'")]
     Unexpected {
@@ -43,7 +65,6 @@ pub enum ParseError {
 const FIRST: &str = "'*** Add File: PATH', '*** Delete File: PATH' or '*** Update File: PATH'";
 const OPERATION: &str = "'*** Add File: PATH', '*** Delete File: PATH', '*** Update File: PATH' or '*** End Patch'";
 const PATH: &str = "a path";
-const CHUNK: &str = "'@@' or a line that begins with ' ', '-' or '+'";
 const NEXT_CHUNK: &str = "'@@' or '***'";
 const CHUNK_LINE: &str = "a line that begins with ' ', '-' or '+'";
 
@@ -58,7 +79,11 @@ pub fn parse(text: &str) -> Result<Patch, ParseError> {
         }
         operations.push(parser.operation()?);
     }
-    if operations.is_empty() { Err(parser.unexpected(FIRST)) } else { Ok(Patch { operations }) }
+    if operations.is_empty() {
+        Err(ParseError::NothingToDo { line: parser.number() })
+    } else {
+        Ok(Patch { operations })
+    }
 }
 
 /// The lines between the first and the last marker, and which is next.
@@ -105,9 +130,18 @@ impl<'a> Parser<'a> {
     }
 
     fn unexpected(&self, expected: &'static str) -> ParseError {
-        let found = self.line().unwrap_or(END).chars().take(SHOWN);
-        let found = found.map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-        ParseError::Unexpected { line: self.before + self.next + 1, expected, found }
+        ParseError::Unexpected { line: self.number(), expected, found: self.found() }
+    }
+
+    /// Which line of the text is next, counted from 1.
+    fn number(&self) -> usize {
+        self.before + self.next + 1
+    }
+
+    /// The next line, as an error shows it.
+    fn found(&self) -> String {
+        let found = self.line().unwrap_or(END).trim_end().chars().take(SHOWN);
+        found.map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
     }
 
     /// Reads the path after a marker, if the next line is that marker.
@@ -122,6 +156,7 @@ impl<'a> Parser<'a> {
     }
 
     fn operation(&mut self) -> Result<Operation, ParseError> {
+        let line = self.number();
         if let Some(path) = self.marker(ADD)? {
             Ok(Operation::Add { path, content: self.added_lines() })
         } else if let Some(path) = self.marker(DELETE)? {
@@ -130,11 +165,11 @@ impl<'a> Parser<'a> {
             let move_to = self.marker(MOVE)?;
             let chunks = self.chunks()?;
             if chunks.is_empty() && move_to.is_none() {
-                return Err(self.unexpected(CHUNK));
+                return Err(ParseError::EmptyUpdate { line, path });
             }
             Ok(Operation::Update { path, move_to, chunks })
         } else {
-            Err(self.unexpected(OPERATION))
+            Err(ParseError::NoOperation { line, found: self.found() })
         }
     }
 

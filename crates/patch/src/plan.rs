@@ -3,7 +3,7 @@
 //! Invariant: a plan holds everything it will write and everything it expects to find, so that what was shown for
 //! approval is what is applied or nothing is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub struct Plan {
     places: BTreeMap<PathBuf, Place>,
     /// The diffs of files that are updated, by their old paths.
     diffs: BTreeMap<PathBuf, String>,
+    /// The paths that the patch says it adds, whether something was there or not.
+    added: BTreeSet<PathBuf>,
 }
 
 /// Where a path leads, and how the patch speaks of it.
@@ -61,7 +63,8 @@ impl Patch {
     ///
     /// `cwd` is absolute; relative paths of the patch are meant from there.
     pub fn plan(&self, cwd: &Path) -> Result<Plan, PlanError> {
-        let plan = Plan { ledger: Ledger::default(), places: BTreeMap::new(), diffs: BTreeMap::new() };
+        let plan =
+            Plan { ledger: Ledger::default(), places: BTreeMap::new(), diffs: BTreeMap::new(), added: BTreeSet::new() };
         let mut planner =
             Planner { cwd, plan, known: HashMap::new(), bytes: 0, deadline: deadline(), fresh: BTreeMap::new() };
         for operation in &self.operations {
@@ -120,12 +123,15 @@ impl Plan {
         Ok(())
     }
 
-    /// What is told of the patch once it is applied: which files were added, modified and deleted.
+    /// What is told of the patch once it is applied: which files were added, modified and deleted, in the words of the
+    /// patch. So a file that was put in place of another one is added, and one that was moved over another is not deleted.
     pub(crate) fn summary(&self) -> String {
         let mut lines: Vec<(u8, usize, String)> = Vec::new();
         for net in self.ledger.net() {
             let (rank, letter, path) = match net {
                 Net::Add { path, .. } => (0, 'A', path),
+                Net::Update { path, to, .. } if path == to && self.added.contains(to) => (0, 'A', to),
+                Net::Delete { path, .. } if self.ledger.is_elsewhere(path) => continue,
                 Net::Update { to, .. } => (1, 'M', to),
                 Net::Delete { path, .. } => (2, 'D', path),
             };
@@ -178,12 +184,13 @@ impl Planner<'_> {
     fn operation(&mut self, operation: &Operation) -> Result<(), PlanError> {
         match operation {
             Operation::Add { path, content } => {
-                let path = self.vacant(path)?;
+                let path = self.free(path)?;
                 let content = content.clone().into_bytes();
                 let before = self.plan.ledger.get(&path).and_then(|entry| entry.before.as_ref());
                 let new =
                     before.map_or_else(|| Snapshot::new_file(content.clone()), |before| before.with(content.clone()));
                 self.plan.ledger.set(&path, Some(new));
+                self.plan.added.insert(path);
             }
             Operation::Delete { path } => {
                 let (path, _) = self.existing(path)?;
@@ -196,7 +203,11 @@ impl Planner<'_> {
                 match move_to {
                     Some(to) if normal(self.cwd, to) != path => {
                         self.refuse_link(&path)?;
-                        let to = self.vacant(to)?;
+                        let to = self.free(to)?;
+                        if to == path {
+                            // Another name of the same file, by way of a link.
+                            return Err(PlanError::ExistsAlready { path });
+                        }
                         self.plan.ledger.shift(&path, &to, new);
                     }
                     _ => self.plan.ledger.set(&path, Some(new)),
@@ -217,12 +228,18 @@ impl Planner<'_> {
         }
     }
 
-    /// The path of a file that must not exist.
-    fn vacant(&mut self, given: &Path) -> Result<PathBuf, PlanError> {
+    /// A path where a file can be put. What was there before the patch is replaced, as models expect, and shown as
+    /// changed; what the patch itself has put there is not, since that is a slip.
+    fn free(&mut self, given: &Path) -> Result<PathBuf, PlanError> {
         let path = self.look(given, false)?;
+        self.refuse_link(&path)?;
         match self.plan.ledger.get(&path) {
-            Some(entry) if entry.after.is_none() => Ok(path),
-            _ => Err(PlanError::ExistsAlready { path }),
+            Some(entry) if entry.touched && entry.after.is_some() => Err(PlanError::ExistsAlready { path }),
+            Some(entry) => match entry.after.as_ref().and_then(|there| not_text(&there.bytes)) {
+                Some(what) => Err(PlanError::NotText { path, what }),
+                None => Ok(path),
+            },
+            None => Ok(path),
         }
     }
 
@@ -252,7 +269,6 @@ impl Planner<'_> {
             Found::Entry | Found::Link if !must_exist && located.real.is_dir() => {
                 return Err(PlanError::IsDirectory { path });
             }
-            Found::Entry | Found::Link if !must_exist => return Err(PlanError::ExistsAlready { path }),
             Found::Entry | Found::Link => Some(self.read(&path, &located.real)?),
         };
         self.plan.ledger.look(&path, snapshot);

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
+mod apply_patch;
 mod chat;
 mod chat_trust;
 mod commands;
@@ -11,6 +12,7 @@ mod demo;
 mod exec;
 mod exec_ends;
 mod http;
+mod known;
 mod mistakes;
 mod never_break;
 mod program;

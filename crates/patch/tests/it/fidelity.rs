@@ -47,15 +47,19 @@ fn the_byte_order_mark_stays_first() {
 #[test]
 fn the_last_newline_is_kept_or_kept_away() {
     assert_eq!(edited(b"a\nb", "@@\n-a\n+A"), b"A\nb");
-    assert_eq!(edited(b"a\nb", "@@\n-b\n+B"), b"a\nB");
-    assert_eq!(edited(b"a\nb", "@@\n b\n+c"), b"a\nb\nc");
-    assert_eq!(edited(b"a\r\nb", "@@\n b\n+c"), b"a\r\nb\r\nc");
-    assert_eq!(edited(b"a", "@@\n+b"), b"a\nb");
     assert_eq!(edited(b"a\nb", "@@\n-b"), b"a");
     assert_eq!(edited(b"a\nb", "@@\n-a\n-b"), b"");
     assert_eq!(edited(b"a\nb\n", "@@\n-b"), b"a\n");
     assert_eq!(edited(b"a\nb\n", "@@\n-b\n+B\n*** End of File"), b"a\nB\n");
-    assert_eq!(edited(b"a\nb\nc", "@@\n-b\n+B\n@@\n-c\n@@\n+d"), b"a\nB\nd");
+}
+
+#[test]
+fn a_line_that_is_added_last_is_a_whole_line() {
+    assert_eq!(edited(b"a\nb", "@@\n-b\n+B"), b"a\nB\n");
+    assert_eq!(edited(b"a\nb", "@@\n b\n+c"), b"a\nb\nc\n");
+    assert_eq!(edited(b"a\r\nb", "@@\n b\n+c"), b"a\r\nb\r\nc\r\n");
+    assert_eq!(edited(b"a", "@@\n+b"), b"a\nb\n");
+    assert_eq!(edited(b"a\nb\nc", "@@\n-b\n+B\n@@\n-c\n@@\n+d"), b"a\nB\nd\n");
 }
 
 #[test]
@@ -82,7 +86,6 @@ fn diffs_say_where_the_last_newline_is_missing() {
         \ No newline at end of file
         +b
         +c
-        \ No newline at end of file
     "#]]
     .assert_eq(&diff("a\nb", "@@\n b\n+c"));
     expect![[r#"

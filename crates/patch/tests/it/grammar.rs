@@ -261,8 +261,8 @@ fn errors_in_updates_name_the_line_and_what_was_expected() {
         (
             "*** Begin Patch\n*** Update File: a\n*** End Patch",
             expect![[r#"
-            invalid patch: line 3: expected '@@' or a line that begins with ' ', '-' or '+', found '*** End Patch'
-        "#]],
+                invalid patch: line 2: the update of 'a' has no lines
+            "#]],
         ),
         (
             "*** Begin Patch\n*** Update File: a\n@@ x\n*** End Patch",

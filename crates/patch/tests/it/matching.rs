@@ -1,5 +1,6 @@
 //! Where hunks belong, and what is said when they belong nowhere.
 
+use codex_wire::change::FileChange;
 use expect_test::expect;
 
 use crate::{Folder, check, diff_of, patch};
@@ -183,7 +184,7 @@ fn several_operations_on_one_file_add_up() {
          *** Add File: t\n+t\n*** Delete File: t\n*** Delete File: a\n*** Add File: a\n+new",
         expect![[r#"
             Success. Updated the following files:
-            M a
+            A a
             M c
             a: "new\n"
             c: "z\n"
@@ -201,12 +202,12 @@ fn a_place_that_is_left_can_be_taken_again() {
         &[("a", "1\n")],
         "*** Update File: a\n*** Move to: b\n*** Add File: a\n+2",
         expect![[r#"
-        Success. Updated the following files:
-        A b
-        M a
-        a: "2\n"
-        b: "1\n"
-    "#]],
+            Success. Updated the following files:
+            A a
+            A b
+            a: "2\n"
+            b: "1\n"
+        "#]],
     );
 }
 
@@ -256,10 +257,10 @@ fn errors_name_file_hunk_and_nearest_place() {
         (
             "*** Update File: a\n@@ fn main()\n-    let x = 1;\n+    let x = 2;",
             expect![[r#"
-            Failed to find the anchor '@@ fn main()' in /w/a
-            The nearest place is line 1, where 'fn main()' is expected but 'fn main() {' found.
-            hint: read the file again and write the lines as they are now
-        "#]],
+                Failed to find context 'fn main()' in /w/a
+                The nearest place is line 1, where 'fn main()' is expected but 'fn main() {' found.
+                hint: read the file again and write the lines as they are now
+            "#]],
         ),
         (
             "*** Update File: a\n@@\n-nothing of the kind\n+x",
@@ -271,6 +272,35 @@ fn errors_name_file_hunk_and_nearest_place() {
         ),
     ] {
         check(&[("a", text)], operations, expected);
+    }
+}
+
+#[test]
+fn what_is_replaced_is_shown_as_changed() {
+    let folder = Folder::with(&[("a", "old\n"), ("b", "from\n"), ("c", "there\n")]);
+    let text = "*** Add File: a\n+new\n*** Update File: b\n*** Move to: c\n@@\n-from\n+to";
+    let plan = folder.planned(&patch(text));
+    let update = |diff: &str| FileChange::Update { unified_diff: diff.to_owned(), move_path: None };
+    let changes = [
+        (folder.at("a"), update("@@ -1 +1 @@\n-old\n+new\n")),
+        (folder.at("b"), FileChange::Delete { content: "from\n".to_owned() }),
+        (folder.at("c"), update("@@ -1 +1 @@\n-there\n+to\n")),
+    ];
+    assert_eq!(plan.changes(), changes.into());
+    assert_eq!(plan.paths(), [folder.at("a"), folder.at("b"), folder.at("c")]);
+    let applied = plan.apply(&folder.guard()).unwrap();
+    assert_eq!(applied.summary, "Success. Updated the following files:\nA a\nM c\n");
+    let files: Vec<_> = folder.tree().into_iter().collect();
+    assert_eq!(files, [("a".to_owned(), b"new\n".to_vec()), ("c".to_owned(), b"to\n".to_vec())]);
+}
+
+#[test]
+fn neither_a_link_nor_what_is_no_text_is_replaced() {
+    let folder = Folder::with(&[("a", "old\n"), ("picture", "\0\u{1}")]);
+    std::os::unix::fs::symlink("a", folder.at("link")).unwrap();
+    for name in ["link", "picture"] {
+        folder.plan(&patch(&format!("*** Add File: {name}\n+new"))).unwrap_err();
+        folder.plan(&patch(&format!("*** Update File: a\n*** Move to: {name}"))).unwrap_err();
     }
 }
 
@@ -290,13 +320,6 @@ fn errors_name_what_is_in_the_way() {
                 /w/b does not exist
                 hint: check the path; a new file is made with '*** Add File:'
             "#]],
-        ),
-        (
-            "*** Add File: a\n+x",
-            expect![[r#"
-            /w/a exists already
-            hint: use '*** Update File:' to change it, or delete it first
-        "#]],
         ),
         (
             "*** Add File: b\n+x\n*** Add File: c/../b\n+y",

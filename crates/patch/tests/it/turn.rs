@@ -169,27 +169,26 @@ fn executables_quotes_and_last_newlines() {
         &folder,
         &["*** Update File: run \"it\"\n@@\n-1\n+2\n*** Delete File: gone\n*** Add File: empty"],
         expect![[r#"
-        diff --git a/empty b/empty
-        new file mode 100644
-        index 0000..e69d
-        diff --git a/gone b/gone
-        deleted file mode 100755
-        index c1b0..0000
-        --- a/gone
-        +++ /dev/null
-        @@ -1 +0,0 @@
-        -x
-        \ No newline at end of file
-        diff --git "a/run \"it\"" "b/run \"it\""
-        index 56a6..d826
-        --- "a/run \"it\""
-        +++ "b/run \"it\""
-        @@ -1 +1 @@
-        -1
-        \ No newline at end of file
-        +2
-        \ No newline at end of file
-    "#]],
+            diff --git a/empty b/empty
+            new file mode 100644
+            index 0000..e69d
+            diff --git a/gone b/gone
+            deleted file mode 100755
+            index c1b0..0000
+            --- a/gone
+            +++ /dev/null
+            @@ -1 +0,0 @@
+            -x
+            \ No newline at end of file
+            diff --git "a/run \"it\"" "b/run \"it\""
+            index 56a6..0cfb
+            --- "a/run \"it\""
+            +++ "b/run \"it\""
+            @@ -1 +1 @@
+            -1
+            \ No newline at end of file
+            +2
+        "#]],
     );
 }
 

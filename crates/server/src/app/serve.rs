@@ -8,17 +8,16 @@ use std::time::Duration;
 use codex_engine::{Saying, TurnStart};
 use codex_wire::ids::ThreadId;
 use codex_wire::methods::{ClientRequest, call};
-use codex_wire::review::ReviewRequest;
+use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewRequest, ReviewTarget};
 use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::empty::Empty;
-use codex_wire::v2::item::{InputItem, ThreadItem};
 use codex_wire::v2::pending::ServerRequestListResponse;
 use codex_wire::v2::thread::{
     ThreadResponse, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadUnsubscribeResponse, UnsubscribeStatus,
 };
 use codex_wire::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
-    TurnStartResponse, TurnStatus, TurnSteerParams, TurnSteerResponse,
+    TurnStartResponse, TurnSteerParams, TurnSteerResponse,
 };
 
 use super::connection::Unanswered;
@@ -26,6 +25,7 @@ use super::desk::Desk;
 use super::dispatch::not_found;
 use super::questions::Repeat;
 use super::shelf::Turns;
+use super::v2::project::review_turn;
 use super::vintage::Vintage;
 
 /// Serves a request about the desk's thread.
@@ -189,6 +189,7 @@ async fn interrupt(desk: &mut Desk, params: TurnInterruptParams) -> Result<Empty
 
 async fn start_review(desk: &mut Desk, params: ReviewStartParams) -> Result<ReviewStartResponse, ErrorObject> {
     let ReviewStartParams { target, delivery, .. } = params;
+    let target = trimmed(target)?;
     let turn = fresh_turn();
     let text = review::hint(&target);
     let request = ReviewRequest { target, user_facing_hint: None };
@@ -197,12 +198,31 @@ async fn start_review(desk: &mut Desk, params: ReviewStartParams) -> Result<Revi
         ReviewDelivery::Detached => super::opening::beside(desk).await?,
     };
     thread.review(turn.clone(), request).await.map_err(|_| closed(desk))?;
-    let id = turn.as_str().to_owned();
-    let content = vec![InputItem::Text { text, text_elements: Vec::new() }];
-    let item = ThreadItem::UserMessage { id: id.clone(), client_id: None, content };
-    Ok(ReviewStartResponse {
-        turn: Turn::whole(id, vec![item], TurnStatus::InProgress),
-        review_thread_id: thread.id().to_string(),
+    Ok(ReviewStartResponse { turn: review_turn(turn.as_str(), text), review_thread_id: thread.id().to_string() })
+}
+
+/// What a review is about, without white space around names. One that names nothing is refused.
+fn trimmed(target: ReviewTarget) -> Result<ReviewTarget, ErrorObject> {
+    let said = |what: &str, text: &str| {
+        let text = text.trim();
+        if text.is_empty() {
+            Err(ErrorObject::invalid(format!("{what} must not be empty")))
+        } else {
+            Ok(text.to_owned())
+        }
+    };
+    Ok(match target {
+        ReviewTarget::BaseBranch(base) => {
+            ReviewTarget::BaseBranch(BaseBranchTarget { branch: said("branch", &base.branch)? })
+        }
+        ReviewTarget::Commit(commit) => ReviewTarget::Commit(CommitTarget {
+            sha: said("sha", &commit.sha)?,
+            title: commit.title.and_then(|title| said("title", &title).ok()),
+        }),
+        ReviewTarget::Custom(custom) => {
+            ReviewTarget::Custom(CustomTarget { instructions: said("instructions", &custom.instructions)? })
+        }
+        ReviewTarget::UncommittedChanges | ReviewTarget::Other(_) => target,
     })
 }
 

@@ -1,5 +1,7 @@
 //! Who is logged in, and how that changes.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::json;
 
 use crate::app_client::AppClient;
@@ -12,6 +14,8 @@ async fn a_login_with_a_key_is_stored_told_and_forgotten_again() {
     let mut client = AppClient::start(OPENAI).await;
     let nobody = json!({"account": null, "requiresOpenaiAuth": true});
     assert_eq!(client.ok("account/read", json!({})).await, nobody);
+    let (code, message) = client.refused("account/rateLimits/read", json!(null)).await;
+    assert_eq!((code, message.as_str()), (-32600, "codex account authentication required to read rate limits"));
     let login = json!({"type": "apiKey", "apiKey": "sk-test-123"});
     assert_eq!(client.ok("account/login/start", login).await, json!({"type": "apiKey"}));
     let completed = client.next_notification("account/login/completed").await;
@@ -69,4 +73,34 @@ async fn a_bad_key_is_refused_and_shown_nowhere() {
     let (_, message) = client.refused("loginApiKey", json!({"apiKey": "sk-secret"})).await;
     assert!(message.contains("forced_login_method") && !message.contains("sk-secret"), "{message}");
     client.end().await;
+}
+
+#[tokio::test]
+async fn every_kind_of_login_is_told() {
+    let mut client = AppClient::start(OPENAI).await;
+    let claims = json!({"email": "user@example.com", "https://api.openai.com/auth": {"chatgpt_plan_type": "pro"}});
+    let token = format!("e30.{}.sig", BASE64_URL_SAFE_NO_PAD.encode(claims.to_string()));
+    let login = json!({"tokens": {"id_token": token, "access_token": "a", "refresh_token": "r"}});
+    std::fs::write(client.home("auth.json"), login.to_string()).expect("a file can be written");
+    let account = json!({"type": "chatgpt", "email": "user@example.com", "planType": "pro"});
+    let read = client.ok("account/read", json!({"refreshToken": false})).await;
+    assert_eq!(read, json!({"account": account, "requiresOpenaiAuth": true}));
+    client.end().await;
+    let mut client = AppClient::start("").await;
+    let read = client.ok("account/read", json!({})).await;
+    assert_eq!(read, json!({"account": null, "requiresOpenaiAuth": false}));
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_login_that_the_configuration_does_not_allow_is_refused() {
+    for (method, login) in
+        [("chatgpt", json!({"type": "apiKey", "apiKey": "sk-1"})), ("api", json!({"type": "chatgpt"}))]
+    {
+        let mut client = AppClient::start(&format!("{OPENAI}forced_login_method = '{method}'\n")).await;
+        let (code, message) = client.refused("account/login/start", login).await;
+        assert!(code == -32600 && message.contains("forced_login_method"), "{message}");
+        assert!(!client.home("auth.json").exists());
+        client.end().await;
+    }
 }

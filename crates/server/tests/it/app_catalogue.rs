@@ -10,6 +10,18 @@ async fn models_come_in_pages() {
     let first = client.ok("model/list", json!({"limit": 2})).await;
     assert_eq!((first["data"].as_array().map(Vec::len), &first["nextCursor"]), (Some(2), &json!("2")));
     assert_eq!((&first["data"][0]["model"], &first["data"][0]["isDefault"]), (&json!("mine"), &json!(true)));
+    let all = client.ok("model/list", json!({"limit": 100})).await;
+    assert_eq!(all["nextCursor"], json!(null));
+    let (mut one_by_one, mut cursor) = (Vec::new(), json!(null));
+    loop {
+        let page = client.ok("model/list", json!({"limit": 1, "cursor": cursor})).await;
+        one_by_one.extend(page["data"].as_array().cloned().unwrap_or_default());
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(json!(one_by_one), all["data"]);
     let (code, message) = client.refused("model/list", json!({"cursor": "nonsense"})).await;
     assert_eq!((code, message.as_str()), (-32600, "invalid cursor: nonsense"));
     client.end().await;

@@ -94,3 +94,24 @@ async fn nobody_demands_anything_and_a_reload_reads_the_file_again() {
     assert!(message.contains("config.toml:1"), "{message}");
     client.end().await;
 }
+
+#[tokio::test]
+async fn every_value_is_told_with_where_it_comes_from() {
+    let mut client = AppClient::start("model = 'one'\n[tools]\nweb_search = true\nview_image = false\n").await;
+    let read = client.ok("config/read", json!({"includeLayers": true})).await;
+    let tools = &read["config"]["tools"];
+    assert_eq!((&tools["web_search"], &tools["view_image"]), (&json!(true), &json!(false)));
+    for key in ["model", "tools.web_search", "tools.view_image"] {
+        let origin = &read["origins"][key];
+        assert_eq!(
+            (&origin["name"]["type"], &origin["name"]["file"]),
+            (&json!("user"), &json!(client.home("config.toml")))
+        );
+        assert_eq!(origin["version"], read["layers"][0]["version"]);
+    }
+    assert_eq!(
+        (&read["layers"][0]["name"]["type"], &read["layers"][0]["config"]["model"]),
+        (&json!("user"), &json!("one"))
+    );
+    client.end().await;
+}

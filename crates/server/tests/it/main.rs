@@ -11,6 +11,8 @@ mod app_client;
 mod app_commands;
 mod app_config;
 mod app_files;
+mod app_known_items;
+mod app_known_threads;
 mod app_methods;
 mod app_pages;
 mod app_revived;

@@ -130,15 +130,15 @@ async fn log_in(connection: &Arc<Connection>, params: LoginAccountParams) -> Res
         LoginAccountParams::AmazonBedrock(_) | LoginAccountParams::AmazonBedrockAccessKeys(_) => "with Amazon Bedrock",
         LoginAccountParams::Other(_) => "of this kind",
     };
+    let is_forbidden = with_host(connection, |host| Ok(is_forced(&*host.config()?, "api"))).await?;
+    if is_forbidden {
+        return Err(ErrorObject::invalid("config.toml allows a login with an API key only (`forced_login_method`)"));
+    }
     Err(ErrorObject::invalid(format!("a login {way} is not supported by this release; log in with an API key")))
 }
 
 /// The older way to ask for a login with `ChatGPT`, refused like the newer one.
 async fn log_in_with_chatgpt(connection: &Arc<Connection>, _: Empty) -> Result<LoginChatGptResponse, ErrorObject> {
-    let is_forbidden = with_host(connection, |host| Ok(is_forced(&*host.config()?, "api"))).await?;
-    if is_forbidden {
-        return Err(ErrorObject::invalid("config.toml allows a login with an API key only (`forced_login_method`)"));
-    }
     match log_in(connection, LoginAccountParams::Chatgpt).await {
         Ok(_) => Err(ErrorObject::internal("a login with ChatGPT has no address to go to")),
         Err(error) => Err(error),
@@ -193,7 +193,8 @@ async fn rate_limits(connection: &Arc<Connection>, _: Empty) -> Result<GetAccoun
         Some(Account::Chatgpt(_)) => {
             "this release does not ask for rate limits; they come with turns as `account/rateLimits/updated`"
         }
-        Some(Account::ApiKey | Account::Other(_)) | None => "chatgpt authentication required to read rate limits",
+        Some(Account::ApiKey | Account::Other(_)) => "chatgpt authentication required to read rate limits",
+        None => "codex account authentication required to read rate limits",
     }))
 }
 

@@ -10,7 +10,7 @@ use codex_engine::log::{
 };
 use codex_engine::review;
 use codex_wire::v2::account::AccountRateLimitsUpdatedNotification;
-use codex_wire::v2::item::{ThreadItem, TimedItem};
+use codex_wire::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_wire::v2::notification::{
     ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted, ReasoningSummaryPartAdded,
     ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction, ThreadNamed,
@@ -32,6 +32,8 @@ pub(crate) struct Projector {
     raw_reasoning: bool,
     /// When the running turn began; none for one that goes on after the program has ended.
     turn_began_ms: Option<i64>,
+    /// What the review is about whose turn begins next.
+    review: Option<String>,
     /// The last message of the running turn.
     last_message: Option<TimedItem>,
     /// When the items that are not whole yet began.
@@ -62,6 +64,7 @@ impl Projector {
             raw_items: wishes.raw_items,
             raw_reasoning: wishes.raw_reasoning,
             turn_began_ms: None,
+            review: None,
             last_message: None,
             began: HashMap::new(),
             waiting: 0,
@@ -186,7 +189,12 @@ impl Projector {
         self.last_message = None;
         self.waiting = 0;
         out.push(self.status());
-        let turn = Turn { started_at: Some(event.at_ms / 1000), ..Turn::begun(turn.to_owned()) };
+        let started_at = Some(event.at_ms / 1000);
+        let begun = match self.review.take() {
+            Some(hint) => review_turn(turn, hint),
+            None => Turn::begun(turn.to_owned()),
+        };
+        let turn = Turn { started_at, ..begun };
         out.push(ServerNotification::TurnStarted(TurnStarted { thread_id: self.thread.clone(), turn }));
     }
 
@@ -297,6 +305,7 @@ impl Projector {
     }
 
     fn review_entered(&mut self, event: &Event, turn: &str, review: &ReviewEntered, out: Out<'_>) {
+        self.review = Some(review.hint.clone());
         let item = ThreadItem::EnteredReviewMode { id: turn.to_owned(), review: review.hint.clone() };
         self.at_once(event, turn, item, out);
     }
@@ -342,6 +351,13 @@ impl Projector {
         let (thread_id, turn_id) = self.names(turn);
         out.push(ServerNotification::TurnCompleted(TurnCompleted { thread_id, turn: ended, turn_id, status }));
     }
+}
+
+/// The turn of a review as it begins: with what it is about, as if the user had said that.
+pub(crate) fn review_turn(turn: &str, hint: String) -> Turn {
+    let content = vec![InputItem::Text { text: hint, text_elements: Vec::new() }];
+    let item = ThreadItem::UserMessage { id: turn.to_owned(), client_id: None, content };
+    Turn::whole(turn.to_owned(), vec![item], TurnStatus::InProgress)
 }
 
 /// A failure as clients are told it: the hint is part of the message, on a line of its own.
