@@ -78,12 +78,13 @@ fn program(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Command> {
 
 impl Daemon {
     async fn start(&self, mut program: Command, json: bool) -> anyhow::Result<ExitCode> {
-        if let Some(pid) = owner(&self.socket) {
-            self.wait_for_answer(None).await?;
+        if let Some(pid) = owner(&self.socket)
+            && self.answers(pid).await?
+        {
             return self.tell(json, &format!("the server runs already, as process {pid}"), &json!({"started": false}));
         }
         let mut child = program.spawn().context("the server could not be started")?;
-        match self.wait_for_answer(Some(&mut child)).await {
+        match self.wait_for_answer(&mut child).await {
             Ok(()) => {}
             Err(error) => {
                 // One that does not answer is of no use, and would be in the way of the next.
@@ -97,24 +98,42 @@ impl Daemon {
         self.tell(json, &format!("the server runs as process {pid}"), &json!({"started": started}))
     }
 
+    /// Waits until the server that runs answers; false if it is about to end and has.
+    async fn answers(&self, pid: i32) -> anyhow::Result<bool> {
+        let begun = Instant::now();
+        while begun.elapsed() < START {
+            if owner(&self.socket) != Some(pid) {
+                return Ok(false);
+            }
+            if greet(&self.socket).await.is_some() {
+                return Ok(true);
+            }
+            sleep(LOOK).await;
+        }
+        Err(self.no_answer())
+    }
+
     /// Waits until the server answers. A child that ends first may have found another that was faster.
-    async fn wait_for_answer(&self, mut child: Option<&mut Child>) -> anyhow::Result<()> {
+    async fn wait_for_answer(&self, child: &mut Child) -> anyhow::Result<()> {
         let begun = Instant::now();
         while begun.elapsed() < START {
             if owner(&self.socket).is_some() && greet(&self.socket).await.is_some() {
                 return Ok(());
             }
-            if let Some(ended) = child.as_mut()
-                && let Ok(Some(status)) = ended.try_wait()
+            if let Ok(Some(status)) = child.try_wait()
                 && owner(&self.socket).is_none()
             {
-                let what = format!("the server has ended at once ({status}){}", self.complaint(ended));
+                let what = format!("the server has ended at once ({status}){}", self.complaint(child));
                 return Err(Hinted { what, hint: format!("its log is {}", self.log.display()) }.into());
             }
             sleep(LOOK).await;
         }
+        Err(self.no_answer())
+    }
+
+    fn no_answer(&self) -> anyhow::Error {
         let what = format!("the server did not answer within {} s", START.as_secs());
-        Err(Hinted { what, hint: format!("its log is {}", self.log.display()) }.into())
+        Hinted { what, hint: format!("its log is {}", self.log.display()) }.into()
     }
 
     async fn stop(&self, json: bool) -> anyhow::Result<ExitCode> {
