@@ -149,6 +149,47 @@ fn when_a_budget_is_spent() {
 }
 
 #[test]
+fn when_more_was_spent_than_it_may_cost() {
+    let loops = r#"[{"items": [{"call": "update_plan", "args": {"plan": []}}], "repeat": true,
+                     "usage": {"input": 90, "output": 20}}]"#;
+    let prices = ["-c", "model=m-1", "-c", "prices.m-1.input=1000", "-c", "prices.m-1.output=10000"];
+    let run = exec(&scripted(loops), &[&prices[..], &["--json", "--max-cost", "0.5", "hi"]].concat(), "");
+    assert_eq!((run.code, failure(&run).as_str()), (Some(4), "the budget of 0.5 is used up: 0.5800 so far"));
+    let run = exec(&scripted(loops), &[&prices[..], &["--max-cost", "0.5", "hi"]].concat(), "");
+    // A model that answers at once may have answered again before it is stopped.
+    assert_eq!(run.code, Some(4));
+    assert!(run.stderr.contains(" reasoning)\ncost: "), "{}", run.stderr);
+    // A budget that nobody can keep is refused before anything is spent.
+    let run = exec(&scripted(loops), &["-c", "model=other", "--max-cost", "1", "hi"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert_eq!(
+        run.stderr,
+        "error: --max-cost: no price is set for the model other\n\
+         hint: add a table [prices.\"other\"] to config.toml, with what a million tokens cost: input = …, output = …\n"
+    );
+    for wrong in ["-1", "nan", "much"] {
+        assert_eq!(exec(&scripted(loops), &["--max-cost", wrong, "hi"], "").code, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn with_a_cost_only_where_it_is_known() {
+    let usage = r#"[{"items": [{"text": "Hello."}], "usage": {"input": 1000, "output": 500}, "repeat": true}]"#;
+    let place = scripted(usage);
+    let run = exec(&place, &["hi"], "");
+    assert!(run.stderr.contains("tokens: 1000 in") && !run.stderr.contains("cost"), "{}", run.stderr);
+    let prices = ["-c", "model=m-1", "-c", "prices.m-1.input=1.25", "-c", "prices.m-1.output=10"];
+    // A thread that goes on begins at nothing, so that the costs of all runs add up.
+    for args in [&["hi"][..], &["resume", "--last", "again"]] {
+        let run = exec(&place, &[&prices[..], args].concat(), "");
+        assert_eq!(run.code, Some(0));
+        assert!(run.stderr.ends_with("cost: 0.006250\n"), "{}", run.stderr);
+    }
+    let run = exec(&place, &["-c", "prices.m.input=1", "hi"], "");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), "error: -c prices.m.input: prices.m: output is missing\n"));
+}
+
+#[test]
 fn when_it_is_interrupted_and_the_thread_goes_on_later() {
     let place = scripted(
         r#"[{"when": "again", "items": [{"text": "Here."}]},
