@@ -12,11 +12,14 @@ use crate::chat::args::{ChatArgs, ChatOptions, ResumeArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
 use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsCommand};
 
+/// Where help lists the options that all commands take, so that those of a command stand together.
+const FOR_ALL: &str = "Options of all commands";
+
 /// A coding agent: a chat in the terminal, and an engine that other programs drive.
 ///
 /// Without a command it chats. The first time in a project it asks whether you trust it. /help shows what the chat can do.
 #[derive(Debug, Parser)]
-#[command(override_usage = "codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND>")]
+#[command(override_usage = "codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND>", max_term_width = 100)]
 #[command(name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -95,7 +98,7 @@ pub(crate) enum Command {
     Features(FeaturesCommand),
     /// Look for what is wrong with this installation, and say what to do about it
     Doctor(DoctorArgs),
-    /// Look inside
+    /// Look at what a model would be sent
     #[command(subcommand)]
     Debug(DebugCommand),
     /// Print the manual page, or write those of all commands to a folder
@@ -286,10 +289,10 @@ pub(crate) struct Shared {
     #[arg(skip)]
     pub(crate) repeated: Repeated,
     /// Use a profile of config.toml
-    #[arg(short, long, value_name = "NAME", global = true)]
+    #[arg(short, long, value_name = "NAME", global = true, help_heading = FOR_ALL)]
     pub(crate) profile: Option<String>,
     /// Work in this folder instead of the current one
-    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true)]
+    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true, help_heading = FOR_ALL)]
     pub(crate) cwd: Option<PathBuf>,
 }
 
@@ -300,13 +303,13 @@ pub(crate) struct Repeated {
     /// Override a value of config.toml; repeat for more
     ///
     /// The key is a dotted path. The value is TOML, or a string if it is not: -c model=o3 -c 'features.x=true'
-    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", help_heading = FOR_ALL)]
     overrides: Vec<String>,
     /// Switch a feature on for this run; repeat for more
-    #[arg(long, value_name = "FEATURE")]
+    #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL)]
     enable: Vec<String>,
     /// Switch a feature off for this run; repeat for more
-    #[arg(long, value_name = "FEATURE")]
+    #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL)]
     disable: Vec<String>,
 }
 
@@ -329,7 +332,8 @@ impl Args {
 
     /// Reads the command line.
     pub(crate) fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, clap::Error> {
-        let matches = Self::whole().try_get_matches_from(words)?;
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        let matches = Self::whole().try_get_matches_from(&words).map_err(|error| unknown_command(error, &words))?;
         let mut args = Self::from_arg_matches(&matches)?;
         args.settle_chat(&matches)?;
         let mut level = Some(&matches);
@@ -369,6 +373,19 @@ impl Args {
         let first = options.get_arguments().find(given).and_then(clap::Arg::get_long);
         first.map_or(Ok(()), |option| misplaced(&format!("`--{option}`")))
     }
+}
+
+/// A word with further words behind it was meant as a command, so the error says that it is none and which ones are like
+/// it. Alone it would be something to say.
+fn unknown_command(error: clap::Error, words: &[OsString]) -> clap::Error {
+    use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
+    if !matches!(error.kind(), UnknownArgument | InvalidSubcommand) {
+        return error;
+    }
+    // With a name of its own the prompt is no word any more, and clap looks for a command.
+    let silent = Args::whole().mut_arg("prompt", |prompt| prompt.long("prompt").hide(true));
+    let again = silent.try_get_matches_from(words).err().filter(|error| error.kind() == InvalidSubcommand);
+    again.unwrap_or(error)
 }
 
 fn repeated_everywhere(command: clap::Command) -> clap::Command {
@@ -441,6 +458,16 @@ mod tests {
             let args = Args::read(words.split(' ')).unwrap();
             assert_eq!(args.chat.options.model, None, "{words}");
         }
+    }
+
+    #[test]
+    fn a_command_that_is_none_is_named_with_what_is_like_it() {
+        let error = Args::read("codex exce hello".split(' ')).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::InvalidSubcommand);
+        let said = error.to_string();
+        assert!(said.contains("'exce'") && said.contains("'exec'"), "{said}");
+        let error = Args::read("codex exec --no-such".split(' ')).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
     }
 
     #[test]

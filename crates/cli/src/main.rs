@@ -92,7 +92,7 @@ fn manual(to: Option<&Path>) -> anyhow::Result<ExitCode> {
 
 /// Ends the program with what is wrong with the command line, or with the help that was asked for.
 fn misunderstood(error: &clap::Error) -> ! {
-    if error.use_stderr() && std::env::args_os().any(|word| word == "exec" || word == "e") {
+    if error.use_stderr() && std::env::args_os().any(|word| word == "exec" || word == "e" || word == "review") {
         // Programs that run `exec` write its prompt whatever becomes of it.
         exec::input::drain();
     }

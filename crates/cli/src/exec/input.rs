@@ -18,6 +18,9 @@ const NEXT: Duration = Duration::from_secs(2);
 /// How long an end of the input is waited for when nobody wants it any more.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
+/// How long that may take in all, for a writer without an end.
+const LEFT_OVER_ALL: Duration = Duration::from_secs(10);
+
 /// How much is read.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
@@ -74,8 +77,9 @@ pub(crate) fn drain() {
     if std::io::stdin().is_terminal() {
         return;
     }
+    let begun = Instant::now();
     let mut bytes = Vec::new();
-    while matches!(read_more(&mut bytes, Some(LEFT_OVER)), Ok(More::Some)) {
+    while begun.elapsed() < LEFT_OVER_ALL && matches!(read_more(&mut bytes, Some(LEFT_OVER)), Ok(More::Some)) {
         bytes.clear();
     }
 }

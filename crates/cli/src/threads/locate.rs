@@ -60,7 +60,10 @@ pub(crate) fn newest(index: &ThreadIndex, folder: Option<&Path>) -> anyhow::Resu
             hint: "pass --all to take threads of other folders, or name one".to_owned(),
         }
         .into(),
-        None => nothing("there are no threads yet".to_owned()),
+        None => {
+            let hint = "`codex` and `codex exec` begin one".to_owned();
+            Hinted { what: "there are no threads yet".to_owned(), hint }.into()
+        }
     })
 }
 

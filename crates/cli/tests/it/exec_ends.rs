@@ -42,17 +42,41 @@ fn with_a_pipe_that_stays_open() {
 
 #[test]
 fn input_is_read_to_its_end_before_a_failure() {
-    let broken = Place::new().file("home/config.toml", "model = \n");
     // More than a pipe holds, so that writing fails if nobody reads.
     let prompt = "x".repeat(1 << 20);
-    for (place, args, code) in
-        [(Place::new(), &["exec", "--no-such-flag"][..], 2), (broken, &["exec", "--experimental-json"][..], 1)]
-    {
+    let broken = || Place::new().file("home/config.toml", "model = \n");
+    let folder = "--skip-git-repo-check";
+    for (place, args, code) in [
+        (Place::new(), &["exec", "--no-such-flag"][..], 2),
+        (Place::new(), &["--no-such-flag", "exec", "-"][..], 2),
+        (Place::new(), &["exec", "resume"][..], 2),
+        (Place::new(), &["exec", "--image"][..], 2),
+        (Place::new(), &["--model", "o3", "exec"][..], 2),
+        (broken(), &["exec", "--experimental-json"][..], 1),
+        (broken(), &["review", "-"][..], 1),
+        (Place::new(), &["review", "--no-such-flag"][..], 2),
+        (scripted(HELLO), &["exec", "--json"][..], 1),
+        (scripted(HELLO), &["exec", folder, "--cd", "gone"][..], 1),
+        (scripted(HELLO), &["exec", folder, "--profile", "gone"][..], 1),
+        (scripted(HELLO), &["exec", folder, "--output-schema", "gone.json"][..], 1),
+        (scripted(HELLO), &["exec", folder, "--image", "gone.png"][..], 1),
+        (scripted(HELLO), &["exec", folder, "resume", "gone"][..], 1),
+    ] {
         let mut child = place.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
-        input.write_all(prompt.as_bytes()).expect("somebody reads");
+        input.write_all(prompt.as_bytes()).unwrap_or_else(|error| panic!("{args:?}: nobody reads: {error}"));
         drop(input);
-        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{args:?}");
+    }
+}
+
+#[test]
+fn with_an_input_that_never_ends() {
+    for (args, code) in [(&["exec", "--no-such-flag"][..], 2), (&["exec", "--skip-git-repo-check", "-"][..], 1)] {
+        let place = scripted(HELLO);
+        let endless = std::fs::File::open("/dev/zero").unwrap();
+        let output = place.command(args).stdin(endless).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
