@@ -132,6 +132,26 @@ fn with_a_full_disk() {
 }
 
 #[test]
+fn with_files_that_may_not_grow() {
+    let place = scripted(HELLO);
+    let codex = place.command(&[]).get_program().to_string_lossy().into_owned();
+    let limited = |args: &[&str]| {
+        let mut command = std::process::Command::new("/bin/sh");
+        command.args(["-c", "ulimit -f 0; exec \"$0\" \"$@\"", &codex]).args(args).stdin(Stdio::null());
+        command.env_clear().env("CODEX_HOME", place.path("home")).env("TMPDIR", place.path("tmp"));
+        command.current_dir(place.path("project")).output().unwrap()
+    };
+    let output = limited(&[&FLAGS[..], &["hi"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("this thread is not being saved") && said.contains("turn.completed"), "{said}");
+    let output = limited(&["exec", "--skip-git-repo-check", "-o", "last.txt", "hi"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("error: could not write the last message to last.txt: File too large"), "{said}");
+}
+
+#[test]
 fn with_a_provider_that_is_dead() {
     // A port that was free a moment ago, and that nobody listens on now.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
