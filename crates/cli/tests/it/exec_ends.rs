@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 
 use codex_testkit::FakeModel;
 
@@ -131,16 +131,31 @@ fn with_a_full_disk() {
     assert!(run.stdout.contains("this thread is not being saved"), "{}", run.stdout);
 }
 
+/// Runs the program from a shell, which changes something before or while it starts it.
+fn from_shell(place: &Place, script: &str, args: &[&str]) -> Output {
+    let codex = place.command(&[]).get_program().to_owned();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]).arg(codex).args(args).stdin(Stdio::null());
+    command.env_clear().env("CODEX_HOME", place.path("home")).env("TMPDIR", place.path("tmp"));
+    command.current_dir(place.path("project")).output().unwrap()
+}
+
+#[test]
+fn with_every_stream_closed() {
+    let place = scripted(HELLO);
+    let args = ["exec", "--skip-git-repo-check", "-o", "last.txt", "hi"];
+    let output = from_shell(&place, "exec \"$0\" \"$@\" <&- >&- 2>&-", &args);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(std::fs::read_to_string(place.path("project/last.txt")).unwrap(), "Hello.");
+    // Without a prompt there is nothing to do, and nobody to tell.
+    let output = from_shell(&place, "exec \"$0\" \"$@\" <&- >&- 2>&-", &args[..4]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
 #[test]
 fn with_files_that_may_not_grow() {
     let place = scripted(HELLO);
-    let codex = place.command(&[]).get_program().to_string_lossy().into_owned();
-    let limited = |args: &[&str]| {
-        let mut command = std::process::Command::new("/bin/sh");
-        command.args(["-c", "ulimit -f 0; exec \"$0\" \"$@\"", &codex]).args(args).stdin(Stdio::null());
-        command.env_clear().env("CODEX_HOME", place.path("home")).env("TMPDIR", place.path("tmp"));
-        command.current_dir(place.path("project")).output().unwrap()
-    };
+    let limited = |args: &[&str]| from_shell(&place, "ulimit -f 0; exec \"$0\" \"$@\"", args);
     let output = limited(&[&FLAGS[..], &["hi"]].concat());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
@@ -159,6 +174,21 @@ fn with_a_provider_that_is_dead() {
     let run = exec(&place, &["--json", "hi"], "");
     assert_eq!(run.code, Some(1));
     assert!(!failure(&run).is_empty());
+}
+
+#[test]
+fn with_a_provider_that_never_answers() {
+    // Whoever connects is kept waiting.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = provider(&format!("http://{}", listener.local_addr().unwrap()));
+    let patience =
+        ["-c", "model_providers.m.stream_idle_timeout_ms=200", "-c", "model_providers.m.request_max_retries=0"];
+    let run = exec(&place, &[&patience[..], &["--json", "hi"]].concat(), "");
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(!failure(&run).is_empty());
+    // However patient the configuration is, the caller may not be.
+    let run = exec(&place, &["--json", "--timeout", "300ms", "hi"], "");
+    assert_eq!(run.code, Some(124), "{}", run.stderr);
 }
 
 #[test]
