@@ -137,7 +137,7 @@ fn from_shell(place: &Place, script: &str, args: &[&str]) -> Output {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script]).arg(codex).args(args).stdin(Stdio::null());
     command.env_clear().env("CODEX_HOME", place.path("home")).env("TMPDIR", place.path("tmp"));
-    command.current_dir(place.path("project")).output().unwrap()
+    command.current_dir(place.path("project")).output().expect("there is a shell")
 }
 
 #[test]
