@@ -78,13 +78,14 @@ fn program(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Command> {
 
 impl Daemon {
     async fn start(&self, mut program: Command, json: bool) -> anyhow::Result<ExitCode> {
-        if let Some(pid) = owner(&self.socket) {
-            self.wait_for_answer(None).await?;
+        if let Some(pid) = owner(&self.socket)
+            && self.wait_for_answer(None).await?
+        {
             return self.tell(json, &format!("the server runs already, as process {pid}"), &json!({"started": false}));
         }
         let mut child = program.spawn().context("the server could not be started")?;
         match self.wait_for_answer(Some(&mut child)).await {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(error) => {
                 // One that does not answer is of no use, and would be in the way of the next.
                 let _: std::io::Result<()> = child.kill();
@@ -97,12 +98,17 @@ impl Daemon {
         self.tell(json, &format!("the server runs as process {pid}"), &json!({"started": started}))
     }
 
-    /// Waits until the server answers. A child that ends first may have found another that was faster.
-    async fn wait_for_answer(&self, mut child: Option<&mut Child>) -> anyhow::Result<()> {
+    /// Waits until the server answers. A child that ends first may have found another that was faster. Without a child the
+    /// server may have been about to end; then nobody will answer.
+    async fn wait_for_answer(&self, mut child: Option<&mut Child>) -> anyhow::Result<bool> {
         let begun = Instant::now();
         while begun.elapsed() < START {
-            if owner(&self.socket).is_some() && greet(&self.socket).await.is_some() {
-                return Ok(());
+            let is_there = owner(&self.socket).is_some();
+            if is_there && greet(&self.socket).await.is_some() {
+                return Ok(true);
+            }
+            if !is_there && child.is_none() {
+                return Ok(false);
             }
             if let Some(ended) = child.as_mut()
                 && let Ok(Some(status)) = ended.try_wait()
