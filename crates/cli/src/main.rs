@@ -34,6 +34,11 @@ use crate::args::{Args, Command, ExecpolicyArgs, ExecpolicyCommand};
 use crate::exec::args::ExecArgs;
 use crate::threads::args::ThreadsCommand;
 
+/// The allocator of musl has one lock for all threads, and every event of a turn is allocated.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     if apply_patch::is_meant() {
         return apply_patch::run().unwrap_or_else(|error| failure::report(&error));
