@@ -3,20 +3,23 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{Resettable, StyledStr};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use codex_config::Overrides;
 
 use crate::app_server::args::AppServerArgs;
-use crate::chat::args::{ChatArgs, ChatOptions, ResumeArgs};
+use crate::chat::args::{ChatArgs, ResumeArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
-use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsCommand};
+use crate::lazy::{self, Lazy};
+use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsArgs};
+
+/// Where help lists the options that all commands take, so that those of a command stand together.
+const FOR_ALL: &str = "Options of all commands";
 
 /// A coding agent: a chat in the terminal, and an engine that other programs drive.
 ///
 /// Without a command it chats. The first time in a project it asks whether you trust it. /help shows what the chat can do.
 #[derive(Debug, Parser)]
-#[command(override_usage = "codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND>")]
+#[command(override_usage = "codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND>", max_term_width = 100)]
 #[command(name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -33,87 +36,95 @@ pub(crate) enum Command {
     /// Go on with a thread in the chat
     ///
     /// Without a thread, those that were written last in this folder are shown to choose from.
-    Resume(Box<ResumeArgs>),
+    Resume(Lazy<ResumeArgs>),
     /// Go on with a copy of a thread in the chat; the thread itself stays as it is
-    Fork(Box<ResumeArgs>),
+    Fork(Lazy<ResumeArgs>),
     /// Do one task without a person, for scripts and programs
     ///
     /// Prints the last message on standard output and what happens meanwhile on standard error, or with --json all
     /// events on standard output. Nobody is asked: what the sandbox does not allow fails.
     #[command(visible_alias = "e")]
-    Exec(Box<ExecArgs>),
+    Exec(Lazy<ExecArgs>),
     /// Have changes reviewed, without a person; the same as `exec review`
-    Review(Box<TopReviewArgs>),
+    Review(Lazy<TopReviewArgs>),
     /// List, search, show, export and tidy up threads
-    #[command(subcommand)]
-    Threads(ThreadsCommand),
+    Threads(Lazy<ThreadsArgs>),
     /// Put a thread away; the same as `threads archive`
-    Archive(ThreadWord),
+    Archive(Lazy<ThreadWord>),
     /// Take a thread back that was put away; the same as `threads unarchive`
-    Unarchive(ThreadWord),
+    Unarchive(Lazy<ThreadWord>),
     /// Delete a thread for good; the same as `threads delete`
-    Delete(DeleteArgs),
+    Delete(Lazy<DeleteArgs>),
     /// Play a recorded thread again, without a model
     ///
     /// Prints what a client would have seen, line by line, for authors of clients and for bug reports.
-    Replay(ReplayArgs),
+    Replay(Lazy<ReplayArgs>),
     /// Serve one thread over stdin and stdout, in JSON lines of submissions and events
     ///
     /// Each line in is a submission with an id and an op, each line out an event with an id and a message. The first
     /// line out is `session_configured`. The op `shutdown`, or the end of the input, ends the program.
-    Proto,
+    Proto(Lazy<NoArgs>),
     /// Serve many threads over stdin and stdout or over sockets, in JSON-RPC messages
     ///
     /// The protocol of editors and SDKs: `initialize`, then `thread/start`, `turn/start` and the rest. The end of the
     /// input ends the program; running turns are interrupted and everything is written. With --listen many clients share
     /// one server, and SIGTERM ends it.
-    AppServer(Box<AppServerArgs>),
+    AppServer(Lazy<AppServerArgs>),
     /// Show a turn of the agent, with no key and no network
     ///
     /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.
-    Demo(DemoArgs),
+    Demo(Lazy<DemoArgs>),
     /// Run a command in the sandbox that the model's commands run in
     ///
     /// Without --full-auto the policy is the one of config.toml, read-only by default. The exit status is that of the
     /// command.
     #[command(args_conflicts_with_subcommands = true)]
-    Sandbox(SandboxArgs),
+    Sandbox(Lazy<SandboxArgs>),
     /// Ask what the rules say about a command
-    #[command(subcommand)]
-    Execpolicy(ExecpolicyCommand),
+    Execpolicy(Lazy<ExecpolicyArgs>),
     /// Make the changes of a thread's last turn again in this folder, with `git apply`
     ///
     /// For another checkout of the same project. Without a thread it is the one that was written last.
     #[command(visible_alias = "a")]
-    Apply(ApplyArgs),
+    Apply(Lazy<ApplyArgs>),
     /// Store the key that requests carry, or say how they are authorised
-    Login(LoginArgs),
+    Login(Lazy<LoginArgs>),
     /// Forget the login
-    Logout,
+    Logout(Lazy<NoArgs>),
     /// List and set switches of the configuration
-    #[command(subcommand)]
-    Features(FeaturesCommand),
+    Features(Lazy<FeaturesArgs>),
     /// Look for what is wrong with this installation, and say what to do about it
-    Doctor(DoctorArgs),
-    /// Look inside
-    #[command(subcommand)]
-    Debug(DebugCommand),
+    Doctor(Lazy<DoctorArgs>),
+    /// Look at what a model would be sent
+    Debug(Lazy<DebugArgs>),
     /// Print the manual page, or write those of all commands to a folder
     ///
     /// To read it: codex man | man -l -
-    Man {
-        /// Write a page for each command there
-        #[arg(long, value_name = "DIR")]
-        to: Option<PathBuf>,
-    },
+    Man(Lazy<ManArgs>),
     /// Print a script that completes this command line in a shell
     ///
     /// For bash: source <(codex completion bash)
-    Completion {
-        /// For which shell
-        #[arg(value_enum, default_value_t = clap_complete::Shell::Bash)]
-        shell: clap_complete::Shell,
-    },
+    Completion(Lazy<CompletionArgs>),
+}
+
+/// Options of a command that has none of its own.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct NoArgs {}
+
+/// Options of `man`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ManArgs {
+    /// Write a page for each command there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+}
+
+/// Options of `completion`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompletionArgs {
+    /// For which shell
+    #[arg(value_enum, default_value_t = clap_complete::Shell::Bash)]
+    pub(crate) shell: clap_complete::Shell,
 }
 
 /// Options of `review`.
@@ -188,6 +199,13 @@ pub(crate) enum LoginForm {
     Status,
 }
 
+/// Options of `features`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FeaturesArgs {
+    #[command(subcommand)]
+    pub(crate) form: FeaturesCommand,
+}
+
 /// The forms of `features`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeaturesCommand {
@@ -211,6 +229,13 @@ pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Options of `debug`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DebugArgs {
+    #[command(subcommand)]
+    pub(crate) form: DebugCommand,
 }
 
 /// The forms of `debug`.
@@ -257,6 +282,13 @@ pub(crate) struct ConfinedArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+/// Options of `execpolicy`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExecpolicyArgs {
+    #[command(subcommand)]
+    pub(crate) form: ExecpolicyCommand,
+}
+
 /// The forms of `execpolicy`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExecpolicyCommand {
@@ -289,10 +321,10 @@ pub(crate) struct Shared {
     #[arg(skip)]
     pub(crate) repeated: Repeated,
     /// Use a profile of config.toml
-    #[arg(short, long, value_name = "NAME", global = true)]
+    #[arg(short, long, value_name = "NAME", global = true, help_heading = FOR_ALL)]
     pub(crate) profile: Option<String>,
     /// Work in this folder instead of the current one
-    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true)]
+    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true, help_heading = FOR_ALL)]
     pub(crate) cwd: Option<PathBuf>,
 }
 
@@ -303,13 +335,13 @@ pub(crate) struct Repeated {
     /// Override a value of config.toml; repeat for more
     ///
     /// The key is a dotted path. The value is TOML, or a string if it is not: -c model=o3 -c 'features.x=true'
-    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE")]
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", help_heading = FOR_ALL)]
     overrides: Vec<String>,
     /// Switch a feature on for this run; repeat for more
-    #[arg(long, value_name = "FEATURE")]
+    #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL)]
     enable: Vec<String>,
     /// Switch a feature off for this run; repeat for more
-    #[arg(long, value_name = "FEATURE")]
+    #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL)]
     disable: Vec<String>,
 }
 
@@ -325,14 +357,20 @@ impl Shared {
 }
 
 impl Args {
-    /// The whole command line.
+    /// The whole command line, for those who look at all of it.
     pub(crate) fn whole() -> clap::Command {
-        repeated_everywhere(Self::command())
+        lazy::at_once(Self::outline)
+    }
+
+    /// The command line with the commands alone, which are described when they are met.
+    fn outline() -> clap::Command {
+        lazy::with_own_repeated(Self::command())
     }
 
     /// Reads the command line.
     pub(crate) fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, clap::Error> {
-        let matches = Self::whole().try_get_matches_from(words)?;
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        let matches = Self::outline().try_get_matches_from(&words).map_err(|error| unknown_command(error, &words))?;
         let mut args = Self::from_arg_matches(&matches)?;
         args.settle_chat(&matches)?;
         let mut level = Some(&matches);
@@ -356,7 +394,7 @@ impl Args {
         let name = matches.subcommand_name().unwrap_or_default();
         let misplaced = |what: &str| {
             let why = format!("{what} stands before `{name}`, which would not see it; put it behind\n");
-            Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, why).with_cmd(&Self::whole()))
+            Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, why).with_cmd(&Self::outline()))
         };
         if self.chat.prompt.is_some() {
             return misplaced("a prompt");
@@ -365,22 +403,24 @@ impl Args {
             resume.options = std::mem::take(&mut resume.options).over(std::mem::take(&mut self.chat.options));
             return Ok(());
         }
-        let options = ChatOptions::augment_args(clap::Command::new("chat"));
-        let given = |option: &&clap::Arg| {
-            matches.value_source(option.get_id().as_str()) == Some(clap::parser::ValueSource::CommandLine)
-        };
-        let first = options.get_arguments().find(given).and_then(clap::Arg::get_long);
-        first.map_or(Ok(()), |option| misplaced(&format!("`--{option}`")))
+        let is_given = |id: &&str| matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
+        let mut ids = matches.ids().map(clap::Id::as_str).filter(|id| id.starts_with("chat_"));
+        let first = ids.find(is_given).and_then(|id| id.strip_prefix("chat_"));
+        first.map_or(Ok(()), |option| misplaced(&format!("`--{}`", option.replace('_', "-"))))
     }
 }
 
-fn repeated_everywhere(command: clap::Command) -> clap::Command {
-    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    let command = names.into_iter().fold(command, |command, name| command.mut_subcommand(name, repeated_everywhere));
-    // Adding options must not change what a command is about.
-    let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
-    let keep = Resettable::<StyledStr>::from;
-    Repeated::augment_args(command).about(keep(about)).long_about(keep(long_about))
+/// A word with further words behind it was meant as a command, so the error says that it is none and which ones are like
+/// it. Alone it would be something to say.
+fn unknown_command(error: clap::Error, words: &[OsString]) -> clap::Error {
+    use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
+    if !matches!(error.kind(), UnknownArgument | InvalidSubcommand) {
+        return error;
+    }
+    // With a name of its own the prompt is no word any more, and clap looks for a command.
+    let silent = Args::outline().mut_arg("prompt", |prompt| prompt.long("prompt").hide(true));
+    let again = silent.try_get_matches_from(words).err().filter(|error| error.kind() == InvalidSubcommand);
+    again.unwrap_or(error)
 }
 
 /// Options of the demo.
@@ -447,9 +487,40 @@ mod tests {
     }
 
     #[test]
-    fn what_commands_are_about_stays() {
-        let exec = Args::whole().find_subcommand("exec").unwrap().get_about().unwrap().to_string();
-        assert!(exec.starts_with("Do one task"), "{exec}");
+    fn a_command_that_is_none_is_named_with_what_is_like_it() {
+        let error = Args::read("codex exce hello".split(' ')).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::InvalidSubcommand);
+        let said = error.to_string();
+        assert!(said.contains("'exce'") && said.contains("'exec'"), "{said}");
+        let error = Args::read("codex exec --no-such".split(' ')).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
+    }
+
+    /// What is said of a command and of all below it.
+    fn helps(command: &mut clap::Command, helps: &mut Vec<String>) {
+        let takes = |id: &str| command.get_arguments().any(|option| option.get_id() == id);
+        let name = command.get_name().to_owned();
+        assert!(["overrides", "enable", "disable", "profile", "cwd"].into_iter().all(takes), "{name}");
+        helps.push(format!("{name}: {}", command.render_long_help()));
+        for command in command.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+            self::helps(command, helps);
+        }
+    }
+
+    #[test]
+    fn commands_are_described_when_they_are_met_and_then_as_all_at_once() {
+        let (mut outline, mut whole) = (Args::outline(), Args::whole());
+        let described = |command: &clap::Command| command.find_subcommand("exec").unwrap().get_arguments().count();
+        assert_eq!(described(&outline), 0);
+        assert!(described(&whole) > 20);
+        let (mut met, mut at_once) = (Vec::new(), Vec::new());
+        outline.build();
+        whole.build();
+        helps(&mut outline, &mut met);
+        helps(&mut whole, &mut at_once);
+        assert!(met.len() > 40, "{}", met.len());
+        assert_eq!(met, at_once);
+        assert!(met.iter().any(|help| help.starts_with("exec: Do one task")));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
 use codex_engine::ConnectError;
+use codex_transport::DialError;
 
 /// An error with a next step for the person.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             error.hint()
         } else if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
             Some(hint.clone())
+        } else if let Some(DialError::Connect { .. }) = cause.downcast_ref() {
+            Some("start a server there, or in the background with `codex app-server daemon start`".to_owned())
         } else {
             cause.downcast_ref::<ConnectError>()?.hint().map(str::to_owned)
         }

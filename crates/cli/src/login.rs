@@ -56,6 +56,8 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
         }
         Err(error) => {
             writeln!(out, "{name}: not logged in: {error}")?;
+            let hint = error.hint().unwrap_or_else(|| "codex login --with-api-key stores a key".to_owned());
+            writeln!(out, "hint: {hint}")?;
             Ok(ExitCode::FAILURE)
         }
     }

@@ -15,6 +15,7 @@ mod exec;
 mod execpolicy;
 mod failure;
 mod features;
+mod lazy;
 mod login;
 mod page;
 mod proto;
@@ -29,9 +30,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::args::{Args, Command, ExecpolicyCommand};
+use crate::args::{Args, Command, ExecpolicyArgs, ExecpolicyCommand};
 use crate::exec::args::ExecArgs;
 use crate::threads::args::ThreadsCommand;
+
+/// The allocator of musl has one lock for all threads, and every event of a turn is allocated.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     if let Some(words) = apply_patch::words() {
@@ -42,28 +48,31 @@ fn main() -> ExitCode {
         return chat::run(&args.shared, args.chat).unwrap_or_else(|error| failure::report(&error));
     };
     let done = match command {
-        Command::Resume(resume) => chat::resume(&args.shared, *resume, false),
-        Command::Fork(resume) => chat::resume(&args.shared, *resume, true),
+        Command::Resume(resume) => chat::resume(&args.shared, resume.into_inner(), false),
+        Command::Fork(resume) => chat::resume(&args.shared, resume.into_inner(), true),
         Command::Exec(exec) => Ok(exec::run(&args.shared, &exec)),
-        Command::Review(review) => Ok(exec::run(&args.shared, &ExecArgs::review(*review))),
-        Command::Threads(command) => threads::run(&args.shared, &command),
-        Command::Archive(word) => threads::run(&args.shared, &ThreadsCommand::Archive(word)),
-        Command::Unarchive(word) => threads::run(&args.shared, &ThreadsCommand::Unarchive(word)),
-        Command::Delete(delete) => threads::run(&args.shared, &ThreadsCommand::Delete(delete)),
+        Command::Review(review) => Ok(exec::run(&args.shared, &ExecArgs::review(review.into_inner()))),
+        Command::Threads(threads) => threads::run(&args.shared, &threads.command),
+        Command::Archive(word) => threads::run(&args.shared, &ThreadsCommand::Archive(word.into_inner())),
+        Command::Unarchive(word) => threads::run(&args.shared, &ThreadsCommand::Unarchive(word.into_inner())),
+        Command::Delete(delete) => threads::run(&args.shared, &ThreadsCommand::Delete(delete.into_inner())),
         Command::Replay(args_of) => replay::run(&args_of),
         Command::Apply(apply) => apply::run(&args.shared, &apply),
         Command::Login(login) => login::login(&args.shared, &login),
-        Command::Logout => login::logout(),
-        Command::Features(command) => features::run(&args.shared, &command),
+        Command::Logout(_) => login::logout(),
+        Command::Features(features) => features::run(&args.shared, &features.form),
         Command::Doctor(doctor) => doctor::run(&args.shared, &doctor),
-        Command::Debug(command) => debug::run(&args.shared, &command),
-        Command::Man { to } => manual(to.as_deref()),
-        Command::Completion { shell } => complete(shell),
-        Command::Proto => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
+        Command::Debug(debug) => debug::run(&args.shared, &debug.form),
+        Command::Man(man) => manual(man.to.as_deref()),
+        Command::Completion(completion) => complete(completion.shell),
+        Command::Proto(_) => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
         Command::AppServer(args_of) => app_server::run(&args.shared, &args_of),
         Command::Demo(demo) => demo::run(&demo).map(|()| ExitCode::SUCCESS),
         Command::Sandbox(sandbox) => sandbox::run(&args.shared, &sandbox),
-        Command::Execpolicy(ExecpolicyCommand::Check(check)) => execpolicy::check(&check),
+        Command::Execpolicy(execpolicy) => {
+            let ExecpolicyArgs { form: ExecpolicyCommand::Check(check) } = &*execpolicy;
+            execpolicy::check(check)
+        }
     };
     done.unwrap_or_else(|error| failure::report(&error))
 }
@@ -92,7 +101,7 @@ fn manual(to: Option<&Path>) -> anyhow::Result<ExitCode> {
 
 /// Ends the program with what is wrong with the command line, or with the help that was asked for.
 fn misunderstood(error: &clap::Error) -> ! {
-    if error.use_stderr() && std::env::args_os().any(|word| word == "exec" || word == "e") {
+    if error.use_stderr() && std::env::args_os().any(|word| word == "exec" || word == "e" || word == "review") {
         // Programs that run `exec` write its prompt whatever becomes of it.
         exec::input::drain();
     }

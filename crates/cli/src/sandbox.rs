@@ -9,6 +9,7 @@ use codex_sandbox::{Confinement, Launch, Profile, Stdio, Surroundings};
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 
 use crate::args::{ConfinedArgs, SandboxArgs, SandboxForm, Shared};
+use crate::failure::Hinted;
 use crate::proto::working_directory;
 
 /// Runs the command, or explains.
@@ -46,7 +47,8 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
 
 fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
     if args.command.is_empty() {
-        bail!("no command given; write it after a --");
+        let hint = "write it after a --, as in `codex sandbox -- ls`".to_owned();
+        return Err(Hinted { what: "no command given".to_owned(), hint }.into());
     }
     let Confined { profile, cwd, env, .. } = confined(shared, args)?;
     let launch =

@@ -13,9 +13,9 @@ use std::{
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 
 use crate::{
-    Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, ModelConfig, Origin, Overrides, ProviderConfig,
-    Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, Tree, TrustLevel, ValueError, WireApi, layers,
-    provider::read_providers,
+    Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, ModelConfig, Origin, Overrides, Price,
+    ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, Tree, TrustLevel, ValueError,
+    WireApi, layers, provider::read_providers,
 };
 
 /// The provider when none is set.
@@ -134,6 +134,8 @@ pub struct Config {
     pub features: BTreeMap<String, bool>,
     /// `[projects.<path>].trust_level`: what the user has said about folders.
     pub projects: BTreeMap<PathBuf, TrustLevel>,
+    /// `[prices.<model>]`: what models cost, as far as the user has said so.
+    pub prices: BTreeMap<String, Price>,
     /// The selected profile.
     pub profile: Option<String>,
     /// All layers merged, with the origin of every value.
@@ -175,6 +177,7 @@ impl Config {
             web_search: web_search.or(features.get("web_search_request").copied()).unwrap_or(false),
             features,
             projects: read_projects(&root)?,
+            prices: root.map("prices", Price::read)?,
             profile,
             tree,
         })

@@ -26,6 +26,11 @@ pub struct ValueError {
 }
 
 impl ValueError {
+    /// A problem with a value, or with one that is not there.
+    pub(crate) fn new(origin: Origin, key: String, problem: String) -> Self {
+        Self { origin, key, problem, hint: None }
+    }
+
     /// A next step for the person, shown on a line of its own.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -115,6 +120,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// An amount: a number with or without a fraction, of at least nothing.
+    pub fn amount(&self, key: &str) -> Result<Option<f64>, ValueError> {
+        self.typed(key, "a number of at least 0", |value| {
+            #[expect(clippy::cast_precision_loss, reason = "an amount that large is no more exact with a fraction")]
+            let amount = match value {
+                Value::Integer(number) => *number as f64,
+                Value::Float(number) => *number,
+                _ => return None,
+            };
+            Some(amount).filter(|amount| amount.is_finite() && *amount >= 0.0)
+        })
+    }
+
     /// One of the words that a type knows.
     pub fn word<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Result<Option<T>, ValueError> {
         let (Some(text), Some(node)) = (self.str(key)?, self.node(key)) else { return Ok(None) };
@@ -165,7 +183,7 @@ impl<'a> Reader<'a> {
     /// An error about the value of a key in this table.
     #[must_use]
     pub fn error(&self, key: &str, node: &Node, problem: String) -> ValueError {
-        ValueError { origin: node.origin.clone(), key: self.at.join(key).to_string(), problem, hint: None }
+        ValueError::new(node.origin.clone(), self.at.join(key).to_string(), problem)
     }
 
     fn typed<T>(

@@ -65,7 +65,7 @@ pub(crate) struct ChatOptions {
     #[arg(id = "chat_add_dir", long = "add-dir", value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
     /// Show the model this picture with what is said first; repeat for more
-    #[arg(id = "chat_images", short = 'i', long = "image", value_name = "FILE")]
+    #[arg(id = "chat_image", short = 'i', long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
     /// Let the model search the web
     #[arg(id = "chat_search", long = "search")]

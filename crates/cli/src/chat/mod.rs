@@ -63,6 +63,11 @@ struct Wish {
 /// Chats in a new thread.
 pub(crate) fn run(shared: &Shared, args: ChatArgs) -> anyhow::Result<ExitCode> {
     if !is_for_people("codex exec") {
+        // Programs of other releases may mean a command that is not here.
+        if let Some(word) = args.prompt.filter(|prompt| prompt.chars().all(|c| c.is_ascii_lowercase() || c == '-')) {
+            let _: std::io::Result<()> =
+                writeln!(std::io::stderr(), "hint: `{word}` is no command; `codex --help` lists those that are");
+        }
         return Ok(MISUSED.into());
     }
     chat(shared, Wish { options: args.options, wanted: Wanted::New, first: args.prompt })

@@ -144,6 +144,9 @@ pub(crate) struct ExecOptions {
     /// Stop when the model would have to be asked more often than this
     #[arg(long, value_name = "COUNT", global = true)]
     pub(crate) max_requests: Option<u64>,
+    /// Stop when more than this was spent, by the prices in config.toml
+    #[arg(long, value_name = "AMOUNT", value_parser = amount, global = true)]
+    pub(crate) max_cost: Option<f64>,
     /// Who answers when the policy says that somebody is to be asked: policy, deny, stdio or unix:PATH
     ///
     /// Without it nobody is asked: the policy is `never`, and what is not allowed fails. With it the policy of the
@@ -202,6 +205,12 @@ impl FromStr for Approvals {
             _ => Err("expected policy, deny, stdio or unix:PATH".to_owned()),
         }
     }
+}
+
+/// Reads an amount of money.
+fn amount(text: &str) -> Result<f64, String> {
+    let amount = text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
+    amount.ok_or_else(|| format!("`{text}` is no amount; write 0.5 or 2"))
 }
 
 /// Reads a duration: a number of seconds, or a number with ms, s, m or h.

@@ -13,6 +13,7 @@ use codex_wire::review::ReviewRequest;
 use tokio::time::{Instant, sleep_until};
 
 use super::approvals::{Answerer, Asked};
+use super::bill::{self, Bill};
 use super::schema::Schema;
 use super::show::Show;
 use crate::signals::Stop;
@@ -36,6 +37,8 @@ pub(crate) struct Limits {
     pub(crate) tokens: Option<i64>,
     /// How often the model may be asked.
     pub(crate) requests: Option<u64>,
+    /// What it may cost.
+    pub(crate) cost: Option<f64>,
 }
 
 /// How a run ended.
@@ -76,6 +79,8 @@ pub(crate) struct Drive {
     pub(crate) answerer: Answerer,
     pub(crate) limits: Limits,
     pub(crate) schema: Option<Schema>,
+    /// What it costs.
+    pub(crate) bill: Bill,
     /// What the model said last.
     pub(crate) last_message: Option<String>,
     /// How often the model was asked.
@@ -95,9 +100,16 @@ enum Wake {
 
 impl Drive {
     /// A run that has not begun.
-    pub(crate) fn new(thread: Thread, show: Show, answerer: Answerer, limits: Limits, schema: Option<Schema>) -> Self {
+    pub(crate) fn new(
+        thread: Thread,
+        show: Show,
+        answerer: Answerer,
+        limits: Limits,
+        schema: Option<Schema>,
+        bill: Bill,
+    ) -> Self {
         let (last_message, requests, is_mended, stopped) = (None, 0, false, None);
-        Self { thread, show, answerer, limits, schema, last_message, requests, is_mended, stopped }
+        Self { thread, show, answerer, limits, schema, bill, last_message, requests, is_mended, stopped }
     }
 
     /// Does the work.
@@ -181,7 +193,7 @@ impl Drive {
         match &event.body {
             Body::ItemCompleted(Item::AgentMessage { text, .. }) => self.last_message = Some(text.clone()),
             Body::ApprovalAsked(approval) => self.question(approval).await?,
-            Body::ModelAsked(_) => self.model_asked().await,
+            Body::ModelAsked(settings) => self.model_asked(&settings.model).await,
             Body::TokensCounted { .. } => self.count().await,
             _ => {}
         }
@@ -196,7 +208,8 @@ impl Drive {
         Ok(self.asked(asked).await?)
     }
 
-    async fn model_asked(&mut self) {
+    async fn model_asked(&mut self, model: &str) {
+        self.bill.asks(model);
         self.requests += 1;
         if let Some(most) = self.limits.requests
             && self.requests > most
@@ -211,6 +224,13 @@ impl Drive {
             && used.input_tokens + used.output_tokens > most
         {
             self.stop(Ending::BudgetSpent, format!("the budget of {most} tokens is used up")).await;
+        }
+        self.bill.count(used);
+        if let Some((most, cost)) = self.limits.cost.zip(self.bill.cost())
+            && cost > most
+        {
+            let why = format!("the budget of {most} is used up: {} so far", bill::amount(cost));
+            self.stop(Ending::BudgetSpent, why).await;
         }
     }
 

@@ -18,6 +18,10 @@ const NEXT: Duration = Duration::from_secs(2);
 /// How long an end of the input is waited for when nobody wants it any more.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
+/// How long that may take in all, and how much is read: some writers have no end.
+const LEFT_OVER_ALL: Duration = Duration::from_secs(10);
+const LEFT_OVER_BYTES: usize = 256 * 1024 * 1024;
+
 /// How much is read.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
@@ -74,8 +78,11 @@ pub(crate) fn drain() {
     if std::io::stdin().is_terminal() {
         return;
     }
+    let (begun, mut read) = (Instant::now(), 0);
     let mut bytes = Vec::new();
-    while matches!(read_more(&mut bytes, Some(LEFT_OVER)), Ok(More::Some)) {
+    let is_enough = |read: usize| read > LEFT_OVER_BYTES || begun.elapsed() > LEFT_OVER_ALL;
+    while !is_enough(read) && matches!(read_more(&mut bytes, Some(LEFT_OVER)), Ok(More::Some)) {
+        read += bytes.len();
         bytes.clear();
     }
 }
@@ -105,7 +112,8 @@ fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => 0,
         Err(error) => return Err(error).context("could not read standard input"),
     };
-    bytes.extend(piece.iter().take(read));
+    piece.truncate(read);
+    bytes.append(&mut piece);
     if bytes.len() > MOST_BYTES {
         bail!("standard input has more than {MOST_BYTES} bytes");
     }

@@ -4,6 +4,7 @@
 
 mod approvals;
 pub(crate) mod args;
+mod bill;
 mod drive;
 pub(crate) mod input;
 mod outlet;
@@ -25,6 +26,7 @@ use codex_wire::review::{BaseBranchTarget, CommitTarget, ReviewRequest, ReviewTa
 
 use self::approvals::Answerer;
 use self::args::{Approvals, ExecArgs, ExecForm, ExecOptions, ReviewArgs};
+use self::bill::Bill;
 use self::drive::{Drive, Ending, Limits, Task};
 use self::outlet::Outlet;
 use self::schema::Schema;
@@ -136,7 +138,12 @@ impl Prepared {
         let Self { output, env, setup, task, schema } = self;
         let mut stop = signals::stop()?;
         let answerer = Answerer::new(options.approvals.as_ref())?;
+        let bill = Bill::new(setup.config.prices.clone());
+        let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
         let (thread, feed) = Thread::start(setup).await?;
+        if options.max_cost.is_some() {
+            bill.check(reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
+        }
         let (show, mut last_words) = if options.json {
             (Show::lines(Outlet::new(output)), None)
         } else {
@@ -147,8 +154,9 @@ impl Prepared {
             idle: options.idle_timeout,
             tokens: options.max_tokens,
             requests: options.max_requests,
+            cost: options.max_cost,
         };
-        let mut drive = Drive::new(thread, show, answerer, limits, schema);
+        let mut drive = Drive::new(thread, show, answerer, limits, schema, bill);
         let ran = drive.run(task, feed, &mut stop).await;
         let closing = drive.thread.clone();
         tokio::select! {
@@ -156,8 +164,9 @@ impl Prepared {
             // Whoever asks twice does not want to wait.
             () = stop.wait() => {}
         }
-        let Drive { thread, mut show, last_message, .. } = drive;
+        let Drive { thread, mut show, last_message, bill, .. } = drive;
         if let Ok(ending) = ran {
+            sum_up(&mut show, &bill)?;
             farewell(&mut show, ending, &thread, options)?;
         }
         finish(show, matches!(ran, Ok(Ending::TimedOut))).await?;
@@ -169,13 +178,18 @@ impl Prepared {
     }
 }
 
-/// What a person wants to know afterwards.
-fn farewell(show: &mut Show, ending: Ending, thread: &Thread, options: &ExecOptions) -> std::io::Result<()> {
+/// What the run has used, and what that costs if it is known.
+fn sum_up(show: &mut Show, bill: &Bill) -> std::io::Result<()> {
     let used = show.used();
     show.note(&format!(
         "tokens: {} in ({} cached), {} out ({} reasoning)",
         used.input_tokens, used.cached_input_tokens, used.output_tokens, used.reasoning_output_tokens
     ))?;
+    bill.cost().map_or(Ok(()), |cost| show.note(&format!("cost: {}", bill::amount(cost))))
+}
+
+/// How to go on after a run that is not done.
+fn farewell(show: &mut Show, ending: Ending, thread: &Thread, options: &ExecOptions) -> std::io::Result<()> {
     if ending == Ending::Completed || options.ephemeral {
         return Ok(());
     }

@@ -4,6 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
+/// Options of `threads`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ThreadsArgs {
+    #[command(subcommand)]
+    pub(crate) command: ThreadsCommand,
+}
+
 /// What to do with threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadsCommand {

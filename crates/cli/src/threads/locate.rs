@@ -54,14 +54,14 @@ pub(crate) fn newest(index: &ThreadIndex, folder: Option<&Path>) -> anyhow::Resu
         ..ListQuery::default()
     };
     let found = index.list(&query)?.threads.pop();
-    found.ok_or_else(|| match folder {
-        Some(folder) => Hinted {
-            what: format!("no thread was written in {}", folder.display()),
-            hint: "pass --all to take threads of other folders, or name one".to_owned(),
-        }
-        .into(),
-        None => nothing("there are no threads yet".to_owned()),
-    })
+    let (what, hint) = match folder {
+        Some(folder) => (
+            format!("no thread was written in {}", folder.display()),
+            "pass --all to take threads of other folders, or name one",
+        ),
+        None => ("there are no threads yet".to_owned(), "`codex` and `codex exec` begin one"),
+    };
+    found.ok_or_else(|| Hinted { what, hint: hint.to_owned() }.into())
 }
 
 fn nothing(what: String) -> anyhow::Error {

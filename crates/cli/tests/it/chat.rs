@@ -331,7 +331,7 @@ fn commands_of_the_chat_do_what_they_say() {
 fn without_a_terminal_it_says_what_is_for_that() {
     let place = place("", &json!([]));
     for (args, what) in
-        [(&[][..], "codex exec"), (&["hello"], "codex exec"), (&["resume", "--last"], "codex exec resume")]
+        [(&[][..], "codex exec"), (&["Say hello."], "codex exec"), (&["resume", "--last"], "codex exec resume")]
     {
         let run = place.run(args, "");
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 
 use codex_testkit::FakeModel;
 
@@ -42,17 +42,41 @@ fn with_a_pipe_that_stays_open() {
 
 #[test]
 fn input_is_read_to_its_end_before_a_failure() {
-    let broken = Place::new().file("home/config.toml", "model = \n");
     // More than a pipe holds, so that writing fails if nobody reads.
     let prompt = "x".repeat(1 << 20);
-    for (place, args, code) in
-        [(Place::new(), &["exec", "--no-such-flag"][..], 2), (broken, &["exec", "--experimental-json"][..], 1)]
-    {
+    let broken = || Place::new().file("home/config.toml", "model = \n");
+    let folder = "--skip-git-repo-check";
+    for (place, args, code) in [
+        (Place::new(), &["exec", "--no-such-flag"][..], 2),
+        (Place::new(), &["--no-such-flag", "exec", "-"][..], 2),
+        (Place::new(), &["exec", "resume"][..], 2),
+        (Place::new(), &["exec", "--image"][..], 2),
+        (Place::new(), &["--model", "o3", "exec"][..], 2),
+        (broken(), &["exec", "--experimental-json"][..], 1),
+        (broken(), &["review", "-"][..], 1),
+        (Place::new(), &["review", "--no-such-flag"][..], 2),
+        (scripted(HELLO), &["exec", "--json"][..], 1),
+        (scripted(HELLO), &["exec", folder, "--cd", "gone"][..], 1),
+        (scripted(HELLO), &["exec", folder, "--profile", "gone"][..], 1),
+        (scripted(HELLO), &["exec", folder, "--output-schema", "gone.json"][..], 1),
+        (scripted(HELLO), &["exec", folder, "--image", "gone.png"][..], 1),
+        (scripted(HELLO), &["exec", folder, "resume", "gone"][..], 1),
+    ] {
         let mut child = place.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
-        input.write_all(prompt.as_bytes()).expect("somebody reads");
+        input.write_all(prompt.as_bytes()).unwrap_or_else(|error| panic!("{args:?}: nobody reads: {error}"));
         drop(input);
-        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{args:?}");
+    }
+}
+
+#[test]
+fn with_an_input_that_never_ends() {
+    for (args, code) in [(&["exec", "--no-such-flag"][..], 2), (&["exec", "--skip-git-repo-check", "-"][..], 1)] {
+        let place = scripted(HELLO);
+        let endless = std::fs::File::open("/dev/zero").unwrap();
+        let output = place.command(args).stdin(endless).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
@@ -107,6 +131,41 @@ fn with_a_full_disk() {
     assert!(run.stdout.contains("this thread is not being saved"), "{}", run.stdout);
 }
 
+/// Runs the program from a shell, which changes something before or while it starts it.
+fn from_shell(place: &Place, script: &str, args: &[&str]) -> Output {
+    let codex = place.command(&[]).get_program().to_owned();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]).arg(codex).args(args).stdin(Stdio::null());
+    command.env_clear().env("CODEX_HOME", place.path("home")).env("TMPDIR", place.path("tmp"));
+    command.current_dir(place.path("project")).output().expect("there is a shell")
+}
+
+#[test]
+fn with_every_stream_closed() {
+    let place = scripted(HELLO);
+    let args = ["exec", "--skip-git-repo-check", "-o", "last.txt", "hi"];
+    let output = from_shell(&place, "exec \"$0\" \"$@\" <&- >&- 2>&-", &args);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(std::fs::read_to_string(place.path("project/last.txt")).unwrap(), "Hello.");
+    // Without a prompt there is nothing to do, and nobody to tell.
+    let output = from_shell(&place, "exec \"$0\" \"$@\" <&- >&- 2>&-", &args[..4]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+#[test]
+fn with_files_that_may_not_grow() {
+    let place = scripted(HELLO);
+    let limited = |args: &[&str]| from_shell(&place, "ulimit -f 0; exec \"$0\" \"$@\"", args);
+    let output = limited(&[&FLAGS[..], &["hi"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("this thread is not being saved") && said.contains("turn.completed"), "{said}");
+    let output = limited(&["exec", "--skip-git-repo-check", "-o", "last.txt", "hi"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("error: could not write the last message to last.txt: File too large"), "{said}");
+}
+
 #[test]
 fn with_a_provider_that_is_dead() {
     // A port that was free a moment ago, and that nobody listens on now.
@@ -115,6 +174,21 @@ fn with_a_provider_that_is_dead() {
     let run = exec(&place, &["--json", "hi"], "");
     assert_eq!(run.code, Some(1));
     assert!(!failure(&run).is_empty());
+}
+
+#[test]
+fn with_a_provider_that_never_answers() {
+    // Whoever connects is kept waiting.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = provider(&format!("http://{}", listener.local_addr().unwrap()));
+    let patience =
+        ["-c", "model_providers.m.stream_idle_timeout_ms=200", "-c", "model_providers.m.request_max_retries=0"];
+    let run = exec(&place, &[&patience[..], &["--json", "hi"]].concat(), "");
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(!failure(&run).is_empty());
+    // However patient the configuration is, the caller may not be.
+    let run = exec(&place, &["--json", "--timeout", "300ms", "hi"], "");
+    assert_eq!(run.code, Some(124), "{}", run.stderr);
 }
 
 #[test]
@@ -146,6 +220,47 @@ fn when_a_budget_is_spent() {
     assert_eq!((run.code, failure(&run).as_str()), (Some(4), "the budget of 2 requests is used up"));
     let run = exec(&scripted(loops), &["--json", "--max-tokens", "300", "hi"], "");
     assert_eq!((run.code, failure(&run).as_str()), (Some(4), "the budget of 300 tokens is used up"));
+}
+
+#[test]
+fn when_more_was_spent_than_it_may_cost() {
+    let loops = r#"[{"items": [{"call": "update_plan", "args": {"plan": []}}], "repeat": true,
+                     "usage": {"input": 90, "output": 20}}]"#;
+    let prices = ["-c", "model=m-1", "-c", "prices.m-1.input=1000", "-c", "prices.m-1.output=10000"];
+    let run = exec(&scripted(loops), &[&prices[..], &["--json", "--max-cost", "0.5", "hi"]].concat(), "");
+    assert_eq!((run.code, failure(&run).as_str()), (Some(4), "the budget of 0.5 is used up: 0.5800 so far"));
+    let run = exec(&scripted(loops), &[&prices[..], &["--max-cost", "0.5", "hi"]].concat(), "");
+    // A model that answers at once may have answered again before it is stopped.
+    assert_eq!(run.code, Some(4));
+    assert!(run.stderr.contains(" reasoning)\ncost: "), "{}", run.stderr);
+    // A budget that nobody can keep is refused before anything is spent.
+    let run = exec(&scripted(loops), &["-c", "model=other", "--max-cost", "1", "hi"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert_eq!(
+        run.stderr,
+        "error: --max-cost: no price is set for the model other\n\
+         hint: add a table [prices.\"other\"] to config.toml, with what a million tokens cost: input = …, output = …\n"
+    );
+    for wrong in ["-1", "nan", "much"] {
+        assert_eq!(exec(&scripted(loops), &["--max-cost", wrong, "hi"], "").code, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn with_a_cost_only_where_it_is_known() {
+    let usage = r#"[{"items": [{"text": "Hello."}], "usage": {"input": 1000, "output": 500}, "repeat": true}]"#;
+    let place = scripted(usage);
+    let run = exec(&place, &["hi"], "");
+    assert!(run.stderr.contains("tokens: 1000 in") && !run.stderr.contains("cost"), "{}", run.stderr);
+    let prices = ["-c", "model=m-1", "-c", "prices.m-1.input=1.25", "-c", "prices.m-1.output=10"];
+    // A thread that goes on begins at nothing, so that the costs of all runs add up.
+    for args in [&["hi"][..], &["resume", "--last", "again"]] {
+        let run = exec(&place, &[&prices[..], args].concat(), "");
+        assert_eq!(run.code, Some(0));
+        assert!(run.stderr.ends_with("cost: 0.006250\n"), "{}", run.stderr);
+    }
+    let run = exec(&place, &["-c", "prices.m.input=1", "hi"], "");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), "error: -c prices.m.input: prices.m: output is missing\n"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::exec::{exec, scripted};
 use crate::program::Place;
+use crate::pty::Pty;
 
 const HELLO: &str = r#"[{"items": [{"text": "Hello."}], "repeat": true}]"#;
 
@@ -65,6 +66,75 @@ fn the_whole_command_line_of_an_sdk() {
 }
 
 #[test]
+fn the_command_lines_of_other_programs() {
+    let place = scripted(r#"[{"items": [{"text": "{}"}], "repeat": true}]"#).file("project/schema.json", "{}");
+    let folder = "--skip-git-repo-check";
+    for args in [
+        &["--json", "--output-last-message", "last.txt", "--color", "never", folder][..],
+        &["--ephemeral", "--output-schema", "schema.json", "--output-last-message", "last.txt", folder],
+        &["--experimental-json", "--config", "features.web_search_request=true", folder],
+        &["--json", "-s", "read-only", "-m", "o3", folder, "-"],
+        &["--json", "--dangerously-bypass-approvals-and-sandbox"],
+        &["--json", "--yolo"],
+    ] {
+        let run = place.run(&[&["exec"], args].concat(), "hi");
+        assert_eq!(run.code, Some(0), "{args:?}: {}{}", run.stdout, run.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(place.path("project/last.txt")).unwrap(), "{}");
+}
+
+#[test]
+fn a_server_starts_wherever_its_options_stand() {
+    let (key, listen) = ("model=\"o3\"", "stdio://");
+    for args in [
+        &["--config", key, "app-server"][..],
+        &["-c", key, "app-server", "--listen", listen],
+        &["app-server", "--config", key],
+        &["app-server", "--listen", listen, "-c", key],
+        &["-c", "model=other", "app-server", "-c", key],
+    ] {
+        let place = scripted(HELLO);
+        let mut server = place.start(args);
+        // A `jsonrpc` member, an id that is a text, params that are missing: clients send all of these.
+        server.send("{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"method\":\"initialize\",");
+        server.send("\"params\":{\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}\n{\"method\":\"initialized\"}\n");
+        let hello = server.message();
+        assert_eq!(hello["id"], "1", "{hello}");
+        let agent = hello["result"]["userAgent"].as_str().unwrap();
+        let version = agent.split_once('/').and_then(|(_, rest)| rest.split(' ').next());
+        assert_eq!(version, Some(env!("CARGO_PKG_VERSION")), "{agent}");
+        server.send("{\"id\":2,\"method\":\"thread/start\"}\n");
+        let started = std::iter::repeat_with(|| server.message()).find(|message| message["id"] == 2).unwrap();
+        assert_eq!(started["result"]["model"], "o3", "{args:?}: {started}");
+        let run = server.finish();
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn a_server_serves_a_client_over_a_terminal() {
+    let place = scripted(HELLO);
+    let mut server = Pty::start(&place, &["app-server"]);
+    server.send("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",");
+    server.send("\"params\":{\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}\n");
+    server.until("\"userAgent\":");
+    server.send("{\"id\":2,\"method\":\"thread/start\",\"params\":null}\n");
+    server.until("\"result\":{\"thread\":");
+    // Ctrl-D in an empty line is the end of the input there.
+    server.send("\x04");
+    assert_eq!(server.wait().code, Some(0));
+}
+
+#[test]
+fn standard_output_holds_nothing_but_events() {
+    let place = scripted(HELLO).file("project/noise.sh", "echo noise; echo more >&2");
+    let script = format!("notify=[\"/bin/sh\", \"{}\"]", place.path("project/noise.sh").display());
+    let run = exec(&place, &["--json", "-c", &script, "hi"], "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.lines().iter().all(Value::is_object), "{}", run.stdout);
+}
+
+#[test]
 fn a_line_stays_short_however_much_a_command_prints() {
     let script = r#"[{"items": [{"call": "shell", "args": {"command": ["bash", "-c", "head -c 300000 /dev/zero | tr '\\0' x"]}}]},
                      {"items": [{"text": "Printed."}]}]"#;
@@ -109,6 +179,7 @@ fn rollouts_are_where_and_what_others_look_for() {
     let shown: Value = serde_json::from_str(&place.run(&["threads", "show", "--json", &id], "").stdout).unwrap();
     let path = shown["path"].as_str().unwrap();
     assert!(path.contains("/home/sessions/2") && path.ends_with(&format!("-{id}.jsonl")), "{path}");
+    assert!(path.rsplit('/').next().is_some_and(|name| name.starts_with("rollout-2")), "{path}");
     let text = std::fs::read_to_string(path).unwrap();
     let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert_eq!((&first["type"], &first["payload"]["id"]), (&"session_meta".into(), &id.into()));

@@ -119,6 +119,7 @@ fn a_proxy_without_a_server_or_with_a_wrong_token_says_so() {
     let lost = run(&place, &["proxy"], "");
     assert_eq!(lost.code, Some(1));
     assert!(lost.stderr.contains("could not connect to unix://"), "{}", lost.stderr);
+    assert!(lost.stderr.contains("\nhint: start a server there"), "{}", lost.stderr);
     let server = Server::start(&place, &["ws://127.0.0.1:0"], &[]);
     assert!(!place.path("home/run/app-server.token").exists(), "the variable is enough");
     std::fs::write(place.path("token"), "the-wrong-token-0123456789").unwrap();

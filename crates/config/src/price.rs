@@ -1,0 +1,93 @@
+//! What models cost, as far as the user has said so in `[prices."<model>"]`.
+//!
+//! Invariant: no price is built in. Prices change, and one that is wrong is worse than none.
+
+use crate::{Origin, Reader, ValueError};
+
+const MILLION: f64 = 1_000_000.0;
+
+/// What a model costs for a million tokens, in the currency that the user counts in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// `input`: tokens that are sent.
+    pub input: f64,
+    /// `cached`: tokens that are sent and that the provider remembers; as much as the others unless it is set.
+    pub cached: f64,
+    /// `output`: tokens that are received, those of the reasoning included.
+    pub output: f64,
+}
+
+impl Price {
+    /// Reads the entry of one model. A table without a price for both directions would count too little.
+    pub(crate) fn read(prices: &Reader<'_>, model: &str) -> Result<Option<Self>, ValueError> {
+        let entry = prices.section(model)?;
+        let price = |key: &str| {
+            entry.amount(key)?.ok_or_else(|| {
+                let origin = prices.node(model).map_or(Origin::Default, |node| node.origin.clone());
+                ValueError::new(origin, prices.path_of(model).to_string(), format!("{key} is missing"))
+            })
+        };
+        let input = price("input")?;
+        Ok(Some(Self { input, cached: entry.amount("cached")?.unwrap_or(input), output: price("output")? }))
+    }
+
+    /// What that many tokens cost. The cached ones are some of the input.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "nobody uses so many tokens that the last one counts")]
+    pub fn of(&self, input: i64, cached: i64, output: i64) -> f64 {
+        let fresh = (input - cached).max(0) as f64;
+        (fresh * self.input + cached as f64 * self.cached + output as f64 * self.output) / MILLION
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::Tree;
+
+    #[track_caller]
+    fn check(text: &str, expected: Expect) {
+        let tree = Tree::parse(Path::new("/h/config.toml"), text).unwrap();
+        let prices = Reader::new(&tree, None).map("prices", Price::read);
+        match prices {
+            Ok(prices) => expected.assert_eq(&format!("{prices:?}")),
+            Err(error) => expected.assert_eq(&error.to_string()),
+        }
+    }
+
+    #[test]
+    fn prices_are_what_the_user_has_set() {
+        check("", expect!["{}"]);
+        check(
+            "[prices.'m-1.5']\ninput = 2\ncached = 0.25\noutput = 10.5\n[prices.n]\ninput = 1\noutput = 3",
+            expect![[
+                r#"{"m-1.5": Price { input: 2.0, cached: 0.25, output: 10.5 }, "n": Price { input: 1.0, cached: 1.0, output: 3.0 }}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        check("[prices.m]\ninput = 2", expect!["/h/config.toml:1: prices.m: output is missing"]);
+        check(
+            "[prices.m]\ninput = -2\noutput = 1",
+            expect!["/h/config.toml:2: prices.m.input: expected a number of at least 0, found the integer -2"],
+        );
+        check(
+            "[prices.m]\ninput = nan\noutput = 1",
+            expect!["/h/config.toml:2: prices.m.input: expected a number of at least 0, found the float NaN"],
+        );
+        check("[prices]\nm = 3", expect!["/h/config.toml:2: prices.m: expected a table, found the integer 3"]);
+    }
+
+    #[test]
+    fn what_is_cached_is_part_of_the_input() {
+        let price = Price { input: 2.0, cached: 0.5, output: 10.0 };
+        assert!((price.of(3_000_000, 1_000_000, 500_000) - 9.5).abs() < 1e-9);
+        assert!((price.of(0, 0, 0)).abs() < 1e-9);
+    }
+}
