@@ -1,0 +1,92 @@
+//! The command line is read as people and programs write it.
+
+use super::*;
+
+#[test]
+fn the_command_line_is_well_formed() {
+    Args::whole().debug_assert();
+}
+
+#[test]
+fn overrides_count_wherever_they_stand() {
+    let words = "codex -c a=1 --enable x exec -c b=2 resume --config c=3 --last -c d=4 --disable y";
+    let args = Args::read(words.split(' ')).unwrap();
+    assert_eq!(args.shared.overrides().values, ["a=1", "b=2", "c=3", "d=4", "features.x=true", "features.y=false"]);
+    let args = Args::read("codex app-server -c a=1".split(' ')).unwrap();
+    assert_eq!(args.shared.overrides().values, ["a=1"]);
+}
+
+#[test]
+fn without_a_command_it_is_a_chat() {
+    let read = |words: &str| Args::read(words.split(' '));
+    let chat = read("codex -m o3 -a never --add-dir /x hello").unwrap();
+    assert!(chat.command.is_none());
+    assert_eq!((chat.chat.prompt.as_deref(), chat.chat.options.model.as_deref()), (Some("hello"), Some("o3")));
+    let Some(Command::Resume(resume)) = read("codex -m o3 -i a.png resume --last -i b.png go").unwrap().command else {
+        panic!("not a resume");
+    };
+    assert_eq!(resume.options.model.as_deref(), Some("o3"));
+    assert_eq!(resume.options.images, [PathBuf::from("a.png"), PathBuf::from("b.png")]);
+    assert_eq!(resume.thread.as_deref(), Some("go"));
+}
+
+#[test]
+fn an_option_that_a_command_would_not_see_is_refused() {
+    for words in [
+        "codex -m o3 exec hello",
+        "codex --full-auto doctor",
+        "codex --yolo exec hello",
+        "codex hello exec x",
+        "codex hello resume",
+    ] {
+        let error = Args::read(words.split(' ')).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{words}: {error}");
+    }
+    for words in ["codex -c model=o3 exec hello", "codex exec -m o3 --full-auto hello", "codex exec resume -m o3 x"] {
+        let args = Args::read(words.split(' ')).unwrap();
+        assert_eq!(args.chat.options.model, None, "{words}");
+    }
+}
+
+#[test]
+fn a_command_that_is_none_is_named_with_what_is_like_it() {
+    let error = Args::read("codex exce hello".split(' ')).unwrap_err();
+    assert_eq!(error.kind(), clap::error::ErrorKind::InvalidSubcommand);
+    let said = error.to_string();
+    assert!(said.contains("'exce'") && said.contains("'exec'"), "{said}");
+    let error = Args::read("codex exec --no-such".split(' ')).unwrap_err();
+    assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
+}
+
+/// What is said of a command and of all below it.
+fn helps(command: &mut clap::Command, helps: &mut Vec<String>) {
+    let takes = |id: &str| command.get_arguments().any(|option| option.get_id() == id);
+    let name = command.get_name().to_owned();
+    assert!(["overrides", "enable", "disable", "profile", "cwd"].into_iter().all(takes), "{name}");
+    helps.push(format!("{name}: {}", command.render_long_help()));
+    for command in command.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+        self::helps(command, helps);
+    }
+}
+
+#[test]
+fn commands_are_described_when_they_are_met_and_then_as_all_at_once() {
+    let (mut outline, mut whole) = (Args::outline(), Args::whole());
+    let described = |command: &clap::Command| command.find_subcommand("exec").unwrap().get_arguments().count();
+    assert_eq!(described(&outline), 0);
+    assert!(described(&whole) > 20);
+    let (mut met, mut at_once) = (Vec::new(), Vec::new());
+    outline.build();
+    whole.build();
+    helps(&mut outline, &mut met);
+    helps(&mut whole, &mut at_once);
+    assert!(met.len() > 40, "{}", met.len());
+    assert_eq!(met, at_once);
+    assert!(met.iter().any(|help| help.starts_with("exec: Do one task")));
+}
+
+#[test]
+fn the_version_is_the_one_clients_look_for() {
+    let version = Args::command().render_version();
+    assert_eq!(version, format!("codex-cli {}\n", env!("CARGO_PKG_VERSION")));
+}
