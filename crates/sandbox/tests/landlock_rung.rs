@@ -135,3 +135,30 @@ fn a_workspace_near_the_home_works_as_ever() {
     }
     secrets::leave_the_workspace_as_it_is();
 }
+
+/// Root may look into every process, an ordinary user may not: what works for one need not work for the other.
+#[test]
+fn an_ordinary_user_works_on_this_rung_too() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+
+    const NOBODY: u32 = 65_534;
+    // SAFETY: takes no arguments and cannot fail.
+    if unsafe { libc::geteuid() } != 0 || !has_landlock() {
+        // Then the other tests of this file are run by an ordinary user.
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let program = folder.path().join("tests");
+    std::fs::copy(std::env::current_exe().expect("it has a file"), &program).expect("a file can be copied");
+    let run = std::process::Command::new(&program)
+        .args(["--exact", "landlock_grants_less_instead_of_leaking"])
+        .current_dir("/")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .expect("the tests can be started");
+    let told = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && told.contains("1 passed"), "{told}{}", String::from_utf8_lossy(&run.stderr));
+}
