@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, Home};
-use codex_sandbox::{Confinement, Launch, Profile, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Launch, Profile, SpawnError, Stdio, Surroundings};
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 
 use crate::args::{ConfinedArgs, SandboxArgs, SandboxForm, Shared};
-use crate::failure::Hinted;
+use crate::failure::{self, Hinted};
 use crate::proto::working_directory;
 
 /// Runs the command, or explains.
@@ -54,11 +54,22 @@ fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
     let launch =
         Launch { argv: args.command.clone(), cwd, env, confinement: Confinement::from(profile), stdio: Stdio::Inherit };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let exit = runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let mut running = codex_sandbox::spawn(launch)?;
-        anyhow::Ok(running.wait().await)
-    })?;
-    Ok(ExitCode::from(u8::try_from(exit.shell_code()).unwrap_or(u8::MAX)))
+        Ok(running.wait().await)
+    });
+    match ended {
+        Ok(exit) => Ok(ExitCode::from(u8::try_from(exit.shell_code()).unwrap_or(u8::MAX))),
+        // The statuses that shells and `env` have for a program that does not run.
+        Err(error @ SpawnError::NoSuchProgram { .. }) => Ok(not_run(error, 127)),
+        Err(error @ SpawnError::Execute { .. }) => Ok(not_run(error, 126)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn not_run(error: SpawnError, status: u8) -> ExitCode {
+    failure::say(&error.into());
+    ExitCode::from(status)
 }
 
 fn explain(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {

@@ -170,6 +170,10 @@ fn rules_are_checked_for_programs_in_json() {
 
 #[test]
 fn programs_in_the_sandbox_have_locks_pairs_of_sockets_and_a_user() {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("there is no python3 to try it with");
+        return;
+    }
     let python = "import multiprocessing as m, os, pwd, socket\nlock = m.Lock()\n\
         def work(lock):\n  with lock: pass\n\
         p = m.Process(target=work, args=(lock,)); p.start(); p.join()\n\
@@ -178,4 +182,15 @@ fn programs_in_the_sandbox_have_locks_pairs_of_sockets_and_a_user() {
     let place = Place::new().variable("PATH", &std::env::var("PATH").unwrap_or_default());
     let run = place.run(&["sandbox", "linux", "--full-auto", "python3", "-c", python], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "0 b'hi' True\n"), "{}", run.stderr);
+}
+
+#[test]
+fn a_program_that_does_not_run_in_the_sandbox_has_the_status_that_shells_have_for_it() {
+    let place = Place::new().file("project/data", "no program");
+    let missing = place.run(&["sandbox", "--", "no-such-program"], "");
+    assert_eq!((missing.code, missing.stderr.as_str()), (Some(127), "error: no such program: no-such-program\n"));
+    let data = place.path("project/data");
+    let other = place.run(&["sandbox", "--", &data.display().to_string()], "");
+    assert_eq!(other.code, Some(126), "{}", other.stderr);
+    assert!(other.stderr.starts_with("error: cannot execute "), "{}", other.stderr);
 }
