@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::SystemTime;
 
 use codex_config::{Config, Env, Home, Overrides, ProviderConfig, WireApi};
@@ -14,7 +14,7 @@ use codex_wire::rpc::ErrorObject;
 use codex_wire::v2::thread::ThreadOptions;
 use serde_json::{Map, Value};
 
-use super::connection::{Client, Connection};
+use super::connection::{Client, Connection, lock};
 use super::hearing::Dialect;
 use super::loaded::Loaded;
 use super::vintage::Vintage;
@@ -104,34 +104,34 @@ impl Host {
 
     /// Notes that a client is there.
     pub(crate) fn welcome(&self, connection: &Arc<Connection>) {
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = lock(&self.connections);
         connections.retain(|connection| connection.strong_count() > 0);
         connections.push(Arc::downgrade(connection));
     }
 
     /// The clients that are there.
     pub(crate) fn connections(&self) -> Vec<Arc<Connection>> {
-        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = lock(&self.connections);
         connections.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Forgets what was read of the configuration and of the login, because this program has written one of them: two
     /// writes may follow each other faster than a file's time tells.
     pub(crate) fn forget(&self) {
-        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.models.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *lock(&self.config) = None;
+        lock(&self.models).clear();
     }
 
     /// Switches something on or off for threads that start from now on.
     pub(crate) fn switch(&self, switches: BTreeMap<String, bool>) {
-        self.switches.lock().unwrap_or_else(PoisonError::into_inner).extend(switches);
+        lock(&self.switches).extend(switches);
         self.forget();
     }
 
     /// The configuration without any wishes of a client. Read again only when its file has changed.
     pub(crate) fn config(&self) -> Result<Arc<Config>, ErrorObject> {
         let stamp = Stamp::of(&self.start.home.config_file());
-        let mut known = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.config);
         match &*known {
             Some((of, config)) if *of == stamp => Ok(Arc::clone(config)),
             _ => {
@@ -143,7 +143,7 @@ impl Host {
     }
 
     fn load(&self, overrides: &Overrides) -> Result<Config, ErrorObject> {
-        let switches = self.switches.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let switches = lock(&self.switches).clone();
         let mut overrides = overrides.clone();
         for (name, is_on) in switches {
             // What a request says of the same switch goes before.
@@ -212,7 +212,7 @@ impl Host {
         }
         // A login changes what a connection says of itself.
         let stamp = Stamp::of(&home.auth_file());
-        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut models = lock(&self.models);
         models.retain(|(_, of, _)| *of == stamp);
         if let Some((_, _, model)) = models.iter().find(|(provider, _, _)| *provider == config.provider) {
             return Ok(Arc::clone(&model.0));

@@ -1,10 +1,12 @@
 //! The threads that are loaded.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use codex_engine::Thread;
 use codex_wire::ids::ThreadId;
+
+use super::connection::lock;
 
 /// The threads that are loaded, by name.
 #[derive(Debug, Default)]
@@ -12,11 +14,6 @@ pub(crate) struct Loaded {
     threads: Mutex<BTreeMap<ThreadId, Thread>>,
     /// Threads that somebody is about to load, so that nobody else does at the same time.
     opening: Mutex<HashMap<ThreadId, Arc<tokio::sync::Mutex<()>>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under these locks is one insertion or removal.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Loaded {
