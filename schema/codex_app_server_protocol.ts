@@ -4798,7 +4798,7 @@ export namespace v2 {
     data: Array<v2.HooksListEntry>;
   };
 
-  /** Which turns come with the answer to `thread/resume`. */
+  /** Which turns are wanted, in `thread/turns/list` and with the answer to `thread/resume`. */
   export type InitialTurnsPageParams = {
     /** How much of each turn's items is wanted; a summary if unset. */
     itemsView?: v2.TurnItemsView | null;

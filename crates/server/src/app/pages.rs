@@ -123,9 +123,8 @@ pub(crate) async fn list_turns(
     params: ThreadTurnsListParams,
 ) -> Result<ThreadTurnsListResponse, ErrorObject> {
     let cursor = params.cursor.as_deref().map(Cursor::read).transpose()?;
-    let ThreadTurnsListParams { items_view, limit, sort_direction, .. } = params;
     let all = turns(connection, &params.thread_id).await?;
-    turns_page(all, cursor.as_ref(), &InitialTurnsPageParams { items_view, limit, sort_direction })
+    turns_page(all, cursor.as_ref(), &params.page)
 }
 
 fn turns_page(

@@ -28,15 +28,9 @@ pub struct ThreadTurnsListParams {
     /// Where the last page ended.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// How much of each turn's items is wanted; a summary if unset.
-    #[serde(default)]
-    pub items_view: Option<ItemsView>,
-    /// How many turns at most.
-    #[serde(default)]
-    pub limit: Option<u32>,
-    /// Newest first if unset.
-    #[serde(default)]
-    pub sort_direction: Option<SortDirection>,
+    /// Which turns.
+    #[serde(flatten)]
+    pub page: InitialTurnsPageParams,
 }
 
 /// What `thread/turns/list` answers.
@@ -52,7 +46,7 @@ pub struct ThreadTurnsListResponse {
     pub backwards_cursor: Option<String>,
 }
 
-/// Which turns come with the answer to `thread/resume`.
+/// Which turns are wanted, in `thread/turns/list` and with the answer to `thread/resume`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
