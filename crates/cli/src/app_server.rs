@@ -20,7 +20,7 @@ use codex_wire::rollout::SessionSource;
 use self::args::{AppServerArgs, AppServerForm, Emulated, Spoken};
 use crate::args::Shared;
 use crate::proto::{ORIGINATOR, working_directory};
-use crate::{apply_patch, signals, stdout};
+use crate::{apply_patch, signals, stdio, stdout};
 
 /// How many bytes of what each thread said last are kept for clients that were cut off.
 const RECENT_BYTES: usize = 256 * 1024;
@@ -52,20 +52,20 @@ fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode
     let output = stdout::take()?;
     let app = AppServer::new(start(shared, args)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let served = runtime.block_on(async {
-        let output = tokio::fs::File::from_std(output);
+    // On the threads of the runtime, where everything else is: to wake this one for every message would take its time.
+    let served = runtime.block_on(runtime.spawn(async move {
         let mut stop = signals::stop()?;
         tokio::select! {
-            served = app.serve_alone(tokio::io::stdin(), output) => served.context("the connection failed"),
+            served = app.serve_alone(stdio::input(), stdio::output(output)) => served.context("the connection failed"),
             () = stop.wait() => {
                 app.close().await;
                 Ok(())
             }
         }
-    });
-    // A read of standard input cannot be cancelled, so its thread is left behind.
+    }));
+    // A read of standard input by a thread cannot be cancelled, so that thread is left behind.
     runtime.shutdown_background();
-    served.map(|()| ExitCode::SUCCESS)
+    served.context("the server broke down")?.map(|()| ExitCode::SUCCESS)
 }
 
 fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {

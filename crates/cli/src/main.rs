@@ -22,6 +22,7 @@ mod proto;
 mod replay;
 mod sandbox;
 mod signals;
+mod stdio;
 mod stdout;
 mod terminal;
 mod threads;

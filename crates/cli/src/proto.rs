@@ -11,7 +11,7 @@ use codex_server::proto::{self, Prompts, Served};
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
-use crate::{apply_patch, signals, stdout};
+use crate::{apply_patch, signals, stdio, stdout};
 
 /// The name the program gives itself; clients of older releases look for it.
 pub(crate) const ORIGINATOR: &str = "codex_cli_rs";
@@ -22,24 +22,25 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
     let env = Env::process();
     let setup = setup(shared, &env)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let served = runtime.block_on(async {
+    let served = runtime.block_on(runtime.spawn(async move {
         let vocabulary = Vocabulary { raw_reasoning: setup.config.reasoning.raw, ..Vocabulary::default() };
         let prompts = prompts(&setup);
         let (thread, feed) = Thread::start(setup).await?;
         let served = Served { thread: thread.clone(), feed, vocabulary, prompts };
-        let output = tokio::fs::File::from_std(output);
         let mut stop = signals::stop()?;
         tokio::select! {
-            served = proto::serve(served, tokio::io::stdin(), output) => served.context("the connection failed"),
+            served = proto::serve(served, stdio::input(), stdio::output(output)) => {
+                served.context("the connection failed")
+            }
             () = stop.wait() => {
                 thread.close().await;
                 Ok(())
             }
         }
-    });
-    // A read of standard input cannot be cancelled, so its thread is left behind.
+    }));
+    // A read of standard input by a thread cannot be cancelled, so that thread is left behind.
     runtime.shutdown_background();
-    served
+    served.context("the server broke down")?
 }
 
 fn prompts(setup: &Setup) -> Prompts {

@@ -1,12 +1,15 @@
 //! The processes of one command: the supervisor, the first process of the sandbox, and the command itself.
 //!
-//! The supervisor is a copy of the server that never executes anything. It stays outside the sandbox, watches the command
-//! and a pipe that only the server holds the other end of. When the server lets go of it, by intent or by dying, the
-//! supervisor ends the whole tree and removes the stand-ins.
+//! The supervisor comes from the server and never executes anything. It stays outside the sandbox, watches the command and a
+//! pipe that only the server holds the other end of. When the server lets go of it, by intent or by dying, the supervisor
+//! ends the whole tree and removes the stand-ins.
 //!
-//! Invariant: these processes are copies of a program with threads, so they make plain system calls and nothing else: no
-//! allocation, no lock, no panic. None of them can be inspected from inside the sandbox, since they carry the server's
-//! memory.
+//! The other two share the supervisor's memory, the command until it is executed. To copy it once more for each would cost
+//! more than everything else they do.
+//!
+//! Invariant: these processes run beside the threads of a program or are copies of it, so they make plain system calls and
+//! nothing else: no allocation, no lock, no panic. The plan is read by all and changed by none, and what they change is
+//! theirs alone ([`Workings`]). None of a sandbox can be inspected from inside, since they carry the server's memory.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -14,6 +17,7 @@
     reason = "the kernel's interface is made of such numbers"
 )]
 
+use std::ffi::{CString, c_int};
 use std::os::fd::{AsFd as _, AsRawFd, OwnedFd, RawFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -25,24 +29,34 @@ use rustix::process::{
 };
 
 use super::metadata;
-use super::plan::{Confined, World};
-use super::sys::{self, Side, Strings};
+use super::plan::{Confined, FirstWorkings, Workings, World};
+use super::stand_in::StandIns;
+use super::sys::{self, Stack, Strings};
 use super::world;
 use crate::error::Step;
 use crate::launch::Exit;
 
 /// Everything that the processes need.
-pub(super) struct Plan<'a> {
+pub(super) struct Plan {
     pub(super) confined: Option<Confined>,
-    pub(super) candidates: &'a [std::ffi::CString],
-    pub(super) arguments: Strings<'a>,
-    pub(super) environment: Strings<'a>,
-    pub(super) cwd: &'a std::ffi::CStr,
-    /// What becomes the standard streams; `None` leaves the server's own.
-    pub(super) streams: Option<[RawFd; 3]>,
+    pub(super) candidates: Vec<CString>,
+    pub(super) environment: Strings,
+    pub(super) cwd: CString,
     pub(super) is_terminal: bool,
     /// Only find out whether all of this works; execute nothing.
     pub(super) is_rehearsal: bool,
+    pub(super) pipes: Pipes,
+    /// Every descriptor that is needed at all, in order.
+    pub(super) keep: Vec<RawFd>,
+    /// Those of them that the supervisor needs no longer once the command runs.
+    pub(super) for_command: Vec<RawFd>,
+}
+
+/// What the processes hear of each other and of the server through.
+#[derive(Clone, Copy)]
+pub(super) struct Pipes {
+    /// What becomes the standard streams; `None` leaves the server's own.
+    pub(super) streams: Option<[RawFd; 3]>,
     /// Closed by a successful exec; a failure is written to it.
     pub(super) ready: RawFd,
     /// The exit status is written to it.
@@ -55,10 +69,6 @@ pub(super) struct Plan<'a> {
     pub(super) built: [RawFd; 2],
     /// A pipe, reading end first, through which the command says where its filter's listener is.
     pub(super) listener_number: [RawFd; 2],
-    /// Every descriptor that is needed at all, in order.
-    pub(super) keep: Vec<RawFd>,
-    /// Those of them that the supervisor needs no longer once the command runs.
-    pub(super) for_command: Vec<RawFd>,
 }
 
 /// A step that failed, and which place it was about.
@@ -127,96 +137,101 @@ impl End {
     }
 }
 
-/// The supervisor. Runs in the process that the server has just cloned, with every signal blocked.
-pub(super) fn supervise(plan: &mut Plan<'_>) -> ! {
+/// The supervisor. Runs in the process that the server has just cloned, with every signal blocked. Returns its status.
+pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
     sys::reset_signals();
     close_all_but(&plan.keep);
     // Out of reach of signals to the server's process group and of its terminal.
     let _ = setsid();
-    let _ = sys::prctl(libc::PR_SET_NAME, c"codex-command".as_ptr() as u64);
+    sys::set_name(c"codex-command");
     let _ = rustix::process::chdir(c"/");
-    let namespaces = plan.confined.as_ref().and_then(|confined| confined.world.as_ref()).map(|world| world.namespaces);
-    if namespaces.is_none() {
+    let Workings { stand_ins, mountable, first, arguments, first_stack, command_stack } = workings;
+    let child = if let Some(Confined { world: Some(world), .. }) = &plan.confined {
+        let run = move || first_process(plan, world, first, move || start_command(plan, arguments, command_stack));
+        // SAFETY: this process stays for as long as the other, and with it the plan; the rest is used by nobody else.
+        unsafe { sys::clone_sharing(first_stack, world.namespaces | libc::SIGCHLD, run) }
+            .map_err(Failure::of(Step::Namespaces))
+    } else {
         // Whatever loses its parent becomes a child of this process, so it can be found.
         let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
-    }
-    match sys::clone_process(namespaces.unwrap_or(0), libc::SIGCHLD) {
-        Ok(Side::Child) if namespaces.is_some() => first_process(plan),
-        Ok(Side::Child) => {
-            let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
-            command(plan)
-        }
-        Ok(Side::Parent { pidfd, .. }) => {
-            close_each(&plan.built);
-            place_stand_ins(plan);
+        start_command(plan, arguments, command_stack)
+    };
+    match child {
+        Ok((_, pidfd)) => {
+            close_each(&plan.pipes.built);
+            place_stand_ins(plan, stand_ins, mountable);
             let listener = take_listener(plan, &pidfd);
-            watch(plan, &pidfd, listener, namespaces.is_some())
+            watch(plan, stand_ins, &pidfd, listener);
         }
-        Err(errno) => {
-            let step = if namespaces.is_some() { Step::Namespaces } else { Step::Clone };
-            report(plan, Failure::of(step)(errno));
-            clean_up(plan)
-        }
+        Err(failure) => report(plan, failure),
     }
+    0
+}
+
+/// A process that was started, and a handle on it.
+type Started = Result<(i32, OwnedFd), Failure>;
+
+/// Starts the process that becomes the command.
+fn start_command(plan: &Plan, arguments: &mut Strings, stack: &mut Stack) -> Started {
+    // SAFETY: this process stays for as long as the other shares its memory, and with it the plan; the arguments and the
+    // stack are used by nobody else.
+    unsafe { sys::clone_sharing(stack, libc::SIGCHLD, move || command(plan, arguments)) }
+        .map_err(Failure::of(Step::Clone))
 }
 
 /// Creates the missing names while the first process makes its mounts, then lets that close them.
-fn place_stand_ins(plan: &mut Plan<'_>) {
-    let mut failed = None;
-    let Some(Confined { world: Some(world), stand_ins, .. }) = &mut plan.confined else { return };
-    match stand_ins.place(&mut world.mountable) {
-        // Fits into the pipe at once, however many there are: a page and more.
-        Ok(()) => drop(rustix::io::write(sys::borrow(plan.places[1]), &world.mountable)),
-        Err((errno, place)) => failed = Some(Failure::at(Step::StandIn, place)(errno)),
+fn place_stand_ins(plan: &Plan, stand_ins: &mut StandIns, mountable: &mut [u8]) {
+    if plan.confined.as_ref().is_none_or(|confined| confined.world.is_none()) {
+        return;
     }
-    if let Some(failure) = failed {
-        report(plan, failure);
+    match stand_ins.place(mountable) {
+        // Fits into the pipe at once, however many there are: a page and more.
+        Ok(()) => drop(rustix::io::write(sys::borrow(plan.pipes.places[1]), mountable)),
+        Err((errno, place)) => report(plan, Failure::at(Step::StandIn, place)(errno)),
     }
     // The first process gives up when nothing comes.
-    close_each(&plan.places);
+    close_each(&plan.pipes.places);
 }
 
 /// Takes over the calls that the command's filter hands to the supervisor, and lets the command go on.
-fn take_listener(plan: &Plan<'_>, child: &OwnedFd) -> Option<OwnedFd> {
-    close_each(&plan.listener_number[1..]);
+fn take_listener(plan: &Plan, child: &OwnedFd) -> Option<OwnedFd> {
+    close_each(&plan.pipes.listener_number[1..]);
     plan.confined.as_ref()?.judged.as_ref()?;
     let mut number = [0; 4];
     // Nothing comes if the command has failed before.
-    if rustix::io::read(sys::borrow(plan.listener_number[0]), &mut number) != Ok(number.len()) {
+    if rustix::io::read(sys::borrow(plan.pipes.listener_number[0]), &mut number) != Ok(number.len()) {
         return None;
     }
     let listener = sys::take_descriptor(child.as_fd(), RawFd::from_le_bytes(number));
     if listener.is_ok() {
-        let _ = rustix::io::write(sys::borrow(plan.places[1]), b"1");
+        let _ = rustix::io::write(sys::borrow(plan.pipes.places[1]), b"1");
     }
-    close_each(&plan.places);
+    close_each(&plan.pipes.places);
     listener.ok()
 }
 
 /// Applies the filter, and waits until the supervisor answers what it hands over.
-fn hand_over(plan: &Plan<'_>, confined: &Confined) -> Result<(), Errno> {
+fn hand_over(plan: &Plan, confined: &Confined) -> Result<(), Errno> {
     if confined.judged.is_none() {
         return sys::seccomp(&confined.filter);
     }
-    close_each(&plan.places[1..]);
-    // The supervisor of an ordinary user takes the listener only from a process that it may look at. No command may: its
-    // own Landlock domain keeps it from looking into another.
-    sys::prctl(libc::PR_SET_DUMPABLE, 1)?;
+    close_each(&plan.pipes.places[1..]);
+    // The supervisor of an ordinary user takes the listener only from a process that it may look at. Their memory, which is
+    // one, is closed to everybody only after this.
     let listener = sys::seccomp_with_listener(&confined.filter)?;
-    rustix::io::write(sys::borrow(plan.listener_number[1]), &listener.to_le_bytes())?;
-    let answered = rustix::io::read(sys::borrow(plan.places[0]), &mut [0_u8])?;
-    let _ = sys::prctl(libc::PR_SET_DUMPABLE, 0);
+    rustix::io::write(sys::borrow(plan.pipes.listener_number[1]), &listener.to_le_bytes())?;
+    let answered = rustix::io::read(sys::borrow(plan.pipes.places[0]), &mut [0_u8])?;
     close_each(&[listener]);
     if answered == 1 { Ok(()) } else { Err(Errno::CANCELED) }
 }
 
 /// Waits for the end of the command or of the server's interest, whichever comes first.
-fn watch(plan: &Plan<'_>, child: &OwnedFd, listener: Option<OwnedFd>, has_first_process: bool) -> ! {
+fn watch(plan: &Plan, stand_ins: &StandIns, child: &OwnedFd, listener: Option<OwnedFd>) {
     close_each(&plan.for_command);
     let judged = plan.confined.as_ref().and_then(|confined| confined.judged.as_deref()).unwrap_or_default();
+    let has_first_process = plan.confined.as_ref().is_some_and(|confined| confined.world.is_some());
     let mut listener = listener;
-    let _ = sys::prctl(libc::PR_SET_DUMPABLE, 0);
-    let life = sys::borrow(plan.life);
+    let life = sys::borrow(plan.pipes.life);
     let mut wanted = true;
     loop {
         // What is of no interest any more is not asked about.
@@ -254,24 +269,17 @@ fn watch(plan: &Plan<'_>, child: &OwnedFd, listener: Option<OwnedFd>, has_first_
         // The first process says how the command ended and exits with 0, unless it was killed itself.
         tell(plan, End { exit: Exit::Signal(libc::SIGKILL), is_all: false });
     }
-    clean_up(plan)
+    if !stand_ins.is_empty() {
+        stand_ins.remove();
+        // How the command ended was told before; this says that nobody need wait any longer.
+        tell(plan, End { exit, is_all: true });
+    }
 }
 
 fn exit_of(status: &WaitIdStatus) -> Exit {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Exit::Code(code),
         (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),
-    }
-}
-
-fn clean_up(plan: &Plan<'_>) -> ! {
-    remove_stand_ins(plan);
-    sys::exit(0)
-}
-
-fn remove_stand_ins(plan: &Plan<'_>) {
-    if let Some(confined) = &plan.confined {
-        confined.stand_ins.remove();
     }
 }
 
@@ -300,27 +308,30 @@ fn end_descendants() {
     }
 }
 
-/// Process 1 of the sandbox: makes its mounts, starts the command, and takes everything along when that ends.
+/// Process 1 of the sandbox: makes its mounts, starts the command, and takes everything along when that ends. Returns its
+/// status.
 ///
 /// The command starts first and leaves the network, which takes as long as all mounts together, while these are made.
-fn first_process(plan: &mut Plan<'_>) -> ! {
+fn first_process(
+    plan: &Plan,
+    world: &World,
+    workings: &mut FirstWorkings,
+    start_command: impl FnOnce() -> Started,
+) -> c_int {
     let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
     // A signal to the command's process group ends here: nobody inside can signal process 1, and the supervisor is in
     // another group.
     let _ = setsid();
-    let command_pid = match start_command(plan) {
+    let started = build_world(plan, world, workings, start_command);
+    let command_pid = match started {
         Ok(pid) => pid,
         Err(failure) => {
             report(plan, failure);
-            sys::exit(1);
+            return 1;
         }
     };
-    if let Err(failure) = set_up(plan) {
-        report(plan, failure);
-        sys::exit(1);
-    }
-    let _ = rustix::io::write(sys::borrow(plan.built[1]), b"1");
-    close_each(&plan.built);
+    let _ = rustix::io::write(sys::borrow(plan.pipes.built[1]), b"1");
+    close_each(&plan.pipes.built);
     close_each(&plan.for_command);
     let mut exit = None;
     loop {
@@ -335,68 +346,70 @@ fn first_process(plan: &mut Plan<'_>) -> ! {
             Err(_) => break,
         }
     }
-    let Some(exit) = exit else { sys::exit(1) };
+    let Some(exit) = exit else { return 1 };
     // Stand-ins are removed by the supervisor, once this process has gone.
-    let is_all = plan.confined.as_ref().is_none_or(|confined| confined.stand_ins.is_empty());
+    let is_all = plan.confined.as_ref().is_none_or(|confined| !confined.has_stand_ins);
     tell(plan, End { exit, is_all });
-    sys::exit(0)
+    0
 }
 
-fn start_command(plan: &mut Plan<'_>) -> Result<i32, Failure> {
-    if let Some(world) = plan.confined.as_ref().and_then(|confined| confined.world.as_ref()) {
-        world::map_user(world).map_err(Failure::of(Step::UserMap))?;
-    }
-    match sys::clone_process(0, libc::SIGCHLD) {
-        Ok(Side::Child) => command(plan),
-        Ok(Side::Parent { pid, .. }) => Ok(pid),
-        Err(errno) => Err(Failure::of(Step::Clone)(errno)),
-    }
+/// Starts the command and makes the mounts beside it.
+fn build_world(
+    plan: &Plan,
+    world: &World,
+    workings: &mut FirstWorkings,
+    start_command: impl FnOnce() -> Started,
+) -> Result<i32, Failure> {
+    world::map_user(world).map_err(Failure::of(Step::UserMap))?;
+    let (pid, _) = start_command()?;
+    close_each(&plan.pipes.places[1..]);
+    let (ruleset, has_stand_ins) = match &plan.confined {
+        Some(confined) => (confined.ruleset.as_ref().map(AsRawFd::as_raw_fd), confined.has_stand_ins),
+        None => (None, false),
+    };
+    world::build(world, workings, has_stand_ins.then_some(plan.pipes.places[0]), ruleset)?;
+    // The memory of this process is the supervisor's, a copy of the server's: nobody inside may look at it.
+    sys::prctl(libc::PR_SET_DUMPABLE, 0)
+        .and_then(|()| sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1))
+        .and_then(|()| sys::use_no_capabilities())
+        .map_err(Failure::of(Step::Privileges))?;
+    Ok(pid)
 }
 
-fn set_up(plan: &mut Plan<'_>) -> Result<(), Failure> {
-    let Some(confined) = &mut plan.confined else { return Ok(()) };
-    let ruleset = confined.ruleset.as_ref().map(AsRawFd::as_raw_fd);
-    if let Some(world) = &mut confined.world {
-        close_each(&plan.places[1..]);
-        let places = (!confined.stand_ins.is_empty()).then_some(plan.places[0]);
-        world::build(world, places, ruleset)?;
-    }
-    give_up_privileges()
-}
-
-/// Leaves the network, and waits until the first process has made the mounts.
-fn enter_world(plan: &Plan<'_>, world: &World) -> Result<(), Failure> {
+/// Leaves the network and gives up every privilege, and waits until the first process has made the mounts.
+fn enter_world(plan: &Plan, world: &World) -> Result<(), Failure> {
     if world.without_network {
         sys::leave_network().map_err(Failure::of(Step::Namespaces))?;
     }
-    close_each(&plan.built[1..]);
+    give_up_privileges()?;
+    close_each(&plan.pipes.built[1..]);
     // Nothing comes if a mount has failed, which the first process reports.
-    match rustix::io::read(sys::borrow(plan.built[0]), &mut [0_u8]) {
-        Ok(1) => give_up_privileges(),
+    match rustix::io::read(sys::borrow(plan.pipes.built[0]), &mut [0_u8]) {
+        Ok(1) => Ok(()),
         _ => sys::exit(127),
     }
 }
 
 fn give_up_privileges() -> Result<(), Failure> {
-    // The memory of this process is a copy of the server's: nobody inside may look at it.
-    sys::prctl(libc::PR_SET_DUMPABLE, 0)
-        .and_then(|()| sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1))
+    sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
         .and_then(|()| sys::drop_capabilities())
         .map_err(Failure::of(Step::Privileges))
 }
 
-/// Becomes the command.
-fn command(plan: &mut Plan<'_>) -> ! {
+/// Becomes the command. Returns the status of a process that could not.
+fn command(plan: &Plan, arguments: &mut Strings) -> c_int {
     let failure = match prepare_command(plan) {
-        Ok(()) if plan.is_rehearsal => sys::exit(0),
-        Ok(()) => execute(plan),
+        Ok(()) if plan.is_rehearsal => return 0,
+        Ok(()) => execute(plan, arguments),
         Err(failure) => failure,
     };
     report(plan, failure);
-    sys::exit(127)
+    127
 }
 
-fn prepare_command(plan: &Plan<'_>) -> Result<(), Failure> {
+fn prepare_command(plan: &Plan) -> Result<(), Failure> {
+    // Its parent is the first process, or the supervisor where there is none.
+    let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
     if plan.is_terminal {
         // Only who leads a session can have a terminal. Nobody else leads one: a program that wants a session of its
         // own would have to leave its first process behind, and the command would be over before it began.
@@ -408,7 +421,7 @@ fn prepare_command(plan: &Plan<'_>) -> Result<(), Failure> {
         Some(None) => give_up_privileges()?,
         None => {}
     }
-    if let Some(streams) = plan.streams {
+    if let Some(streams) = plan.pipes.streams {
         if plan.is_terminal {
             sys::set_controlling_terminal(streams[0]).map_err(Failure::of(Step::Terminal))?;
         }
@@ -416,23 +429,24 @@ fn prepare_command(plan: &Plan<'_>) -> Result<(), Failure> {
             sys::dup_to(from, to).map_err(Failure::of(Step::Streams))?;
         }
     }
-    rustix::process::chdir(plan.cwd).map_err(Failure::of(Step::Enter))?;
+    rustix::process::chdir(plan.cwd.as_c_str()).map_err(Failure::of(Step::Enter))?;
     sys::close_range(3, u32::MAX, true).map_err(Failure::of(Step::Streams))?;
     if let Some(confined) = confined {
         if let Some(ruleset) = &confined.ruleset {
             sys::landlock_restrict(ruleset.as_fd()).map_err(Failure::of(Step::Landlock))?;
         }
         hand_over(plan, confined).map_err(Failure::of(Step::Filter))?;
+        sys::prctl(libc::PR_SET_DUMPABLE, 0).map_err(Failure::of(Step::Privileges))?;
     }
     sys::unblock_signals();
     Ok(())
 }
 
 /// Tries the candidates in turn, as a shell does. Comes back only if all fail.
-fn execute(plan: &mut Plan<'_>) -> Failure {
+fn execute(plan: &Plan, arguments: &mut Strings) -> Failure {
     let mut worst = Errno::NOENT;
-    for candidate in plan.candidates {
-        match sys::execute(candidate, &mut plan.arguments, &plan.environment) {
+    for candidate in &plan.candidates {
+        match sys::execute(candidate, arguments, &plan.environment) {
             Errno::NOENT | Errno::NOTDIR => {}
             Errno::ACCESS => worst = Errno::ACCESS,
             errno => return Failure::of(Step::Execute)(errno),
@@ -441,12 +455,12 @@ fn execute(plan: &mut Plan<'_>) -> Failure {
     Failure::of(Step::Execute)(worst)
 }
 
-fn report(plan: &Plan<'_>, failure: Failure) {
-    let _ = rustix::io::write(sys::borrow(plan.ready), &failure.to_bytes());
+fn report(plan: &Plan, failure: Failure) {
+    let _ = rustix::io::write(sys::borrow(plan.pipes.ready), &failure.to_bytes());
 }
 
-fn tell(plan: &Plan<'_>, end: End) {
-    let _ = rustix::io::write(sys::borrow(plan.end), &end.to_bytes());
+fn tell(plan: &Plan, end: End) {
+    let _ = rustix::io::write(sys::borrow(plan.pipes.end), &end.to_bytes());
 }
 
 /// Closes every descriptor that is not listed; the list is in order.

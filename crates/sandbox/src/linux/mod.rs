@@ -1,6 +1,6 @@
 //! Confinement on Linux.
 //!
-//! The parent plans ([`plan`]), clones a supervisor ([`spawn`], [`child`]), and that makes the sandbox ([`world`],
+//! The parent plans ([`plan`]), starts a supervisor ([`supervisor`], [`child`]), and that makes the sandbox ([`world`],
 //! [`landlock`], [`filter`]) and the command in it.
 
 mod child;
@@ -9,11 +9,11 @@ pub(crate) mod landlock;
 mod metadata;
 mod plan;
 mod pty;
-mod reap;
 mod rungs;
 mod running;
 mod spawn;
 mod stand_in;
+mod supervisor;
 mod sys;
 mod veil;
 mod world;

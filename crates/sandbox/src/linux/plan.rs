@@ -3,7 +3,7 @@
 //! Invariant: after `clone` nothing is looked up, formatted or allocated any more.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::filter::{self, Needs};
 use super::landlock;
 use super::metadata;
 use super::stand_in::StandIns;
-use super::sys::Instruction;
+use super::sys::{Instruction, Stack, Strings};
 use super::veil::Veil;
 use crate::error::{SpawnError, Step};
 use crate::launch::{Launch, Rung};
@@ -27,8 +27,9 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub(super) struct Words {
     /// Where the program may be, best first.
     pub(super) candidates: Vec<CString>,
-    pub(super) arguments: Vec<CString>,
-    pub(super) environment: Vec<CString>,
+    /// With a spare place in front, as [`super::sys::execute`] needs it.
+    pub(super) arguments: Strings,
+    pub(super) environment: Strings,
     pub(super) cwd: CString,
 }
 
@@ -42,10 +43,11 @@ impl Words {
             line.extend_from_slice(value.as_bytes());
             environment.push(c_string(OsStr::from_bytes(&line), "the environment")?);
         }
+        let arguments = launch.argv.iter().map(|word| c_string(word, "the command")).collect::<Result<_, _>>()?;
         Ok(Self {
             candidates: candidates(program, &launch.env)?,
-            arguments: launch.argv.iter().map(|word| c_string(word, "the command")).collect::<Result<_, _>>()?,
-            environment,
+            arguments: Strings::new(arguments, 1),
+            environment: Strings::new(environment, 0),
             cwd: c_string(launch.cwd.as_os_str(), "the working directory")?,
         })
     }
@@ -75,21 +77,52 @@ pub(super) struct Confined {
     pub(super) filter: Vec<Instruction>,
     /// Where modes and times may be changed, if the supervisor judges that.
     pub(super) judged: Option<Vec<CString>>,
+    /// Whether the supervisor has stand-ins to put in place.
+    pub(super) has_stand_ins: bool,
+}
+
+/// What the processes of a command work with and change. They share their memory, so each has parts of its own.
+pub(super) struct Workings {
+    /// The supervisor's.
     pub(super) stand_ins: StandIns,
+    /// The supervisor's, one byte for each place: 0 if it cannot exist, so nothing is mounted there.
+    pub(super) mountable: Vec<u8>,
+    pub(super) first: FirstWorkings,
+    /// The command's.
+    pub(super) arguments: Strings,
+    /// What the first process runs on.
+    pub(super) first_stack: Stack,
+    /// What the command runs on until it is executed.
+    pub(super) command_stack: Stack,
+}
+
+/// What the first process of the sandbox changes.
+pub(super) struct FirstWorkings {
+    /// One slot for each place, for folders that are taken before everything becomes read-only.
+    pub(super) trees: Vec<Option<OwnedFd>>,
+    /// What the supervisor has found; see [`Workings::mountable`].
+    pub(super) mountable: Vec<u8>,
+}
+
+impl Workings {
+    pub(super) fn new(arguments: Strings, confined: Option<&Confined>, stand_ins: StandIns) -> Self {
+        let places = confined.and_then(|it| it.world.as_ref()).map_or(0, |world| world.places.len());
+        let mountable = vec![1; places];
+        let first = FirstWorkings { trees: (0..places).map(|_| None).collect(), mountable: mountable.clone() };
+        let is_confined = confined.is_some_and(|confined| confined.world.is_some());
+        let first_stack = if is_confined { Stack::new() } else { Stack::none() };
+        Self { stand_ins, mountable, first, arguments, first_stack, command_stack: Stack::new() }
+    }
 }
 
 /// The namespaces and what is mounted in them.
 pub(super) struct World {
-    pub(super) namespaces: u64,
+    pub(super) namespaces: i32,
     /// The command makes a network namespace of its own. That takes the longest, so it is not part of the clone.
     pub(super) without_network: bool,
     pub(super) user_map: String,
     pub(super) group_map: String,
     pub(super) places: Vec<(CString, Kind)>,
-    /// One slot for each place, for folders that are taken before everything becomes read-only.
-    pub(super) trees: Vec<Option<OwnedFd>>,
-    /// One byte for each place: 0 if it cannot exist, so nothing is mounted there.
-    pub(super) mountable: Vec<u8>,
     /// What hides the secrets of the home.
     pub(super) veil: Veil,
     /// The root folder itself is writable.
@@ -99,17 +132,17 @@ pub(super) struct World {
 }
 
 impl Confined {
-    /// Plans for `profile` on `rung`, and puts stand-ins in place.
-    pub(super) fn plan(profile: &Profile, rung: &Rung) -> Result<Self, SpawnError> {
+    /// Plans for `profile` on `rung`, and says which stand-ins are to be put in place.
+    pub(super) fn plan(profile: &Profile, rung: &Rung) -> Result<(Self, StandIns), SpawnError> {
         let layout = profile.layout();
         match rung {
             Rung::Namespaces { landlock_abi } => Self::in_namespaces(profile, layout, *landlock_abi),
-            Rung::Landlock { abi } => Self::by_landlock(profile, &layout, *abi),
+            Rung::Landlock { abi } => Ok((Self::by_landlock(profile, &layout, *abi)?, StandIns::default())),
             Rung::Nothing { why } => Err(SpawnError::CannotConfine { why: why.clone() }),
         }
     }
 
-    fn in_namespaces(profile: &Profile, layout: Layout, abi: u32) -> Result<Self, SpawnError> {
+    fn in_namespaces(profile: &Profile, layout: Layout, abi: u32) -> Result<(Self, StandIns), SpawnError> {
         let failed = |step| move |errno: Errno| SpawnError::Confine { step, path: None, source: errno.into() };
         let ruleset = if abi == 0 {
             None
@@ -125,12 +158,10 @@ impl Confined {
         let namespaces =
             libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
         let world = World {
-            namespaces: u64::from(namespaces.cast_unsigned()),
+            namespaces,
             without_network: !profile.network(),
             user_map: format!("{user} {user} 1"),
             group_map: format!("{group} {group} 1"),
-            trees: places.iter().map(|_| None).collect(),
-            mountable: vec![1; places.len()],
             places,
             veil: Veil::over(&profile.secrets()),
             everything_open,
@@ -141,7 +172,8 @@ impl Confined {
             shared_with_outside: false,
             metadata_is_judged: false,
         });
-        Ok(Self { world: Some(world), ruleset, filter, judged: None, stand_ins })
+        let has_stand_ins = !stand_ins.is_empty();
+        Ok((Self { world: Some(world), ruleset, filter, judged: None, has_stand_ins }, stand_ins))
     }
 
     fn by_landlock(profile: &Profile, layout: &Layout, abi: u32) -> Result<Self, SpawnError> {
@@ -160,12 +192,7 @@ impl Confined {
             shared_with_outside: true,
             metadata_is_judged: judged.is_some(),
         });
-        Ok(Self { world: None, ruleset: Some(ruleset), filter, judged, stand_ins: StandIns::default() })
-    }
-
-    /// The descriptors that the supervisor keeps for its cleaning up.
-    pub(super) fn kept(&self) -> Vec<RawFd> {
-        self.stand_ins.descriptors().map(|fd| fd.as_raw_fd()).collect()
+        Ok(Self { world: None, ruleset: Some(ruleset), filter, judged, has_stand_ins: false })
     }
 }
 

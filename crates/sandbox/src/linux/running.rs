@@ -11,13 +11,12 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::child::End;
 use super::pty::Pty;
-use super::reap;
+use super::supervisor::Supervisor;
 use crate::launch::Exit;
 
 /// What a launch leaves in the server's hands.
 pub(super) struct Parts {
-    pub(super) pid: u32,
-    pub(super) supervisor: OwnedFd,
+    pub(super) supervisor: Supervisor,
     pub(super) life: OwnedFd,
     pub(super) end: OwnedFd,
     pub(super) input: Option<OwnedFd>,
@@ -30,7 +29,7 @@ pub(super) struct Parts {
 #[derive(Debug)]
 pub struct Running {
     pid: u32,
-    supervisor: Option<AsyncFd<OwnedFd>>,
+    supervisor: Option<AsyncFd<Supervisor>>,
     life: Option<OwnedFd>,
     end: Receiver,
     is_told: bool,
@@ -72,15 +71,16 @@ impl AsyncRead for Output {
 impl Running {
     pub(super) fn new(parts: Parts) -> io::Result<Self> {
         let output = |fd: Option<OwnedFd>| fd.map(|fd| Receiver::from_owned_fd(fd).map(Output)).transpose();
-        // SAFETY: the descriptor owns itself, so it stays open for as long as it is registered.
+        let pid = parts.supervisor.pid();
+        // SAFETY: the supervisor owns its descriptor, so that stays open for as long as it is registered.
         let supervisor = unsafe { AsyncFd::register(parts.supervisor) }.map_err(io::Error::from)?;
         Ok(Self {
-            pid: parts.pid,
+            pid,
             supervisor: Some(supervisor),
             life: Some(parts.life),
             end: Receiver::from_owned_fd(parts.end)?,
             is_told: false,
-            told: Vec::with_capacity(End::SIZE),
+            told: Vec::with_capacity(2 * End::SIZE),
             input: parts.input.map(|fd| Sender::from_owned_fd(fd).map(Input)).transpose()?,
             out: output(parts.out)?,
             err: output(parts.err)?,
@@ -126,11 +126,11 @@ impl Running {
         // The end is told through a pipe, which closes when nothing of the command is left.
         while !self.is_told {
             let is_closed = matches!(self.end.read_buf(&mut self.told).await, Ok(0) | Err(_));
-            self.is_told = is_closed || self.end().is_some_and(|end| end.is_all);
+            self.is_told = is_closed || self.is_all();
         }
         let end = self.end();
         match self.supervisor.take() {
-            Some(supervisor) if end.is_some_and(|end| end.is_all) => reap::wait_aside(supervisor),
+            Some(supervisor) if self.is_all() => Supervisor::wait_aside(supervisor),
             supervisor => {
                 self.supervisor = supervisor;
                 self.wait_for_supervisor().await;
@@ -140,15 +140,22 @@ impl Running {
         end.map_or(Exit::Signal(libc::SIGKILL), |end| end.exit)
     }
 
+    /// How the command ended: what was told first.
     fn end(&self) -> Option<End> {
         self.told.first_chunk().map(|bytes| End::from_bytes(*bytes))
+    }
+
+    /// Whether nothing of it is left: what is told last, at once or after some cleaning up.
+    fn is_all(&self) -> bool {
+        self.told.chunks_exact(End::SIZE).filter_map(<[u8]>::first_chunk).any(|bytes| End::from_bytes(*bytes).is_all)
     }
 
     async fn wait_for_supervisor(&mut self) {
         if let Some(supervisor) = &self.supervisor {
             let _ = supervisor.readable().await.map(drop);
-            reap::wait(supervisor.get_ref());
-            self.supervisor = None;
+        }
+        if let Some(supervisor) = self.supervisor.take() {
+            supervisor.into_inner().wait();
         }
     }
 
@@ -162,7 +169,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.life = None;
         if let Some(supervisor) = self.supervisor.take() {
-            reap::wait_aside(supervisor);
+            Supervisor::wait_aside(supervisor);
         }
     }
 }

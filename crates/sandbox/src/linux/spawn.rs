@@ -10,11 +10,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
-use super::child::{Failure, Plan, supervise};
-use super::plan::{Confined, Words};
+use super::child::{Failure, Pipes, Plan};
+use super::plan::{Confined, Words, Workings};
+use super::rungs;
 use super::running::{Parts, Running};
-use super::sys::{self, Side, Strings};
-use super::{reap, rungs};
+use super::stand_in::StandIns;
+use super::supervisor::Supervisor;
 use crate::error::{SpawnError, Step};
 use crate::launch::{Confinement, Launch, Rung, Stdio};
 use crate::profile::Profile;
@@ -51,14 +52,14 @@ pub(super) fn rehearse(profile: &Profile, rung: &Rung) -> Result<(), SpawnError>
     let words = Words::of(&launch)?;
     let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
     let confined = Some(Confined::plan(profile, rung)?);
-    launch_supervisor(&launch, &words, confined, channels, true).map(|parts| reap::wait(&parts.supervisor))
+    launch_supervisor(&launch, words, confined, channels, true).map(|parts| parts.supervisor.wait())
 }
 
 fn start(launch: &Launch, confine: Option<(&Profile, &Rung)>) -> Result<Running, SpawnError> {
     let words = Words::of(launch)?;
     let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
     let confined = confine.map(|(profile, rung)| Confined::plan(profile, rung)).transpose()?;
-    let parts = launch_supervisor(launch, &words, confined, channels, false)?;
+    let parts = launch_supervisor(launch, words, confined, channels, false)?;
     Running::new(parts).map_err(|source| SpawnError::Start { step: Step::Descriptors, source })
 }
 
@@ -131,6 +132,34 @@ impl Channels {
         })
     }
 
+    /// The ends that the processes use.
+    fn for_processes(&self) -> Pipes {
+        let both = |pipe: &(OwnedFd, OwnedFd)| [pipe.0.as_raw_fd(), pipe.1.as_raw_fd()];
+        Pipes {
+            streams: self.for_command(),
+            ready: self.ready.1.as_raw_fd(),
+            end: self.end.1.as_raw_fd(),
+            life: self.life.0.as_raw_fd(),
+            places: both(&self.places),
+            built: both(&self.built),
+            listener_number: both(&self.listener_number),
+        }
+    }
+
+    /// Every descriptor that the processes need, in order, and those of them that are for the command alone.
+    fn kept(&self, confined: Option<&Confined>, stand_ins: &StandIns) -> (Vec<RawFd>, Vec<RawFd>) {
+        let Pipes { streams, ready, end, life, places, built, listener_number } = self.for_processes();
+        let mut for_command: Vec<RawFd> = streams.unwrap_or([0, 1, 2]).to_vec();
+        for_command.push(ready);
+        for_command.extend(confined.and_then(|it| it.ruleset.as_ref()).map(AsRawFd::as_raw_fd));
+        let mut keep = for_command.clone();
+        keep.extend([end, life].into_iter().chain(places).chain(built).chain(listener_number));
+        keep.extend(stand_ins.descriptors().map(|fd| fd.as_raw_fd()));
+        keep.sort_unstable();
+        keep.dedup();
+        (keep, for_command)
+    }
+
     /// What becomes the standard streams of the command.
     fn for_command(&self) -> Option<[RawFd; 3]> {
         match &self.streams {
@@ -155,24 +184,27 @@ pub(super) fn above_stdio(fd: OwnedFd) -> Result<OwnedFd, Errno> {
 /// Makes the supervisor and waits until the program runs or a step has failed.
 fn launch_supervisor(
     launch: &Launch,
-    words: &Words,
-    confined: Option<Confined>,
+    words: Words,
+    confined: Option<(Confined, StandIns)>,
     channels: Channels,
     is_rehearsal: bool,
 ) -> Result<Parts, SpawnError> {
-    let mut plan = plan(words, confined, &channels, is_rehearsal);
-    let former = sys::block_signals();
-    // No signal at its end: whoever waits for children in this process must not find the supervisor.
-    let side = sys::clone_process(0, 0);
-    if matches!(side, Ok(Side::Child)) {
-        supervise(&mut plan);
-    }
-    sys::restore_signals(&former);
-    let (pid, supervisor) = match side {
-        Ok(Side::Parent { pid, pidfd }) => (pid, pidfd),
-        Ok(Side::Child) => unreachable_child(),
-        Err(errno) => return Err(start_failed(Step::Clone)(errno)),
+    let (confined, stand_ins) = confined.unzip();
+    let Words { candidates, arguments, environment, cwd } = words;
+    let workings = Workings::new(arguments, confined.as_ref(), stand_ins.unwrap_or_default());
+    let (keep, for_command) = channels.kept(confined.as_ref(), &workings.stand_ins);
+    let plan = Plan {
+        confined,
+        candidates,
+        environment,
+        cwd,
+        is_terminal: matches!(channels.streams, Streams::Terminal { .. }),
+        is_rehearsal,
+        pipes: channels.for_processes(),
+        keep,
+        for_command,
     };
+    let (supervisor, copied) = Supervisor::start(plan, workings).map_err(start_failed(Step::Clone))?;
     let Channels { ready, end, life, places, built, listener_number, streams } = channels;
     drop((ready.1, end.1, life.0, places, built, listener_number));
     let (input, out, err, control) = match streams {
@@ -182,48 +214,11 @@ fn launch_supervisor(
     };
     if let Some(failure) = read_failure(&ready.0) {
         drop(life.1);
-        reap::wait(&supervisor);
-        return Err(explain_failure(launch, &plan, failure));
+        supervisor.wait();
+        let confined = copied.as_ref().and_then(|memory| memory.plan.confined.as_ref());
+        return Err(explain_failure(launch, confined, failure));
     }
-    Ok(Parts { pid: pid.unsigned_abs(), supervisor, life: life.1, end: end.0, input, out, err, control })
-}
-
-fn unreachable_child() -> ! {
-    sys::exit(1)
-}
-
-fn plan<'a>(words: &'a Words, confined: Option<Confined>, channels: &Channels, is_rehearsal: bool) -> Plan<'a> {
-    let streams = channels.for_command();
-    let (ready, end, life) = (channels.ready.1.as_raw_fd(), channels.end.1.as_raw_fd(), channels.life.0.as_raw_fd());
-    let mut for_command: Vec<RawFd> = streams.unwrap_or([0, 1, 2]).to_vec();
-    for_command.push(ready);
-    for_command.extend(confined.as_ref().and_then(|it| it.ruleset.as_ref()).map(AsRawFd::as_raw_fd));
-    let mut keep = for_command.clone();
-    let numbers = |pipe: &(OwnedFd, OwnedFd)| [pipe.0.as_raw_fd(), pipe.1.as_raw_fd()];
-    let (places, built) = (numbers(&channels.places), numbers(&channels.built));
-    let listener_number = numbers(&channels.listener_number);
-    keep.extend([end, life].into_iter().chain(places).chain(built).chain(listener_number));
-    keep.extend(confined.iter().flat_map(Confined::kept));
-    keep.sort_unstable();
-    keep.dedup();
-    Plan {
-        confined,
-        candidates: &words.candidates,
-        arguments: Strings::new(&words.arguments, 1),
-        environment: Strings::new(&words.environment, 0),
-        cwd: &words.cwd,
-        streams,
-        is_terminal: matches!(channels.streams, Streams::Terminal { .. }),
-        is_rehearsal,
-        ready,
-        end,
-        life,
-        places,
-        built,
-        listener_number,
-        keep,
-        for_command,
-    }
+    Ok(Parts { supervisor, life: life.1, end: end.0, input, out, err, control })
 }
 
 /// Waits for the pipe that a successful exec closes. Nothing in it means success.
@@ -238,7 +233,7 @@ fn read_failure(ready: &OwnedFd) -> Option<Failure> {
     }
 }
 
-fn explain_failure(launch: &Launch, plan: &Plan<'_>, failure: Failure) -> SpawnError {
+fn explain_failure(launch: &Launch, confined: Option<&Confined>, failure: Failure) -> SpawnError {
     let source = io::Error::from(failure.errno);
     let program = launch.argv.first().cloned().unwrap_or_default();
     match failure.step {
@@ -247,7 +242,7 @@ fn explain_failure(launch: &Launch, plan: &Plan<'_>, failure: Failure) -> SpawnE
         Step::Enter => SpawnError::Cwd { cwd: launch.cwd.clone(), source },
         step @ (Step::Clone | Step::Terminal | Step::Streams | Step::Descriptors) => SpawnError::Start { step, source },
         step => {
-            let places = plan.confined.as_ref().and_then(|it| it.world.as_ref()).map(|world| &world.places);
+            let places = confined.and_then(|it| it.world.as_ref()).map(|world| &world.places);
             let place = places.and_then(|places| places.get(failure.place as usize));
             SpawnError::Confine { step, path: place.map(|(path, _)| to_path(path)), source }
         }

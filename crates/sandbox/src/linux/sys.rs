@@ -1,7 +1,10 @@
 //! The system calls that no safe crate offers, each behind a function that is safe to call.
 //!
-//! Invariant: nothing here allocates or locks, so all of it may run between `clone` and `execve`. Every argument of
-//! `syscall` has the width that the kernel reads, since a narrower one leaves the upper half to chance.
+//! The processes of a command share memory with each other until the command is executed, and with it the place where
+//! libc keeps its error numbers. So the kernel is asked directly.
+//!
+//! Invariant: nothing here allocates, locks or uses thread-local memory, so all of it may run between `clone` and
+//! `execve`.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -9,7 +12,8 @@
     reason = "the kernel's interface is made of such numbers"
 )]
 
-use std::ffi::{CStr, c_long, c_void};
+use std::ffi::{CStr, c_int, c_long, c_void};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr;
 
@@ -49,12 +53,34 @@ struct PathBeneath {
 /// One instruction of a seccomp filter.
 pub(super) use libc::sock_filter as Instruction;
 
-fn check(result: c_long) -> Result<c_long, Errno> {
-    if result >= 0 {
-        return Ok(result);
+/// Asks the kernel.
+///
+/// # Safety
+///
+/// The arguments must be what the call with this number takes; pointers among them must be valid for what it does.
+unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> Result<usize, Errno> {
+    const LAST_ERROR: usize = 4095;
+    let mut all = [0; 6];
+    for (slot, argument) in all.iter_mut().zip(arguments) {
+        *slot = argument;
     }
-    // SAFETY: the address of this thread's `errno` is always valid.
-    Err(Errno::from_raw_os_error(unsafe { *libc::__errno_location() }))
+    let [a, b, c, d, e, f] = all;
+    // SAFETY: as the caller promises; unused arguments are not looked at.
+    let result = unsafe { syscalls::raw::syscall6(number as usize, a, b, c, d, e, f) };
+    match result.wrapping_neg() {
+        errno @ 1..=LAST_ERROR => Err(Errno::from_raw_os_error(errno as i32)),
+        _ => Ok(result),
+    }
+}
+
+/// The argument that stands for a descriptor.
+fn number(fd: BorrowedFd<'_>) -> usize {
+    fd.as_raw_fd() as usize
+}
+
+/// The argument that stands for an address.
+fn address<T>(pointer: *const T) -> usize {
+    pointer.expose_provenance()
 }
 
 /// Which of the two processes has come back from [`clone_process`].
@@ -63,14 +89,14 @@ pub(super) enum Side {
     Child,
 }
 
-/// Copies this process like `fork`, without the handlers that libc runs around it.
+/// Copies this process like `fork`, without the handlers that libc runs around it. Its end is told by no signal.
 ///
 /// The child may only do what is safe in a signal handler, because the other threads are gone and may have held locks.
-pub(super) fn clone_process(namespaces: u64, exit_signal: i32) -> Result<Side, Errno> {
-    let flags = namespaces | libc::CLONE_PIDFD as u64 | u64::from(exit_signal.unsigned_abs());
+pub(super) fn clone_process() -> Result<Side, Errno> {
     let mut pidfd: RawFd = -1;
+    let place = address(&raw mut pidfd);
     // SAFETY: without CLONE_VM the child has a copy of this stack and memory; `pidfd` outlives the call.
-    let pid = check(unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, &raw mut pidfd, 0_usize, 0_usize) })?;
+    let pid = unsafe { call(libc::SYS_clone, [libc::CLONE_PIDFD as usize, 0, place, 0, 0]) }?;
     if pid == 0 {
         return Ok(Side::Child);
     }
@@ -79,10 +105,65 @@ pub(super) fn clone_process(namespaces: u64, exit_signal: i32) -> Result<Side, E
     Ok(Side::Parent { pid: pid as i32, pidfd })
 }
 
+/// Where a process that shares the memory of another keeps what it works with.
+pub(super) struct Stack(Box<[MaybeUninit<u8>]>);
+
+impl Stack {
+    /// Ten times what the deepest of our processes was seen to use.
+    const SIZE: usize = 128 * 1024;
+
+    pub(super) fn new() -> Self {
+        Self(Box::new_uninit_slice(Self::SIZE))
+    }
+
+    /// One that nothing can run on.
+    pub(super) fn none() -> Self {
+        Self(Box::new_uninit_slice(0))
+    }
+}
+
+/// Starts `run` as a process that shares this one's memory, with new namespaces and a signal at its end as `flags` say. It
+/// ends with the status that `run` returns.
+///
+/// A copy would take ten times as long, half of it in tearing down what nobody used.
+///
+/// # Safety
+///
+/// The stack and what `run` borrows must stay, and be left alone, until the process has ended or executed something. `run`
+/// may only do what is safe beside a thread of which nothing is known.
+pub(super) unsafe fn clone_sharing<F: FnOnce() -> c_int>(
+    stack: &mut Stack,
+    flags: c_int,
+    run: F,
+) -> Result<(i32, OwnedFd), Errno> {
+    extern "C" fn enter<F: FnOnce() -> c_int>(place: *mut c_void) -> c_int {
+        // SAFETY: the parent has put it there for this process alone.
+        let run = unsafe { place.cast::<F>().read() };
+        run()
+    }
+    let flags = flags | libc::CLONE_VM | libc::CLONE_PIDFD;
+    let memory = &mut stack.0;
+    let room = memory.len().checked_sub(size_of::<F>() + align_of::<F>()).ok_or(Errno::NOMEM)?;
+    let mut pidfd: RawFd = -1;
+    // SAFETY: the place is inside the stack, above everything that the new process pushes, and aligned.
+    let pid = unsafe {
+        let place = memory.as_mut_ptr().add(room);
+        let place = place.add(place.align_offset(align_of::<F>())).cast::<F>();
+        place.write(run);
+        libc::clone(enter::<F>, place.cast(), flags, place.cast(), &raw mut pidfd)
+    };
+    if pid < 0 {
+        // SAFETY: the address of `errno` is always valid, and no other process has come to use it.
+        return Err(Errno::from_raw_os_error(unsafe { *libc::__errno_location() }));
+    }
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+    Ok((pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
+}
+
 /// Moves this process to a network namespace of its own, in which there is nothing.
 pub(super) fn leave_network() -> Result<(), Errno> {
     // SAFETY: takes no pointers.
-    check(c_long::from(unsafe { libc::unshare(libc::CLONE_NEWNET) })).map(drop)
+    unsafe { call(libc::SYS_unshare, [libc::CLONE_NEWNET as usize]) }.map(drop)
 }
 
 /// Ends this process at once, without destructors or exit handlers.
@@ -94,7 +175,7 @@ pub(super) fn exit(code: i32) -> ! {
 /// Kills every process that this one may signal, except itself: as process 1, all others of its namespace.
 pub(super) fn kill_all() {
     // SAFETY: takes no pointers.
-    unsafe { libc::kill(-1, libc::SIGKILL) };
+    let _ = unsafe { call(libc::SYS_kill, [usize::MAX, libc::SIGKILL as usize]) };
 }
 
 /// Names a descriptor by number. It must stay open for as long as the name is used.
@@ -123,26 +204,24 @@ pub(super) fn restore_signals(former: &libc::sigset_t) {
     }
 }
 
+/// How much of a signal mask the kernel looks at.
+const MASK_SIZE: usize = 8;
+
 /// Lets every signal through.
 pub(super) fn unblock_signals() {
-    // SAFETY: an all-zero set is the empty set once `sigemptyset` has seen it.
-    unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
-    }
+    let none = 0_u64;
+    let (mask, former) = (address(&raw const none), 0);
+    // SAFETY: the mask is as big as said, and the old one is not asked for.
+    let _ = unsafe { call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, mask, former, MASK_SIZE]) };
 }
 
 /// Gives every signal its default meaning again: handlers of the server must not run in its children.
 pub(super) fn reset_signals() {
-    // A `struct sigaction` of the kernel with the default handler, no flags and an empty mask is all zeroes. Libc's own
-    // function would leave out the signals that it uses itself.
+    // A `struct sigaction` of the kernel with the default handler, no flags and an empty mask is all zeroes.
     let default = [0_u64; 4];
     for signal in 1..=64 {
-        // SAFETY: the array is as big as the struct, and a mask has 8 bytes; those that cannot be set give an error.
-        unsafe {
-            libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), ptr::null_mut::<c_void>(), 8_usize);
-        }
+        // SAFETY: the array is as big as the struct; signals that cannot be set give an error.
+        let _ = unsafe { call(libc::SYS_rt_sigaction, [signal, address(default.as_ptr()), 0, MASK_SIZE]) };
     }
 }
 
@@ -150,40 +229,31 @@ pub(super) fn reset_signals() {
 pub(super) fn close_range(first: u32, last: u32, on_exec_only: bool) -> Result<(), Errno> {
     let flags = if on_exec_only { libc::CLOSE_RANGE_CLOEXEC } else { 0 };
     // SAFETY: callers own no descriptor in the range that they use afterwards.
-    check(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) }).map(drop)
+    unsafe { call(libc::SYS_close_range, [first as usize, last as usize, flags as usize]) }.map(drop)
 }
 
 /// Sets attributes of the mount that `fd` is the root of, and of those below it if asked to.
 pub(super) fn set_mount_attributes(fd: BorrowedFd<'_>, set: u64, recursive: bool) -> Result<(), Errno> {
     let attributes = MountAttr { set, clear: 0, propagation: 0, userns: 0 };
     let flags = libc::AT_EMPTY_PATH | if recursive { AT_RECURSIVE } else { 0 };
+    let (path, attributes) = (address(c"".as_ptr()), address(&raw const attributes));
+    let size = size_of::<MountAttr>();
     // SAFETY: the path is a valid C string, and the size is that of the struct.
-    check(unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            fd.as_raw_fd(),
-            c"".as_ptr(),
-            flags,
-            &raw const attributes,
-            size_of::<MountAttr>(),
-        )
-    })
-    .map(drop)
+    unsafe { call(libc::SYS_mount_setattr, [number(fd), path, flags as usize, attributes, size]) }.map(drop)
 }
 
 /// The version of Landlock in this kernel; 0 when there is none.
 pub(super) fn landlock_abi() -> u32 {
     // SAFETY: with this flag the kernel takes no attributes.
-    let abi = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<c_void>(), 0_usize, 1) };
-    u32::try_from(abi).unwrap_or(0)
+    let abi = unsafe { call(libc::SYS_landlock_create_ruleset, [0, 0, 1]) };
+    abi.map_or(0, |abi| abi as u32)
 }
 
 /// Makes a ruleset; `size` is how much of it this kernel knows.
 pub(super) fn landlock_create(ruleset: &Ruleset, size: usize) -> Result<OwnedFd, Errno> {
+    let size = size.min(size_of::<Ruleset>());
     // SAFETY: `size` is at most the size of the struct.
-    let fd = check(unsafe {
-        libc::syscall(libc::SYS_landlock_create_ruleset, ptr::from_ref(ruleset), size.min(size_of::<Ruleset>()), 0)
-    })?;
+    let fd = unsafe { call(libc::SYS_landlock_create_ruleset, [address(ptr::from_ref(ruleset)), size, 0]) }?;
     // SAFETY: the kernel has just made this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
@@ -192,35 +262,33 @@ pub(super) fn landlock_create(ruleset: &Ruleset, size: usize) -> Result<OwnedFd,
 pub(super) fn landlock_allow(ruleset: BorrowedFd<'_>, place: BorrowedFd<'_>, access: u64) -> Result<(), Errno> {
     let rule = PathBeneath { access, folder: place.as_raw_fd() };
     // SAFETY: 1 is LANDLOCK_RULE_PATH_BENEATH, whose argument is this struct.
-    check(unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), 1, &raw const rule, 0) }).map(drop)
+    unsafe { call(libc::SYS_landlock_add_rule, [number(ruleset), 1, address(&raw const rule), 0]) }.map(drop)
 }
 
 /// Confines this process and its children by a ruleset.
 pub(super) fn landlock_restrict(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: takes no pointers.
-    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) }).map(drop)
+    unsafe { call(libc::SYS_landlock_restrict_self, [number(ruleset), 0]) }.map(drop)
 }
 
 /// Confines this process and its children by a system call filter.
 pub(super) fn seccomp(program: &[Instruction]) -> Result<(), Errno> {
-    let filter = libc::sock_fprog {
-        len: u16::try_from(program.len()).map_err(|_| Errno::TOOBIG)?,
-        filter: program.as_ptr().cast_mut(),
-    };
-    // SAFETY: the kernel copies the program, which is `len` instructions long, and does not write to it.
-    check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter) }).map(drop)
+    set_filter(program, 0).map(drop)
 }
 
 /// Like [`seccomp`], with a descriptor through which the calls that the filter hands over can be answered.
 pub(super) fn seccomp_with_listener(program: &[Instruction]) -> Result<RawFd, Errno> {
+    set_filter(program, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as usize).map(|fd| fd as RawFd)
+}
+
+fn set_filter(program: &[Instruction], flags: usize) -> Result<usize, Errno> {
     let filter = libc::sock_fprog {
         len: u16::try_from(program.len()).map_err(|_| Errno::TOOBIG)?,
         filter: program.as_ptr().cast_mut(),
     };
-    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    // SAFETY: as above.
-    check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const filter) })
-        .map(|fd| fd as RawFd)
+    let mode = libc::SECCOMP_SET_MODE_FILTER as usize;
+    // SAFETY: the kernel copies the program, which is `len` instructions long, and does not write to it.
+    unsafe { call(libc::SYS_seccomp, [mode, flags, address(&raw const filter)]) }
 }
 
 /// A system call that waits for an answer: `struct seccomp_notif`.
@@ -245,15 +313,15 @@ struct Answer {
     flags: u32,
 }
 
-const NOTIFICATION_RECEIVE: u64 = 0xc050_2100;
-const NOTIFICATION_ANSWER: u64 = 0xc018_2101;
-const NOTIFICATION_IS_VALID: u64 = 0x4008_2102;
+const NOTIFICATION_RECEIVE: usize = 0xc050_2100;
+const NOTIFICATION_ANSWER: usize = 0xc018_2101;
+const NOTIFICATION_IS_VALID: usize = 0x4008_2102;
 
 /// Takes the next call that waits.
 pub(super) fn receive_notification(listener: BorrowedFd<'_>) -> Result<Notification, Errno> {
     let mut asked = Notification::default();
     // SAFETY: the struct has the size that is part of the request, and is all zeroes as the kernel demands.
-    check(unsafe { libc::syscall(libc::SYS_ioctl, listener.as_raw_fd(), NOTIFICATION_RECEIVE, &raw mut asked) })?;
+    unsafe { call(libc::SYS_ioctl, [number(listener), NOTIFICATION_RECEIVE, address(&raw mut asked)]) }?;
     Ok(asked)
 }
 
@@ -262,39 +330,28 @@ pub(super) fn answer_notification(listener: BorrowedFd<'_>, id: u64, result: Res
     let error = result.err().map_or(0, |errno| -errno.raw_os_error());
     let mut answer = Answer { id, value: 0, error, flags: 0 };
     // SAFETY: the struct has the size that is part of the request. Whoever asked may be gone, which does not matter.
-    unsafe { libc::syscall(libc::SYS_ioctl, listener.as_raw_fd(), NOTIFICATION_ANSWER, &raw mut answer) };
+    let _ = unsafe { call(libc::SYS_ioctl, [number(listener), NOTIFICATION_ANSWER, address(&raw mut answer)]) };
 }
 
 /// Whether the call still waits.
 pub(super) fn is_notification_valid(listener: BorrowedFd<'_>, id: u64) -> Result<(), Errno> {
     // SAFETY: a valid pointer to the id.
-    check(unsafe { libc::syscall(libc::SYS_ioctl, listener.as_raw_fd(), NOTIFICATION_IS_VALID, &raw const id) })
-        .map(drop)
+    unsafe { call(libc::SYS_ioctl, [number(listener), NOTIFICATION_IS_VALID, address(&raw const id)]) }.map(drop)
 }
 
 /// Copies memory of another process, as much as is there.
-pub(super) fn read_memory(pid: u32, address: u64, into: &mut [u8]) -> Result<usize, Errno> {
+pub(super) fn read_memory(pid: u32, start: u64, into: &mut [u8]) -> Result<usize, Errno> {
     let mut done = 0;
     // Page by page: a string may end right before memory that is not there.
     while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
-        let from = address.wrapping_add(done as u64);
+        let from = start.wrapping_add(done as u64);
         let length = rest.len().min(4096 - (from % 4096) as usize);
         let local = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: length };
         let remote = libc::iovec { iov_base: from as *mut c_void, iov_len: length };
+        let (local, remote) = (address(&raw const local), address(&raw const remote));
         // SAFETY: the local part is within `into`; the kernel judges the remote one.
-        let copied = check(unsafe {
-            libc::syscall(
-                libc::SYS_process_vm_readv,
-                pid,
-                &raw const local,
-                1_usize,
-                &raw const remote,
-                1_usize,
-                0_usize,
-            )
-        });
-        match copied {
-            Ok(copied) if copied > 0 => done += copied as usize,
+        match unsafe { call(libc::SYS_process_vm_readv, [pid as usize, local, 1, remote, 1, 0]) } {
+            Ok(copied) if copied > 0 => done += copied,
             Ok(_) => break,
             Err(errno) if done == 0 => return Err(errno),
             Err(_) => break,
@@ -306,56 +363,66 @@ pub(super) fn read_memory(pid: u32, address: u64, into: &mut [u8]) -> Result<usi
 /// A copy of a descriptor of another process.
 pub(super) fn take_descriptor(process: BorrowedFd<'_>, fd: RawFd) -> Result<OwnedFd, Errno> {
     // SAFETY: takes no pointers.
-    let fd = check(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })?;
+    let fd = unsafe { call(libc::SYS_pidfd_getfd, [number(process), fd as usize, 0]) }?;
     // SAFETY: the kernel has just made this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// Gives up every capability, now and for what is executed later.
+/// Gives up every capability, also for what is executed later.
 pub(super) fn drop_capabilities() -> Result<(), Errno> {
-    for capability in 0..64_u64 {
-        // SAFETY: takes no pointers. It fails after the last capability, and without CAP_SETPCAP; but then
-        // `no_new_privs` keeps exec from adding any.
-        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0_u64, 0_u64, 0_u64) } != 0 {
+    for capability in 0..64 {
+        // It fails after the last capability, and without CAP_SETPCAP; but then `no_new_privs` keeps exec from adding any.
+        if prctl(libc::PR_CAPBSET_DROP, capability).is_err() {
             break;
         }
     }
-    // SAFETY: takes no pointers.
-    unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64, 0_u64, 0_u64, 0_u64) };
+    let _ = prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64);
+    use_no_capabilities()
+}
+
+/// Gives up every capability, in a process that executes nothing.
+pub(super) fn use_no_capabilities() -> Result<(), Errno> {
     // _LINUX_CAPABILITY_VERSION_3 and the calling process; then two sets of three words, all empty.
     let header: [u32; 2] = [0x2008_0522, 0];
     let none = [0_u32; 6];
     // SAFETY: both arrays have the layout that version 3 asks for.
-    check(unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) }).map(drop)
+    unsafe { call(libc::SYS_capset, [address(header.as_ptr()), address(none.as_ptr())]) }.map(drop)
+}
+
+/// Names this process as lists of processes show it.
+pub(super) fn set_name(name: &CStr) {
+    // SAFETY: the kernel reads at most 16 bytes, up to the end of the string.
+    let _ = unsafe { call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, address(name.as_ptr()), 0, 0, 0]) };
 }
 
 /// A `prctl` that takes one number.
 pub(super) fn prctl(option: i32, value: u64) -> Result<(), Errno> {
     // SAFETY: only called with options whose arguments are numbers.
-    check(c_long::from(unsafe { libc::prctl(option, value, 0_u64, 0_u64, 0_u64) })).map(drop)
+    unsafe { call(libc::SYS_prctl, [option as usize, value as usize, 0, 0, 0]) }.map(drop)
 }
 
 /// Makes the terminal `fd` the controlling one of this session.
 pub(super) fn set_controlling_terminal(fd: RawFd) -> Result<(), Errno> {
     // SAFETY: takes no pointers.
-    check(c_long::from(unsafe { libc::ioctl(fd, libc::TIOCSCTTY, 0) })).map(drop)
+    unsafe { call(libc::SYS_ioctl, [fd as usize, libc::TIOCSCTTY as usize, 0]) }.map(drop)
 }
 
-/// Puts a copy of `from` at the number `to`, which stays open over exec.
+/// Puts a copy of `from` at the number `to`, another one, which stays open over exec.
 pub(super) fn dup_to(from: RawFd, to: RawFd) -> Result<(), Errno> {
     // SAFETY: takes no pointers; `to` is one of the standard streams, which this process owns.
-    check(c_long::from(unsafe { libc::dup2(from, to) })).map(drop)
+    unsafe { call(libc::SYS_dup3, [from as usize, to as usize, 0]) }.map(drop)
 }
 
 /// A list of C strings in the form that `execve` takes: pointers, ended by a null.
-pub(super) struct Strings<'a> {
+pub(super) struct Strings {
+    /// They point into `_strings`, whose text stays where it is when this is moved.
     pointers: Vec<*const libc::c_char>,
-    _strings: &'a [std::ffi::CString],
+    _strings: Vec<std::ffi::CString>,
 }
 
-impl<'a> Strings<'a> {
+impl Strings {
     /// Lists `strings`, with `spare` empty places in front.
-    pub(super) fn new(strings: &'a [std::ffi::CString], spare: usize) -> Self {
+    pub(super) fn new(strings: Vec<std::ffi::CString>, spare: usize) -> Self {
         let mut pointers = vec![ptr::null(); spare];
         pointers.extend(strings.iter().map(|text| text.as_ptr()));
         pointers.push(ptr::null());
@@ -366,11 +433,10 @@ impl<'a> Strings<'a> {
 /// Becomes `program`. Comes back only if that fails.
 ///
 /// `arguments` has one spare place in front, for the shell that runs a script without a first line.
-pub(super) fn execute(program: &CStr, arguments: &mut Strings<'_>, environment: &Strings<'_>) -> Errno {
-    let failed = |result: i32| check(c_long::from(result)).err().unwrap_or(Errno::NOEXEC);
+pub(super) fn execute(program: &CStr, arguments: &mut Strings, environment: &Strings) -> Errno {
     let Some((_, plain)) = arguments.pointers.split_first() else { return Errno::INVAL };
     // SAFETY: both lists end with a null, and their strings live as long as they do.
-    let errno = failed(unsafe { libc::execve(program.as_ptr(), plain.as_ptr(), environment.pointers.as_ptr()) });
+    let errno = unsafe { become_program(program, plain, &environment.pointers) };
     let [first, second, ..] = arguments.pointers.as_mut_slice() else { return errno };
     if errno != Errno::NOEXEC {
         return errno;
@@ -379,5 +445,18 @@ pub(super) fn execute(program: &CStr, arguments: &mut Strings<'_>, environment: 
     *first = shell.as_ptr();
     *second = program.as_ptr();
     // SAFETY: as above; the two strings put in front outlive the call.
-    failed(unsafe { libc::execve(shell.as_ptr(), arguments.pointers.as_ptr(), environment.pointers.as_ptr()) })
+    unsafe { become_program(shell, &arguments.pointers, &environment.pointers) }
+}
+
+/// # Safety
+///
+/// Both lists must end with a null and have valid C strings before it.
+unsafe fn become_program(
+    program: &CStr,
+    arguments: &[*const libc::c_char],
+    environment: &[*const libc::c_char],
+) -> Errno {
+    let lists = [address(program.as_ptr()), address(arguments.as_ptr()), address(environment.as_ptr())];
+    // SAFETY: as the caller promises. It comes back only with an error.
+    unsafe { call(libc::SYS_execve, lists) }.err().unwrap_or(Errno::NOEXEC)
 }

@@ -18,7 +18,7 @@ use rustix::mount::{
 
 use super::child::Failure;
 use super::landlock::DEVICES;
-use super::plan::World;
+use super::plan::{FirstWorkings, World};
 use super::sys::{self, NO_DEV, NO_SUID, READ_ONLY};
 use crate::error::Step;
 use crate::layout::Kind;
@@ -34,10 +34,15 @@ const DEV_LINKS: [(&CStr, &CStr); 5] = [
 /// Builds all of it. Runs as the first process of the new namespaces.
 ///
 /// `stand_ins` is where the supervisor says which places exist, once it has put the stand-ins there.
-pub(super) fn build(world: &mut World, stand_ins: Option<RawFd>, ruleset: Option<RawFd>) -> Result<(), Failure> {
+pub(super) fn build(
+    world: &World,
+    workings: &mut FirstWorkings,
+    stand_ins: Option<RawFd>,
+    ruleset: Option<RawFd>,
+) -> Result<(), Failure> {
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(Failure::of(Step::Private))?;
-    take_open(world)?;
+    take_open(world, &mut workings.trees)?;
     let devices = DEVICES.map(|device| take_path(device).ok());
     let root = open_path(c"/").map_err(Failure::of(Step::ReadOnly))?;
     let closed = if world.everything_open { NO_SUID } else { NO_SUID | READ_ONLY };
@@ -45,12 +50,12 @@ pub(super) fn build(world: &mut World, stand_ins: Option<RawFd>, ruleset: Option
     make_dev(devices).map_err(Failure::of(Step::Devices))?;
     mount_processes().map_err(Failure::of(Step::Processes))?;
     if let Some(stand_ins) = stand_ins {
-        let told = rustix::io::read(sys::borrow(stand_ins), &mut *world.mountable);
-        if told != Ok(world.mountable.len()) {
+        let told = rustix::io::read(sys::borrow(stand_ins), &mut *workings.mountable);
+        if told != Ok(workings.mountable.len()) {
             return Err(Failure::of(Step::StandIn)(Errno::CANCELED));
         }
     }
-    put_places(world)?;
+    put_places(world, workings)?;
     world.veil.put().map_err(Failure::of(Step::Veil))?;
     if let Some(ruleset) = ruleset {
         let dev = open_path(c"/dev").map_err(Failure::of(Step::Rules))?;
@@ -72,8 +77,8 @@ fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
 }
 
 /// Takes copies of the open folders as long as they are writable, with what is mounted below them.
-fn take_open(world: &mut World) -> Result<(), Failure> {
-    for (index, ((path, kind), slot)) in world.places.iter().zip(&mut world.trees).enumerate() {
+fn take_open(world: &World, trees: &mut [Option<OwnedFd>]) -> Result<(), Failure> {
+    for (index, ((path, kind), slot)) in world.places.iter().zip(trees).enumerate() {
         if *kind == Kind::Open {
             let failed = Failure::at(Step::OpenFolder, index);
             let tree = open_path(path).and_then(|place| take(&place)).map_err(&failed)?;
@@ -85,9 +90,9 @@ fn take_open(world: &mut World) -> Result<(), Failure> {
 }
 
 /// Mounts every place, parents first. A pinned or closed place is a copy of what is there now.
-fn put_places(world: &mut World) -> Result<(), Failure> {
-    for (index, ((path, kind), slot)) in world.places.iter().zip(&mut world.trees).enumerate() {
-        if world.mountable.get(index) == Some(&0) {
+fn put_places(world: &World, workings: &mut FirstWorkings) -> Result<(), Failure> {
+    for (index, ((path, kind), slot)) in world.places.iter().zip(&mut workings.trees).enumerate() {
+        if workings.mountable.get(index) == Some(&0) {
             continue;
         }
         let step = if *kind == Kind::Closed { Step::MountClosed } else { Step::MountOpen };

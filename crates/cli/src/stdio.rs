@@ -1,0 +1,158 @@
+//! The standard streams of a server: read and written by the runtime itself where they are pipes or sockets.
+//!
+//! A thread that waits in a read or a write hands everything over to another one, and to wake that takes longer than most of
+//! what a server does with a message.
+//!
+//! Invariant: a pipe that others have too goes on blocking for them, because it is opened anew. A socket cannot be.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use rustix::fs::FileType;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+/// Standard input.
+pub(crate) enum Input {
+    Pipe(pipe::Receiver),
+    Socket(UnixStream),
+    /// Anything else: a terminal, a file, a pipe of another user.
+    Thread(tokio::io::Stdin),
+}
+
+/// What was standard output; see [`crate::stdout::take`].
+pub(crate) enum Output {
+    Pipe(pipe::Sender),
+    Socket(UnixStream),
+    /// Anything else.
+    Thread(tokio::fs::File),
+}
+
+/// Standard input. Needs a runtime.
+pub(crate) fn input() -> Input {
+    let stdin = io::stdin();
+    let pipe = || pipe::OpenOptions::new().open_receiver(again(&stdin)).ok().map(Input::Pipe);
+    let found = match kind(&stdin) {
+        Some(FileType::Fifo) => pipe(),
+        Some(FileType::Socket) => socket(&stdin).map(Input::Socket),
+        _ => None,
+    };
+    found.unwrap_or_else(|| Input::Thread(tokio::io::stdin()))
+}
+
+/// Standard output. Needs a runtime.
+pub(crate) fn output(stdout: File) -> Output {
+    let pipe = || pipe::OpenOptions::new().open_sender(again(&stdout)).ok().map(Output::Pipe);
+    let found = match kind(&stdout) {
+        Some(FileType::Fifo) => pipe(),
+        Some(FileType::Socket) => socket(&stdout).map(Output::Socket),
+        _ => None,
+    };
+    found.unwrap_or_else(|| Output::Thread(tokio::fs::File::from_std(stdout)))
+}
+
+fn kind(stream: &impl AsFd) -> Option<FileType> {
+    rustix::fs::fstat(stream).ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
+}
+
+/// Where a stream can be opened anew, for a file description of our own. Only Linux has such a place.
+fn again(stream: &impl AsFd) -> String {
+    use std::os::fd::AsRawFd as _;
+
+    format!("/proc/self/fd/{}", stream.as_fd().as_raw_fd())
+}
+
+fn socket(stream: &impl AsFd) -> Option<UnixStream> {
+    let socket: OwnedFd = stream.as_fd().try_clone_to_owned().ok()?;
+    let socket = std::os::unix::net::UnixStream::from(socket);
+    // Not of the Unix family, if it has no such address.
+    socket.local_addr().ok()?;
+    socket.set_nonblocking(true).ok()?;
+    UnixStream::from_std(socket).ok()
+}
+
+impl AsyncRead for Input {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_read(cx, buffer),
+            Self::Socket(socket) => Pin::new(socket).poll_read(cx, buffer),
+            Self::Thread(stdin) => Pin::new(stdin).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Output {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
+            Self::Socket(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Self::Thread(file) => Pin::new(file).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_flush(cx),
+            Self::Socket(socket) => Pin::new(socket).poll_flush(cx),
+            Self::Thread(file) => Pin::new(file).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_shutdown(cx),
+            Self::Socket(socket) => Pin::new(socket).poll_shutdown(cx),
+            Self::Thread(file) => Pin::new(file).poll_shutdown(cx),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream as Ends;
+
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_pipe_is_written_without_a_thread_and_goes_on_blocking_for_others() {
+        let (mut read, write) = io::pipe().expect("a pipe");
+        let others = write.try_clone().expect("a copy");
+        let mut output = output(File::from(OwnedFd::from(write)));
+        assert!(matches!(output, Output::Pipe(_)));
+        output.write_all(b"news").await.expect("written");
+        let flags = rustix::fs::fcntl_getfl(&others).expect("flags");
+        assert!(!flags.contains(rustix::fs::OFlags::NONBLOCK));
+        let mut text = [0; 4];
+        read.read_exact(&mut text).expect("read");
+        assert_eq!(&text, b"news");
+    }
+
+    #[tokio::test]
+    async fn a_socket_is_written_without_a_thread() {
+        let (mut ours, theirs) = Ends::pair().expect("a pair");
+        let mut output = output(File::from(OwnedFd::from(theirs)));
+        assert!(matches!(output, Output::Socket(_)));
+        output.write_all(b"news").await.expect("written");
+        let mut text = [0; 4];
+        ours.read_exact(&mut text).expect("read");
+        assert_eq!(&text, b"news");
+    }
+
+    #[tokio::test]
+    async fn what_is_neither_is_written_by_a_thread() {
+        let mut file = tempfile::tempfile().expect("a file");
+        let mut output = output(file.try_clone().expect("a copy"));
+        assert!(matches!(output, Output::Thread(_)));
+        output.write_all(b"news").await.expect("written");
+        output.flush().await.expect("flushed");
+        file.write_all(b"!").expect("written");
+        assert_eq!(file.metadata().expect("metadata").len(), 5);
+    }
+}

@@ -1,0 +1,122 @@
+//! The supervisor of one command as the server sees it: a process, and the memory that it works with.
+//!
+//! The supervisor of a sandbox is a copy of the server, since a sandbox is closed to whoever would look into its processes,
+//! and memory can only be closed as a whole. Any other shares the server's memory, which takes a tenth of the time.
+//!
+//! Invariant: the memory of a supervisor is freed when that is known to have ended, and not before.
+
+use std::os::fd::{AsFd as _, AsRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
+
+use super::child::{Plan, supervise};
+use super::plan::Workings;
+use super::sys::{self, Side, Stack};
+
+/// `__WALL`: supervisors end without a signal, and only this finds such children.
+const ALL: WaitIdOptions = WaitIdOptions::from_bits_retain(0x4000_0000);
+
+/// What all processes of a command work with.
+pub(super) struct Memory {
+    pub(super) plan: Plan,
+    workings: Workings,
+    stack: Stack,
+}
+
+/// A supervisor that was started. It is to be waited for.
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    pid: i32,
+    process: OwnedFd,
+    /// What it works with, unless it has a copy.
+    shared: Option<NonNull<Memory>>,
+}
+
+// SAFETY: the memory is the supervisor's; here it is only freed, by whoever has waited for that.
+unsafe impl Send for Supervisor {}
+// SAFETY: as above.
+unsafe impl Sync for Supervisor {}
+
+impl AsRawFd for Supervisor {
+    fn as_raw_fd(&self) -> RawFd {
+        self.process.as_raw_fd()
+    }
+}
+
+impl Supervisor {
+    /// Starts it, and gives back the plan if it has a copy of that.
+    ///
+    /// No signal tells of its end: whoever waits for children in this process must not find it.
+    pub(super) fn start(plan: Plan, workings: Workings) -> Result<(Self, Option<Box<Memory>>), Errno> {
+        let is_copied = plan.confined.is_some();
+        let stack = if is_copied { Stack::none() } else { Stack::new() };
+        let memory = Box::new(Memory { plan, workings, stack });
+        let former = sys::block_signals();
+        let started = if is_copied { Self::copied(memory) } else { Self::sharing(memory).map(|it| (it, None)) };
+        sys::restore_signals(&former);
+        started
+    }
+
+    fn sharing(memory: Box<Memory>) -> Result<Self, Errno> {
+        let memory = NonNull::from(Box::leak(memory));
+        // SAFETY: nobody else has it, and it stays until the process has ended; `supervise` makes plain system calls.
+        let started = unsafe {
+            let Memory { plan, workings, stack } = &mut *memory.as_ptr();
+            let plan = &*plan;
+            sys::clone_sharing(stack, 0, move || supervise(plan, workings))
+        };
+        match started {
+            Ok((pid, process)) => Ok(Self { pid, process, shared: Some(memory) }),
+            Err(errno) => {
+                // SAFETY: there is no process that could use it.
+                drop(unsafe { Box::from_raw(memory.as_ptr()) });
+                Err(errno)
+            }
+        }
+    }
+
+    fn copied(mut memory: Box<Memory>) -> Result<(Self, Option<Box<Memory>>), Errno> {
+        match sys::clone_process()? {
+            Side::Parent { pid, pidfd } => Ok((Self { pid, process: pidfd, shared: None }, Some(memory))),
+            Side::Child => sys::exit(supervise(&memory.plan, &mut memory.workings)),
+        }
+    }
+
+    /// Its number.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+
+    /// Waits until it has ended, which is soon after it was let go of.
+    pub(super) fn wait(self) {
+        loop {
+            match waitid(WaitId::PidFd(self.process.as_fd()), WaitIdOptions::EXITED | ALL) {
+                // SAFETY: the process has ended, and with it all that shared its memory.
+                Ok(Some(_)) => return drop(self.shared.map(|memory| unsafe { Box::from_raw(memory.as_ptr()) })),
+                Ok(None) | Err(Errno::INTR) => {}
+                // Somebody else has waited for it. Nothing is certain then, so the memory stays.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Waits without holding up the caller: by a task where there is a runtime, else by a thread.
+    pub(super) fn wait_aside(supervisor: AsyncFd<Self>) {
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                // Readable means ended.
+                let _ = supervisor.readable().await.map(drop);
+                supervisor.into_inner().wait();
+            });
+            return;
+        }
+        let supervisor = supervisor.into_inner();
+        let builder = std::thread::Builder::new().name("codex-reap".to_owned()).stack_size(64 * 1024);
+        // Without a thread the process table keeps an entry until this process ends.
+        let _ = builder.spawn(move || supervisor.wait());
+    }
+}
