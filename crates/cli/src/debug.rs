@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use codex_server::preview;
+use codex_engine::preview;
 use codex_wire::input::UserInput;
 
 use crate::args::{DebugCommand, Shared};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::{Env, Home};
-use codex_shell::{Rules, Verdict};
+use codex_engine::rules::{self, Rules, Verdict};
 
 use crate::args::CheckArgs;
 
@@ -25,7 +25,7 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 
 fn rules(args: &CheckArgs) -> anyhow::Result<Rules> {
     if args.rules.is_empty() {
-        return Ok(Rules::load(&Home::find(&Env::process())?.rules())?);
+        return Ok(rules::in_force(&Home::find(&Env::process())?)?);
     }
     args.rules.iter().try_fold(Rules::empty(), |rules, path| {
         let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
@@ -34,7 +34,7 @@ fn rules(args: &CheckArgs) -> anyhow::Result<Rules> {
 }
 
 fn describe(argv: &[String], verdict: &Verdict, output: &mut impl Write) -> std::io::Result<()> {
-    let command = codex_shell::display(argv);
+    let command = codex_wire::command_line::display(argv);
     let Some(decision) = verdict.decision else {
         return writeln!(output, "no rule speaks of {command}, so the approval policy decides");
     };

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use codex_config::{Config, Env, Home, UserConfig, list_features};
-use codex_wire::v2::config::{ConfigValueWriteParams, MergeStrategy};
-use codex_wire::v2::features::ExperimentalFeatureListParams;
-use codex_wire::v2::hidden::Hidden;
+use codex_protocol::v2::config::{ConfigValueWriteParams, MergeStrategy};
+use codex_protocol::v2::features::ExperimentalFeatureListParams;
+use codex_protocol::v2::hidden::Hidden;
 
 use crate::args::{FeaturesCommand, Shared};
 

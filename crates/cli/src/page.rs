@@ -246,7 +246,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if c != '\n' && codex_shell::is_deceptive(c) {
+        if c != '\n' && codex_wire::command_line::is_deceptive(c) {
             shown.extend(c.escape_default());
         } else {
             shown.push(c);

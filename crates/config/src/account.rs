@@ -3,7 +3,7 @@
 use std::{fs, io};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use codex_wire::{
+use codex_protocol::{
     v1::auth::GetAuthStatusResponse,
     v2::{
         account::{Account, AuthMode, ChatgptAccount, GetAccountResponse},

@@ -1,9 +1,7 @@
 //! The models that a picker offers, as data: `model/list`.
 
-use codex_wire::{
-    reasoning::ReasoningEffort::{self, High, Low, Medium, Minimal, None as No, XHigh},
-    v2::model::{InputModality, Model, ModelListParams, ModelListResponse, ReasoningEffortOption},
-};
+use codex_protocol::v2::model::{InputModality, Model, ModelListParams, ModelListResponse, ReasoningEffortOption};
+use codex_wire::reasoning::ReasoningEffort::{self, High, Low, Medium, Minimal, None as No, XHigh};
 
 use crate::{
     Config,

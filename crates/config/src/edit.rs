@@ -1,6 +1,6 @@
 //! Edits of a TOML text that keep its comments, its order and the way tables are written.
 
-use codex_wire::v2::config::MergeStrategy;
+use codex_protocol::v2::config::MergeStrategy;
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value as Toml};
 

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use codex_wire::{
-    policy::WorkspaceWrite,
+use codex_protocol::{
     v1::saved_config::{Profile, SandboxSettings, Tools, UserSavedConfig},
     v2::{
         config::{Config as WireConfig, ProfileV2, SandboxWorkspaceWrite, ToolsV2},
         hidden::Hidden,
     },
 };
+use codex_wire::policy::WorkspaceWrite;
 use serde_json::{Map, Value as Json};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! What can be switched on, as data: `experimentalFeature/list` and `collaborationMode/list`.
 
-use codex_wire::v2::features::{
+use codex_protocol::v2::features::{
     CollaborationModeListResponse, CollaborationModeMask, ExperimentalFeature, ExperimentalFeatureListParams,
     ExperimentalFeatureListResponse, ExperimentalFeatureStage, ModeKind,
 };

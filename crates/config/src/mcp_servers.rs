@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use codex_wire::v2::mcp_status::{
+use codex_protocol::v2::mcp_status::{
     ListMcpServerStatusParams, ListMcpServerStatusResponse, McpAuthStatus, McpServerConnectionStatus, McpServerStatus,
 };
 

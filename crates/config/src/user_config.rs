@@ -10,8 +10,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use codex_wire::{
-    reasoning::ReasoningEffort,
+use codex_protocol::{
     v1::saved_config::{SetDefaultModelParams, UserSavedConfig},
     v2::{
         config::{
@@ -22,6 +21,7 @@ use codex_wire::{
         hidden::Hidden,
     },
 };
+use codex_wire::reasoning::ReasoningEffort;
 use serde_json::Value as Json;
 use toml_edit::DocumentMut;
 

@@ -20,11 +20,13 @@ pub mod one_off;
 mod opening;
 mod patch_program;
 mod patching;
+pub mod preview;
 mod project_doc;
 mod provider;
 mod recent;
 pub mod review;
 mod rollout;
+pub mod rules;
 mod session;
 pub mod settings;
 pub mod skills;
@@ -34,6 +36,8 @@ mod tools;
 mod turn;
 mod user_agent;
 mod work;
+
+pub use codex_model::Model;
 
 pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;

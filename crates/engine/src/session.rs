@@ -110,7 +110,7 @@ impl Session {
         journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
-        let allowed = Allowed::load(&setup.home.rules(), &mut warnings);
+        let allowed = Allowed::load(&setup.home, &mut warnings);
         let has_terminals = setup.config.features.get("unified_exec").copied();
         let has_terminals = has_terminals.unwrap_or_else(|| catalogue.info(&settings.model).has_terminals);
         let mut session = Self {

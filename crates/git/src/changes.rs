@@ -6,10 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use codex_wire::v1::git::GitDiffToRemoteResponse;
-
 use crate::{
-    refs,
+    DiffToRemote, refs,
     repository::Repository,
     run::{Git, RunError},
     stage::Stage,
@@ -60,7 +58,7 @@ pub enum GitError {
     },
 }
 
-pub(crate) fn diff_to_remote(cwd: &Path, within: Duration) -> Result<GitDiffToRemoteResponse, GitError> {
+pub(crate) fn diff_to_remote(cwd: &Path, within: Duration) -> Result<DiffToRemote, GitError> {
     let deadline = Instant::now() + within;
     let repository = Repository::find(cwd).ok_or_else(|| GitError::NoRepository(cwd.to_owned()))?;
     let root = || repository.root.clone();
@@ -87,7 +85,7 @@ pub(crate) fn diff_to_remote(cwd: &Path, within: Duration) -> Result<GitDiffToRe
     }
     let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", &sha, "--"];
     let diff = git.run(&diff, None, MAX_DIFF).map_err(failed)?;
-    Ok(GitDiffToRemoteResponse { sha, diff: String::from_utf8_lossy(&diff).into_owned() })
+    Ok(DiffToRemote { sha, diff: String::from_utf8_lossy(&diff).into_owned() })
 }
 
 /// The commits of the branch without those that the remotes have, as `git rev-list` reads them.

@@ -17,7 +17,7 @@ mod stage;
 
 use std::{path::Path, time::Duration};
 
-use codex_wire::{rollout::GitInfo, v1::git::GitDiffToRemoteResponse};
+use codex_wire::rollout::GitInfo;
 
 use crate::repository::Repository;
 
@@ -25,6 +25,15 @@ pub use changes::GitError;
 
 /// How long `git` may take for all that one question needs.
 pub const DEADLINE: Duration = Duration::from_secs(5);
+
+/// What a checkout has that no remote has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffToRemote {
+    /// The newest commit that a remote has too.
+    pub sha: String,
+    /// What has changed since, untracked files included.
+    pub diff: String,
+}
 
 /// The commit, branch and origin of the repository around a folder, as rollouts keep them; nothing outside of one.
 ///
@@ -39,7 +48,7 @@ pub fn git_info(cwd: &Path) -> Option<GitInfo> {
 }
 
 /// The newest commit of the checked-out branch that a remote has too, and all changes since, with untracked files.
-pub fn git_diff_to_remote(cwd: &Path) -> Result<GitDiffToRemoteResponse, GitError> {
+pub fn git_diff_to_remote(cwd: &Path) -> Result<DiffToRemote, GitError> {
     changes::diff_to_remote(cwd, DEADLINE)
 }
 

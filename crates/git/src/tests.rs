@@ -46,7 +46,7 @@ impl Fixture {
         self.git("rev-parse HEAD")
     }
 
-    fn diff(&self) -> GitDiffToRemoteResponse {
+    fn diff(&self) -> DiffToRemote {
         git_diff_to_remote(&self.root).unwrap()
     }
 }
@@ -131,7 +131,7 @@ fn commits_that_no_remote_has_are_part_of_the_diff() {
 
     fixture.git("push -q origin main:side");
     let newest = fixture.git("rev-parse HEAD");
-    assert_eq!(fixture.diff(), GitDiffToRemoteResponse { sha: newest, diff: String::new() });
+    assert_eq!(fixture.diff(), DiffToRemote { sha: newest, diff: String::new() });
     fixture.git("pack-refs --all");
     assert_eq!(fixture.diff().diff, "");
 }

@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use codex_wire::v2::search::FuzzyFileSearchResult;
+use codex_protocol::v2::search::FuzzyFileSearchResult;
 
 use crate::{ranking::Ranking, walk::Walk};
 

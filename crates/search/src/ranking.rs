@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use codex_wire::v2::search::{FuzzyFileSearchMatchType, FuzzyFileSearchResult};
+use codex_protocol::v2::search::{FuzzyFileSearchMatchType, FuzzyFileSearchResult};
 use nucleo_matcher::{
     Config, Matcher, Utf32Str,
     pattern::{AtomKind, CaseMatching, Normalization, Pattern},

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use codex_wire::v2::search::FuzzyFileSearchResult;
+use codex_protocol::v2::search::FuzzyFileSearchResult;
 
 use crate::{
     Scope,

@@ -1,6 +1,6 @@
 use std::{fs, path::Path};
 
-use codex_wire::v2::search::FuzzyFileSearchMatchType;
+use codex_protocol::v2::search::FuzzyFileSearchMatchType;
 use tempfile::TempDir;
 
 use super::*;

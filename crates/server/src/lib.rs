@@ -5,7 +5,5 @@
 pub mod app;
 pub mod exec;
 pub mod lines;
-pub mod preview;
 pub mod proto;
 pub mod replay;
-pub mod schema;

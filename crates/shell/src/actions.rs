@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use codex_wire::command::{ListFilesCommand, ParsedCommand, ReadCommand, SearchCommand, UnknownCommand};
+use codex_wire::command_line::join;
 
-use crate::quote::join;
 use crate::safe::is_line_range;
 use crate::sight::{self, Word};
 use crate::understand::script;

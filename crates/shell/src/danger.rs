@@ -4,7 +4,8 @@
 
 use std::fmt;
 
-use crate::quote::display;
+use codex_wire::command_line::display;
+
 use crate::reach::{Reach, Reached, reach, reads_commands};
 use crate::sight::Word;
 use crate::understand::{base_name, is_shell};

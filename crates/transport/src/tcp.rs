@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codex_wire::rpc::{ErrorObject, OVERLOADED};
+use codex_protocol::rpc::{ErrorObject, OVERLOADED};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;

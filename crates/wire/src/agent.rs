@@ -9,7 +9,7 @@ use crate::ids::ThreadId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentId(pub u64);
 
 impl AgentId {
@@ -62,7 +62,7 @@ impl SubagentStatus {
 /// One agent as others see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SubagentSummary {
     /// The agent.
     pub agent_id: AgentId,
@@ -115,7 +115,7 @@ tagged! {
 /// The payload of [`SubagentLifecycleEvent::Created`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SubagentCreated {
     /// The agent.
     pub subagent: SubagentSummary,
@@ -124,7 +124,7 @@ pub struct SubagentCreated {
 /// The payload of [`SubagentLifecycleEvent::Status`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SubagentStatusChange {
     /// The agent.
     pub agent_id: AgentId,
@@ -137,7 +137,7 @@ pub struct SubagentStatusChange {
 /// The payload of [`SubagentLifecycleEvent::ReasoningHeader`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SubagentReasoningHeader {
     /// The agent.
     pub agent_id: AgentId,
@@ -150,7 +150,7 @@ pub struct SubagentReasoningHeader {
 /// The payload of [`SubagentLifecycleEvent::Deleted`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SubagentDeleted {
     /// The agent.
     pub agent_id: AgentId,
@@ -161,7 +161,7 @@ pub struct SubagentDeleted {
 /// How much waits for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentInboxEvent {
     /// The agent.
     pub agent_id: AgentId,
@@ -176,7 +176,7 @@ pub struct AgentInboxEvent {
 /// A message from one agent to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct InboxMessage {
     /// Who wrote it.
     pub sender_agent_id: AgentId,
@@ -195,7 +195,7 @@ pub struct InboxMessage {
 /// How an agent's work ended. The kind stands around the rest and is capitalised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum SubagentCompletion {
     /// It came to an end.
     Completed {

@@ -16,7 +16,7 @@ use crate::forms::{same_word, tag_inside, take};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = with_tags_outside))]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum FileChange {
     /// A new file.
     Add {

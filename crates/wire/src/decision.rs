@@ -13,7 +13,7 @@ use crate::forms::{same_word, take};
 /// `{"action": …}`. It is written in the words of the submission queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum ReviewDecision {
     /// Yes, this once.
     Approved,
@@ -121,7 +121,7 @@ impl<'de> Deserialize<'de> for ReviewDecision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum ElicitationDecision {
     /// The user answered.
     Accept,

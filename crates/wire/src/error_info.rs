@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("x-open" = true)))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum CodexErrorInfo {
     /// The input no longer fits the model's window.
     ContextWindowExceeded,
@@ -50,5 +50,5 @@ pub enum CodexErrorInfo {
     /// A kind this release does not know, kept as it came.
     #[serde(untagged)]
     #[cfg_attr(feature = "schema", schemars(skip))]
-    Unknown(#[cfg_attr(test, proptest(strategy = "crate::forms::any_other(\"kind\")"))] Value),
+    Unknown(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_other(\"kind\")"))] Value),
 }

@@ -12,13 +12,16 @@ pub struct UnknownWord {
 }
 
 impl UnknownWord {
-    pub(crate) fn new(word: &str, known: &'static [&'static str]) -> Self {
+    /// Names a word, and those that are known.
+    #[must_use]
+    pub fn new(word: &str, known: &'static [&'static str]) -> Self {
         Self { word: word.to_owned(), known }
     }
 }
 
 /// Tells whether a word is one of the known ones, whatever its case and separators.
-pub(crate) fn same_word(word: &str, known: &[&str]) -> bool {
+#[must_use]
+pub fn same_word(word: &str, known: &[&str]) -> bool {
     known.iter().any(|known| letters(word).eq(letters(known)))
 }
 
@@ -44,7 +47,8 @@ pub(crate) fn take(object: &mut Map<String, Value>, spellings: &[&str]) -> Optio
 }
 
 /// Takes one member out of a value, so that what a payload keeps unread does not repeat its own label.
-pub(crate) fn without(mut value: Value, member: &str) -> Value {
+#[must_use]
+pub fn without(mut value: Value, member: &str) -> Value {
     if let Value::Object(object) = &mut value {
         object.shift_remove(member);
     }
@@ -68,25 +72,29 @@ pub(crate) fn tag_inside(value: Value) -> Value {
 }
 
 /// Bytes that travel as standard Base64 with padding.
-pub(crate) mod base64_bytes {
+pub mod base64_bytes {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 
-    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    /// Writes them.
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    /// Reads them.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         STANDARD.decode(text.as_bytes()).map_err(D::Error::custom)
     }
 }
 
-#[cfg(test)]
-pub(crate) use arbitrary::{any_json, any_object, any_other, any_score, any_unknown_word, few, few_lists, few_named};
+#[cfg(feature = "arbitrary")]
+pub use arbitrary::any_other;
+#[cfg(feature = "arbitrary")]
+pub(crate) use arbitrary::{any_json, any_object, any_score, few, few_lists, few_named};
 
-#[cfg(test)]
+#[cfg(feature = "arbitrary")]
 mod arbitrary {
     use std::collections::BTreeMap;
 
@@ -110,7 +118,7 @@ mod arbitrary {
     }
 
     /// A value of a kind no release has, labelled by the given member.
-    pub(crate) fn any_other(tag: &'static str) -> impl Strategy<Value = Value> {
+    pub fn any_other(tag: &'static str) -> impl Strategy<Value = Value> {
         any_json().prop_map(move |extra| json!({tag: "from_the_future", "extra": extra}))
     }
 
@@ -137,10 +145,5 @@ mod arbitrary {
     /// A small map of short lists, for the same reason.
     pub(crate) fn few_lists<T: Arbitrary>() -> impl Strategy<Value = BTreeMap<String, Vec<T>>> {
         prop::collection::btree_map(any::<String>(), few::<T>(), 0..4)
-    }
-
-    /// A word no release has.
-    pub(crate) fn any_unknown_word() -> impl Strategy<Value = String> {
-        "future[a-z]{1,8}"
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A prompt as an event hands it to a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct HistoryEntry {
     /// The thread it was typed in.
     #[serde(alias = "session_id")]
@@ -18,7 +18,7 @@ pub struct HistoryEntry {
 
 /// A prompt as a line of `history.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct HistoryLine {
     /// The thread it was typed in.
     #[serde(alias = "conversation_id")]

@@ -35,7 +35,7 @@ impl std::str::FromStr for ThreadId {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum RequestId {
     /// A number.
     Integer(i64),
@@ -52,7 +52,7 @@ impl std::fmt::Display for RequestId {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "arbitrary")]
 impl proptest::arbitrary::Arbitrary for ThreadId {
     type Parameters = ();
     type Strategy = proptest::strategy::BoxedStrategy<Self>;

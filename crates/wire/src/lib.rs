@@ -1,4 +1,5 @@
-//! Every type that crosses a boundary: the submission and event queues, model items, rollout lines.
+//! What the agent itself speaks: the submission and event queues, model items, rollout lines. What only the app-server
+//! and its clients say is in `codex-protocol`.
 //!
 //! Decoding is lenient: unknown fields are ignored, both spellings are accepted where releases differ, and a
 //! kind this release does not know is kept as it came. Encoding is strict: one spelling, pinned by recordings.
@@ -13,14 +14,15 @@ mod spelled;
 pub mod agent;
 pub mod change;
 pub mod command;
+pub mod command_line;
 pub mod decision;
 pub mod error_info;
 pub mod event;
+pub mod forms;
 pub mod history;
 pub mod ids;
 pub mod input;
 pub mod mcp;
-pub mod methods;
 pub mod op;
 pub mod plan;
 pub mod policy;
@@ -29,15 +31,7 @@ pub mod reasoning;
 pub mod response;
 pub mod review;
 pub mod rollout;
-pub mod rpc;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod skill;
 pub mod tokens;
-pub mod v1;
-pub mod v2;
-
-mod forms;
-
-#[cfg(test)]
-mod round_trip;

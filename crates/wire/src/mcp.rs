@@ -11,7 +11,7 @@ use crate::forms::take;
 /// A call of a tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct McpInvocation {
     /// The server.
     pub server: String,
@@ -19,7 +19,7 @@ pub struct McpInvocation {
     pub tool: String,
     /// What it is given.
     #[serde(default)]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub arguments: Option<Value>,
 }
 
@@ -27,15 +27,18 @@ pub struct McpInvocation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CallToolResult {
     /// The parts, in order.
     #[serde(default)]
-    #[cfg_attr(test, proptest(strategy = "proptest::collection::vec(crate::forms::any_json(), 0..3)"))]
+    #[cfg_attr(
+        feature = "arbitrary",
+        proptest(strategy = "proptest::collection::vec(crate::forms::any_json(), 0..3)")
+    )]
     pub content: Vec<Value>,
     /// The same as data, from servers that give it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub structured_content: Option<Value>,
     /// Whether the tool says it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +67,7 @@ where
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Tool {
     /// Its name on the server.
     pub name: String,
@@ -76,15 +79,15 @@ pub struct Tool {
     pub description: Option<String>,
     /// The JSON Schema of its arguments.
     #[serde(default)]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_json()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_json()"))]
     pub input_schema: Value,
     /// The JSON Schema of its structured results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub output_schema: Option<Value>,
     /// Hints about what it does to the world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub annotations: Option<Value>,
 }
 
@@ -92,7 +95,7 @@ pub struct Tool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Resource {
     /// Its name.
     pub name: String,
@@ -112,7 +115,7 @@ pub struct Resource {
     pub size: Option<i64>,
     /// Hints about whom it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub annotations: Option<Value>,
 }
 
@@ -120,7 +123,7 @@ pub struct Resource {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ResourceTemplate {
     /// Its name.
     pub name: String,
@@ -137,7 +140,7 @@ pub struct ResourceTemplate {
     pub mime_type: Option<String>,
     /// Hints about whom it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub annotations: Option<Value>,
 }
 
@@ -165,7 +168,7 @@ tagged! {
 /// Why an MCP server did not start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct McpStartupError {
     /// The reason.
     pub error: String,
@@ -174,7 +177,7 @@ pub struct McpStartupError {
 /// An MCP server that did not start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct McpStartupFailure {
     /// The server.
     pub server: String,

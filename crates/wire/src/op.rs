@@ -16,7 +16,7 @@ use crate::review::ReviewRequest;
 /// One line of the submission queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Submission {
     /// Chosen by the client; events that follow from it carry it too.
     pub id: String,
@@ -73,10 +73,10 @@ tagged! {
 /// The payload of [`Op::UserInput`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UserInputOp {
     /// What the user said, in order.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub items: Vec<UserInput>,
     /// The answer to go back to first, in sessions of the earliest clients.
     #[serde(default, alias = "response_id", skip_serializing_if = "Option::is_none")]
@@ -86,10 +86,10 @@ pub struct UserInputOp {
 /// The payload of [`Op::UserTurn`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UserTurn {
     /// What the user said, in order.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub items: Vec<UserInput>,
     /// Where commands run.
     pub cwd: PathBuf,
@@ -106,7 +106,7 @@ pub struct UserTurn {
     pub summary: ReasoningSummary,
     /// The JSON Schema that the last message is to fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub final_output_json_schema: Option<Value>,
 }
 
@@ -114,7 +114,7 @@ pub struct UserTurn {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TurnContextOverride {
     /// Where commands run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,7 +139,7 @@ pub struct TurnContextOverride {
 /// The payload of [`Op::ExecApproval`] and [`Op::PatchApproval`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ApprovalAnswer {
     /// The call that asked, or the submission whose turn asked.
     pub id: String,
@@ -153,7 +153,7 @@ pub struct ApprovalAnswer {
 /// The payload of [`Op::ResolveElicitation`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ResolveElicitation {
     /// The server that asked.
     pub server_name: String,
@@ -166,7 +166,7 @@ pub struct ResolveElicitation {
 /// The payload of [`Op::AddToHistory`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AddToHistory {
     /// The line.
     pub text: String,
@@ -175,7 +175,7 @@ pub struct AddToHistory {
 /// The payload of [`Op::GetHistoryEntryRequest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GetHistoryEntryRequest {
     /// Which line, counted from the oldest.
     pub offset: usize,
@@ -187,11 +187,11 @@ pub struct GetHistoryEntryRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ListSkills {
     /// The folders; none means the working directory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub cwds: Vec<PathBuf>,
     /// Whether to read them again from disk.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -201,7 +201,7 @@ pub struct ListSkills {
 /// The payload of [`Op::Review`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReviewOp {
     /// What to review.
     pub review_request: ReviewRequest,
@@ -210,7 +210,7 @@ pub struct ReviewOp {
 /// The payload of [`Op::RunUserShellCommand`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct RunUserShellCommand {
     /// The line, as typed.
     pub command: String,

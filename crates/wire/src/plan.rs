@@ -14,7 +14,7 @@ spelled! {
 /// The whole plan, as the model's `update_plan` call gives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UpdatePlanArgs {
     /// Why the plan changed.
     #[serde(default)]
@@ -26,7 +26,7 @@ pub struct UpdatePlanArgs {
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct PlanItemArg {
     /// What is to be done.
     pub step: String,

@@ -44,7 +44,7 @@ spelled! {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum SandboxPolicy {
     /// No limits at all.
     DangerFullAccess,
@@ -64,11 +64,11 @@ pub enum SandboxPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WorkspaceWrite {
     /// Writable folders besides the working directory and the temporary folders.
     #[serde(alias = "writableRoots", skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub writable_roots: Vec<PathBuf>,
     /// Whether commands may use the network.
     #[serde(alias = "networkAccess")]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A prompt that the user keeps in a file and calls by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CustomPrompt {
     /// The name, which is that of the file without its ending.
     pub name: String,

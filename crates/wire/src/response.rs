@@ -27,11 +27,11 @@ tagged! {
 /// Something said by one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Message {
     /// The provider's name for the item.
     #[serde(default, skip_serializing)]
-    #[cfg_attr(test, proptest(value = "None"))]
+    #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
     /// `user`, `assistant`, `developer` or `system`.
     pub role: String,
@@ -68,7 +68,7 @@ impl Message {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("x-open" = true)))]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum ContentItem {
     /// Text for the model.
     InputText {
@@ -93,7 +93,7 @@ pub enum ContentItem {
     /// A part this release does not know, kept as it came.
     #[serde(untagged)]
     #[cfg_attr(feature = "schema", schemars(skip))]
-    Other(#[cfg_attr(test, proptest(strategy = "crate::forms::any_other(\"type\")"))] Value),
+    Other(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_other(\"type\")"))] Value),
 }
 
 impl ContentItem {
@@ -110,11 +110,11 @@ impl ContentItem {
 /// What the model thought: a summary for people, and what the provider wants back to go on from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Reasoning {
     /// The provider's name for the item.
     #[serde(default, skip_serializing)]
-    #[cfg_attr(test, proptest(value = "String::new()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(value = "String::new()"))]
     pub id: String,
     /// The summary, one part a heading.
     #[serde(default)]
@@ -131,7 +131,7 @@ pub struct Reasoning {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum ReasoningSummaryText {
     /// The only kind there is.
     SummaryText {
@@ -144,7 +144,7 @@ pub enum ReasoningSummaryText {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum ReasoningContent {
     /// As `gpt-oss` models write it.
     ReasoningText {
@@ -171,11 +171,11 @@ impl ReasoningContent {
 /// A command that the model runs through its built-in shell tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct LocalShellCall {
     /// The provider's name for the item, which older models use in place of a call id.
     #[serde(default, skip_serializing)]
-    #[cfg_attr(test, proptest(value = "None"))]
+    #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
     /// What the output refers to.
     #[serde(default)]
@@ -199,7 +199,7 @@ spelled! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum LocalShellAction {
     /// Run a program.
     Exec(LocalShellExec),
@@ -208,7 +208,7 @@ pub enum LocalShellAction {
 /// A program with its arguments and surroundings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct LocalShellExec {
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -235,11 +235,11 @@ pub struct LocalShellExec {
 /// A call of a tool that takes JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct FunctionCall {
     /// The provider's name for the item.
     #[serde(default, skip_serializing)]
-    #[cfg_attr(test, proptest(value = "None"))]
+    #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
     /// The tool.
     pub name: String,
@@ -255,7 +255,7 @@ pub struct FunctionCall {
 /// What a tool handed back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct FunctionCallOutput {
     /// The call this answers.
     pub call_id: String,
@@ -268,7 +268,7 @@ pub struct FunctionCallOutput {
 /// It is read as a string, a list of parts, or the object `{content, success}`; it is never written as an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum FunctionCallOutputPayload {
     /// Plain text.
     Text(String),
@@ -302,11 +302,11 @@ impl<'de> Deserialize<'de> for FunctionCallOutputPayload {
 /// A call of a tool that takes free text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CustomToolCall {
     /// The provider's name for the item.
     #[serde(default, skip_serializing)]
-    #[cfg_attr(test, proptest(value = "None"))]
+    #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
     /// How far the call is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -322,7 +322,7 @@ pub struct CustomToolCall {
 /// What a tool that takes free text handed back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CustomToolCallOutput {
     /// The call this answers.
     pub call_id: String,
@@ -333,11 +333,11 @@ pub struct CustomToolCallOutput {
 /// A search that the provider ran by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WebSearchCall {
     /// The provider's name for the item.
     #[serde(default, skip_serializing)]
-    #[cfg_attr(test, proptest(value = "None"))]
+    #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
     /// How far it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -359,7 +359,7 @@ tagged! {
 /// A search for a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WebQuery {
     /// The text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -369,7 +369,7 @@ pub struct WebQuery {
 /// A page that was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WebPage {
     /// Its address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -379,7 +379,7 @@ pub struct WebPage {
 /// A search in one page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WebFind {
     /// The page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -392,7 +392,7 @@ pub struct WebFind {
 /// A snapshot of the work tree that `undo` goes back to; never sent to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GhostSnapshot {
     /// The commit that holds it.
     pub ghost_commit: GhostCommit,
@@ -401,7 +401,7 @@ pub struct GhostSnapshot {
 /// A commit that no branch names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GhostCommit {
     /// Its hash.
     pub id: String,
@@ -418,7 +418,7 @@ pub struct GhostCommit {
 /// A conversation summed up by the provider itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Compaction {
     /// The summary in a form that only the provider reads.
     pub encrypted_content: String,

@@ -29,7 +29,7 @@ impl ReviewTarget {
 /// The branch a review compares with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct BaseBranchTarget {
     /// Its name.
     pub branch: String,
@@ -38,7 +38,7 @@ pub struct BaseBranchTarget {
 /// The commit a review looks at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CommitTarget {
     /// Its hash.
     pub sha: String,
@@ -50,7 +50,7 @@ pub struct CommitTarget {
 /// A review in the user's own words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CustomTarget {
     /// The words.
     pub instructions: String,
@@ -59,7 +59,7 @@ pub struct CustomTarget {
 /// A wish for a review. It is also read in the form of 0.42, `{prompt, user_facing_hint}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReviewRequest {
     /// What to look at.
     pub target: ReviewTarget,
@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for ReviewRequest {
 /// Marks the start of a review. The form of 0.42, `{prompt, user_facing_hint}`, is read too.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct EnteredReviewModeEvent {
     /// What is looked at.
     pub target: ReviewTarget,
@@ -110,7 +110,7 @@ struct AnyRequest {
 /// Marks the end of a review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ExitedReviewModeEvent {
     /// What was found; absent if the review was broken off.
     #[serde(default)]
@@ -121,24 +121,24 @@ pub struct ExitedReviewModeEvent {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReviewOutputEvent {
     /// The findings, worst first.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub findings: Vec<ReviewFinding>,
     /// The verdict in a few words.
     pub overall_correctness: String,
     /// Why.
     pub overall_explanation: String,
     /// How sure the reviewer is, from 0 to 1.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_score()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_score()"))]
     pub overall_confidence_score: f64,
 }
 
 /// One thing a review found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReviewFinding {
     /// It in a line.
     pub title: String,
@@ -146,7 +146,7 @@ pub struct ReviewFinding {
     pub body: String,
     /// How sure the reviewer is, from 0 to 1.
     #[serde(default)]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_score()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_score()"))]
     pub confidence_score: f64,
     /// How bad it is; 0 is worst.
     #[serde(default)]
@@ -158,7 +158,7 @@ pub struct ReviewFinding {
 /// Where a finding is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReviewCodeLocation {
     /// The file.
     pub absolute_file_path: PathBuf,
@@ -169,7 +169,7 @@ pub struct ReviewCodeLocation {
 /// Lines of a file, counted from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReviewLineRange {
     /// The first line.
     pub start: u32,

@@ -18,7 +18,7 @@ use crate::response::ResponseItem;
 
 /// One line of a rollout file: `{"timestamp", "ordinal"?, "type", "payload"}`.
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct RolloutLine {
     /// When it was written, in UTC with milliseconds.
     pub timestamp: String,
@@ -30,7 +30,7 @@ pub struct RolloutLine {
 
 /// What a line of a rollout file says.
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum RolloutItem {
     /// Which thread this is; the first line of a file.
     SessionMeta(Box<SessionMeta>),
@@ -48,13 +48,13 @@ pub enum RolloutItem {
 
 /// A line of a rollout file kept as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct OtherItem {
     /// The `type` of the line.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_unknown_word()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(regex = "future[a-z]{1,8}"))]
     pub kind: String,
     /// The `payload` of the line; `null` if it has none.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_json()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_json()"))]
     pub payload: Value,
 }
 
@@ -152,7 +152,7 @@ impl<'de> Deserialize<'de> for RolloutLine {
 
 /// Which thread a file records. Members that only some releases write are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SessionMeta {
     /// The thread.
     pub id: ThreadId,
@@ -184,7 +184,7 @@ pub struct SessionMeta {
 /// Where a thread stands in a tree of threads and what it began with, as 0.166 records it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SessionLineage {
     /// The thread at the root of the tree.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,15 +209,15 @@ pub struct SessionLineage {
     pub history_mode: Option<String>,
     /// The instructions the model was given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub base_instructions: Option<Value>,
     /// The folders it may work in.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "proptest::option::of(crate::forms::few())"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "proptest::option::of(crate::forms::few())"))]
     pub runtime_workspace_roots: Option<Vec<PathBuf>>,
     /// Which stretch of the conversation the file begins with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_object()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub context_window: Option<Value>,
 }
 
@@ -225,7 +225,7 @@ pub struct SessionLineage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum SessionSource {
     /// The terminal interface.
     Cli,
@@ -243,14 +243,14 @@ pub enum SessionSource {
     SubAgent(SubAgentSource),
     /// A source this release does not know, kept as it came.
     #[serde(untagged)]
-    Other(#[cfg_attr(test, proptest(strategy = "crate::forms::any_other(\"future\")"))] Value),
+    Other(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_other(\"future\")"))] Value),
 }
 
 /// Why a thread was begun by another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum SubAgentSource {
     /// To review changes.
     Review,
@@ -265,7 +265,7 @@ pub enum SubAgentSource {
 /// How a model's call began a thread, as 0.166 records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ThreadSpawn {
     /// The thread that called.
     pub parent_thread_id: ThreadId,
@@ -285,7 +285,7 @@ pub struct ThreadSpawn {
 /// The state of a work tree under git.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GitInfo {
     /// The commit that is checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -300,7 +300,7 @@ pub struct GitInfo {
 
 /// What requests to the model ran under.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TurnContextItem {
     /// Where commands ran.
     pub cwd: PathBuf,
@@ -319,20 +319,20 @@ pub struct TurnContextItem {
 
 /// A summary that takes the place of the conversation before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CompactedItem {
     /// The summary.
     pub message: String,
     /// What the model sees from here on, from releases that record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "proptest::option::of(crate::forms::few())"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "proptest::option::of(crate::forms::few())"))]
     pub replacement_history: Option<Vec<ResponseItem>>,
 }
 
 /// What a session begins with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum InitialHistory {
     /// Nothing.
     #[default]
@@ -340,17 +340,17 @@ pub enum InitialHistory {
     /// A thread that goes on in its own file.
     Resumed(ResumedHistory),
     /// A copy of another thread, in a file of its own.
-    Forked(#[cfg_attr(test, proptest(strategy = "crate::forms::few()"))] Vec<RolloutItem>),
+    Forked(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))] Vec<RolloutItem>),
 }
 
 /// A thread that goes on in its own file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ResumedHistory {
     /// The thread.
     pub conversation_id: ThreadId,
     /// What the file says.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub history: Vec<RolloutItem>,
     /// The file.
     pub rollout_path: PathBuf,

@@ -1,4 +1,4 @@
-//! The protocol's types as JSON Schema (draft 7), and the tables for whoever describes the whole.
+//! Types as JSON Schema (draft 7).
 //!
 //! Reading is more lenient than what is described here: old names of members and other spellings of words are taken
 //! as well.
@@ -6,26 +6,6 @@
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-
-use crate::methods::{self, Row};
-use crate::v2::{notification, request};
-
-/// What is done with each row of the tables that messages are dispatched by.
-pub trait Tables {
-    /// Takes a method: its name as a type, what it takes, what it gives, and its row.
-    fn method<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, row: Option<&Row>);
-    /// Takes a notification.
-    fn notification<P: JsonSchema>(&mut self, name: &str, method: &str, about: &str);
-    /// Takes a request of the server's.
-    fn request<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, method: &str, about: &str);
-}
-
-/// Goes through all tables.
-pub fn describe(tables: &mut impl Tables) {
-    methods::describe(tables);
-    notification::describe(tables);
-    request::describe(tables);
-}
 
 /// How a type is read.
 #[must_use]

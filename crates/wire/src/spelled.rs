@@ -5,6 +5,7 @@
 /// `"label" | "alias" => Variant` also accepts another word. An `open` enum keeps a word it does not know in
 /// `Other`; a closed one refuses it and names the words it knows, because policies must never be guessed. Its schema
 /// has the one spelling that is written.
+#[macro_export]
 macro_rules! spelled {
     (
         $(#[$meta:meta])*
@@ -14,7 +15,7 @@ macro_rules! spelled {
     ) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+        #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
         $(#[$meta])*
         pub enum $name {
             $( $(#[$row])* #[cfg_attr(feature = "schema", schemars(rename = $label))] $variant, )*
@@ -37,7 +38,7 @@ macro_rules! spelled {
             }
         }
 
-        spelled!(@serde $name);
+        $crate::spelled!(@serde $name);
     };
     (
         $(#[$meta:meta])*
@@ -47,13 +48,13 @@ macro_rules! spelled {
     ) => {
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+        #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
         $(#[$meta])*
         pub enum $name {
             $( $(#[$row])* #[cfg_attr(feature = "schema", schemars(rename = $label))] $variant, )*
             /// A word this release does not know, passed through.
             #[cfg_attr(feature = "schema", schemars(untagged))]
-            Other(#[cfg_attr(test, proptest(strategy = "crate::forms::any_unknown_word()"))] String),
+            Other(#[cfg_attr(feature = "arbitrary", proptest(regex = "future[a-z]{1,8}"))] String),
         }
 
         impl $name {
@@ -73,7 +74,7 @@ macro_rules! spelled {
             }
         }
 
-        spelled!(@serde $name);
+        $crate::spelled!(@serde $name);
     };
     (@serde $name:ident) => {
         impl serde::Serialize for $name {

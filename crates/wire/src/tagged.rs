@@ -10,6 +10,7 @@
 /// Its schema names the known kinds; `x-open` says that there may be others.
 ///
 /// `by "type" through path` first passes the value through a function that respells an older form.
+#[macro_export]
 macro_rules! tagged {
     (
         $(#[$meta:meta])*
@@ -41,26 +42,27 @@ macro_rules! tagged {
             #[must_use]
             pub fn kind(&self) -> &str {
                 match self {
-                    $( tagged!(@pattern $variant $(($payload))?) => $label, )*
+                    $( $crate::tagged!(@pattern $variant $(($payload))?) => $label, )*
                     Self::Other(value) => value.get($tag).and_then(serde_json::Value::as_str).unwrap_or_default(),
                 }
             }
         }
 
-        #[cfg(test)]
+        #[cfg(feature = "arbitrary")]
         impl $name {
             /// One strategy a kind, so that a test can draw from every kind in turn.
-            pub(crate) fn each_kind() -> Vec<proptest::strategy::BoxedStrategy<Self>> {
+            #[must_use]
+            pub fn each_kind() -> Vec<proptest::strategy::BoxedStrategy<Self>> {
                 use proptest::strategy::Strategy as _;
                 vec![
-                    $( tagged!(@strategy $variant $(($payload))?), )*
+                    $( $crate::tagged!(@strategy $variant $(($payload))?), )*
                     $crate::forms::any_other($tag).prop_map(Self::Other).boxed(),
                 ]
             }
         }
 
         // Not derived, because the strategies of many kinds side by side do not fit the stack.
-        #[cfg(test)]
+        #[cfg(feature = "arbitrary")]
         impl proptest::arbitrary::Arbitrary for $name {
             type Parameters = ();
             type Strategy = proptest::strategy::BoxedStrategy<Self>;
@@ -78,7 +80,7 @@ macro_rules! tagged {
                     return Err(serde::de::Error::missing_field($tag));
                 };
                 match label {
-                    $( $label $(| $alias)* => tagged!(@decode value $tag $variant $(($payload))?), )*
+                    $( $label $(| $alias)* => $crate::tagged!(@decode value $tag $variant $(($payload))?), )*
                     _ => Ok(Self::Other(value)),
                 }
             }

@@ -9,7 +9,7 @@ pub const BASELINE_TOKENS: i64 = 12_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TokenUsage {
     /// Tokens sent, cached ones included.
     pub input_tokens: i64,
@@ -61,7 +61,7 @@ impl std::ops::AddAssign for TokenUsage {
 /// What a thread has used so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TokenUsageInfo {
     /// All answers added up.
     pub total_token_usage: TokenUsage,
@@ -75,7 +75,7 @@ pub struct TokenUsageInfo {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct RateLimitSnapshot {
     /// The short window.
     pub primary: Option<RateLimitWindow>,
@@ -90,10 +90,10 @@ pub struct RateLimitSnapshot {
 /// One rate-limit window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct RateLimitWindow {
     /// How much is used, from 0 to 100.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::any_score()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_score()"))]
     pub used_percent: f64,
     /// The length of the window.
     #[serde(default)]
@@ -109,7 +109,7 @@ pub struct RateLimitWindow {
 /// Prepaid credits of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CreditsSnapshot {
     /// Whether there are any.
     pub has_credits: bool,

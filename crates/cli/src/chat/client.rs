@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use codex_protocol::rpc::Incoming;
 use codex_server::app::AppServer;
 use codex_wire::ids::RequestId;
-use codex_wire::rpc::Incoming;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
@@ -105,7 +105,7 @@ impl Client {
 
     /// Says that a question is not understood.
     pub(crate) async fn refuse(&mut self, id: &RequestId, why: &str) -> anyhow::Result<()> {
-        self.write(&json!({"id": id, "error": {"code": codex_wire::rpc::INVALID_REQUEST, "message": why}})).await
+        self.write(&json!({"id": id, "error": {"code": codex_protocol::rpc::INVALID_REQUEST, "message": why}})).await
     }
 
     /// Waits for the next message. Nothing is lost when the wait is given up.

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use codex_config::{Config, Env, Home, KeyPath, Overrides, TrustLevel, UserConfig};
+use codex_protocol::v2::config::{ConfigValueWriteParams, MergeStrategy};
+use codex_protocol::v2::hidden::Hidden;
 use codex_wire::policy::{AskForApproval, SandboxMode};
-use codex_wire::v2::config::{ConfigValueWriteParams, MergeStrategy};
-use codex_wire::v2::hidden::Hidden;
 
 use super::keys::Key;
 use super::question::choice;

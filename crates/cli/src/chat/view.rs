@@ -5,9 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
+use codex_protocol::v2::item::{
+    CallStatus, CommandExecution, FileUpdateChange, InputItem, PatchChangeKind, ThreadItem,
+};
+use codex_protocol::v2::turn::{Turn, TurnError, TurnStatus};
 use codex_wire::plan::StepStatus;
-use codex_wire::v2::item::{CallStatus, CommandExecution, FileUpdateChange, InputItem, PatchChangeKind, ThreadItem};
-use codex_wire::v2::turn::{Turn, TurnError, TurnStatus};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -39,7 +39,8 @@ impl Answer {
             (None, _) => true,
             (Some(command), Subject::Command { argv, .. }) => {
                 // What a shell is given may stand for the whole.
-                *command == codex_shell::join(argv) || matches!(argv.as_slice(), [_, _, script] if script == command)
+                *command == codex_wire::command_line::join(argv)
+                    || matches!(argv.as_slice(), [_, _, script] if script == command)
             }
             (Some(_), Subject::Patch { .. }) => false,
         }

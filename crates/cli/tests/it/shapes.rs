@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use codex_server::schema::BUNDLE;
+use codex_protocol::schema::BUNDLE;
 use serde_json::Value;
 
 use crate::program::Place;

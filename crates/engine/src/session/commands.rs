@@ -1,10 +1,11 @@
 //! The commands of a turn: judged by the policy in force, and started only with a permit.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_config::Home;
 use codex_sandbox::Rung;
 use codex_shell::{Answer, Question, Rules, SandboxState};
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
@@ -14,6 +15,7 @@ use super::Session;
 use crate::command::{self, CommandCall, CommandRequest, Process, Surrounding, aborted_text};
 use crate::context::BYTES_PER_TOKEN;
 use crate::log::{Body, ItemId};
+use crate::rules;
 use crate::settings::Settings;
 use crate::turn::Input;
 use crate::work::{Deadline, Doing, RunningCommand, full_message};
@@ -44,8 +46,8 @@ struct Approved {
 
 impl Allowed {
     /// Reads the rules. Ones that cannot be read allow nothing, and the user is told.
-    pub(super) fn load(folder: &Path, warnings: &mut Vec<String>) -> Self {
-        let rules = Rules::load(folder).unwrap_or_else(|error| {
+    pub(super) fn load(home: &Home, warnings: &mut Vec<String>) -> Self {
+        let rules = rules::in_force(home).unwrap_or_else(|error| {
             warnings.push(format!("the rules are not in force: {}", full_message(&error)));
             Rules::empty()
         });
@@ -158,10 +160,10 @@ impl Session {
 
     /// Adds a rule. When that fails the command still runs once, as approved.
     fn amend(&mut self, prefix: &[String]) {
-        let folder = self.setup.home.rules();
+        let home = &self.setup.home;
         let mut warnings = Vec::new();
-        match codex_shell::append_allow(&folder, prefix) {
-            Ok(()) => self.allowed.rules = Allowed::load(&folder, &mut warnings).rules,
+        match codex_shell::append_allow(&home.rules(), prefix) {
+            Ok(()) => self.allowed.rules = Allowed::load(home, &mut warnings).rules,
             Err(error) => warnings.push(format!("the rule was not added: {}", full_message(&error))),
         }
         for message in warnings {

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use codex_engine::user_agent;
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::{ErrorObject, Incoming, OVERLOADED};
+use codex_protocol::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse};
 use codex_wire::ids::{RequestId, ThreadId};
-use codex_wire::methods::{ClientRequest, call};
-use codex_wire::rpc::{ErrorObject, Incoming, OVERLOADED};
-use codex_wire::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 

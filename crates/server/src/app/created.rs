@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use codex_engine::log::{Body, Delta, Event, Item, ItemId, TurnId};
-use codex_wire::v2::created::{CreatedItem, CreatedItemDelta, CreatedText, ItemCreated};
-use codex_wire::v2::notification::{ServerNotification, TurnPlanStep};
+use codex_protocol::v2::created::{CreatedItem, CreatedItemDelta, CreatedText, ItemCreated};
+use codex_protocol::v2::notification::{ServerNotification, TurnPlanStep};
 
 /// The items of one thread that a client knows and that are not whole yet.
 #[derive(Debug, Default)]

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use codex_engine::eq::{self, Vocabulary};
 use codex_engine::log::{Approval, Body, Event, ItemId, TurnId};
 use codex_engine::{Feed, Thread};
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::Notification;
+use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
 use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
-use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::Notification;
-use codex_wire::v2::notification::{ServerNotification, ThreadNamed};
 use serde::Serialize;
 use tokio::sync::mpsc;
 

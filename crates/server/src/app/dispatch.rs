@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use codex_engine::{Feed, Thread};
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::thread::{LoadedListResponse, PageParams};
 use codex_wire::ids::ThreadId;
-use codex_wire::methods::{ClientRequest, call};
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::thread::{LoadedListResponse, PageParams};
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered, overloaded};

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+pub use codex_protocol::v2::initialize::Dialect;
+use codex_protocol::v2::notification::ServerNotification;
 use codex_wire::event::EventMsg;
-pub use codex_wire::v2::initialize::Dialect;
-use codex_wire::v2::notification::ServerNotification;
 
 use super::connection::Client;
 use super::vintage::Vintage;

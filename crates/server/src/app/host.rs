@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::SystemTime;
 
 use codex_config::{Config, Env, Home, Overrides, ProviderConfig, WireApi};
-use codex_engine::{Beginning, Recall, Setup, connect};
-use codex_model::Model;
+use codex_engine::{Beginning, Model, Recall, Setup, connect};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::thread::ThreadOptions;
 use codex_store::ThreadIndex;
 use codex_wire::rollout::SessionSource;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::thread::ThreadOptions;
 use serde_json::{Map, Value};
 
 use super::connection::{Client, Connection, lock};

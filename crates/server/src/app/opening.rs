@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use codex_engine::settings::SettingsChange;
 use codex_engine::{Beginning, Insisted, Setup, Subscription, Thread};
-use codex_store::ForkPoint;
-use codex_wire::ids::ThreadId;
-use codex_wire::methods::{ClientRequest, Method, call};
-use codex_wire::response::ResponseItem;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::notification::{ServerNotification, ThreadStarted, ThreadStatusChanged, ThreadTokenUsageUpdated};
-use codex_wire::v2::pages::{CollaborationMode, CollaborationSettings, InitialTurnsPageParams};
-use codex_wire::v2::thread::{
+use codex_protocol::methods::{ClientRequest, Method, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::notification::{
+    ServerNotification, ThreadStarted, ThreadStatusChanged, ThreadTokenUsageUpdated,
+};
+use codex_protocol::v2::pages::{CollaborationMode, CollaborationSettings, InitialTurnsPageParams};
+use codex_protocol::v2::thread::{
     ThreadForkParams, ThreadOpened, ThreadOptions, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
+use codex_store::ForkPoint;
+use codex_wire::ids::ThreadId;
+use codex_wire::response::ResponseItem;
 
 use tokio::sync::mpsc;
 

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use codex_protocol::methods::Method;
+use codex_protocol::rpc::{ErrorObject, Request, Response};
 use codex_wire::ids::RequestId;
-use codex_wire::methods::Method;
-use codex_wire::rpc::{ErrorObject, Request, Response};
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};

@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::item::{ThreadItem, TimedItem};
-use codex_wire::v2::pages::{
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::item::{ThreadItem, TimedItem};
+use codex_protocol::v2::pages::{
     CollaborationMode, InitialTurnsPageParams, ResumedParts, SortDirection, ThreadItemEntry, ThreadItemsListAnchor,
     ThreadItemsListCursor, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
     ThreadTurnsListResponse,
 };
-use codex_wire::v2::turn::{ItemsView, Turn, TurnStatus};
+use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
 
 use super::connection::Connection;
 use super::shelf::{blocking, parse_name};

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use codex_engine::log::{Approval, ItemId, TurnId};
+use codex_protocol::v2::notification::{ServerNotification, ServerRequestResolved};
+use codex_protocol::v2::pending::PendingServerRequest;
+use codex_protocol::v2::request::{ApprovalResponse, ServerRequest};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::{RequestId, ThreadId};
-use codex_wire::v2::notification::{ServerNotification, ServerRequestResolved};
-use codex_wire::v2::pending::PendingServerRequest;
-use codex_wire::v2::request::{ApprovalResponse, ServerRequest};
 
 use super::connection::{Asked, Connection};
 use super::desk::Desk;

@@ -1,24 +1,24 @@
 //! What a desk does with the requests about its thread.
 
+use std::time::Duration;
+
 use codex_engine::log::TurnId;
 use codex_engine::review;
 use codex_engine::settings::SettingsChange;
-use std::time::Duration;
-
 use codex_engine::{Saying, TurnStart};
-use codex_wire::ids::ThreadId;
-use codex_wire::methods::{ClientRequest, call};
-use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewRequest, ReviewTarget};
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::empty::Empty;
-use codex_wire::v2::pending::ServerRequestListResponse;
-use codex_wire::v2::thread::{
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::pending::ServerRequestListResponse;
+use codex_protocol::v2::thread::{
     ThreadResponse, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadUnsubscribeResponse, UnsubscribeStatus,
 };
-use codex_wire::v2::turn::{
+use codex_protocol::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
     TurnStartResponse, TurnSteerParams, TurnSteerResponse,
 };
+use codex_wire::ids::ThreadId;
+use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewRequest, ReviewTarget};
 
 use super::connection::Unanswered;
 use super::desk::Desk;

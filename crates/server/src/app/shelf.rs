@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use codex_engine::Thread;
 use codex_engine::settings::Settings;
-use codex_store::{ListQuery, ShelfError, SortKey, SourceKind};
-use codex_wire::ids::ThreadId;
-use codex_wire::methods::{ClientRequest, call};
-use codex_wire::rpc::{ErrorObject, Notification};
-use codex_wire::v2::empty::Empty;
-use codex_wire::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed};
-use codex_wire::v2::thread::{
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::{ErrorObject, Notification};
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed};
+use codex_protocol::v2::thread::{
     ActiveFlag, OneOrMany, Thread as ShownThread, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
     ThreadReadParams, ThreadResponse, ThreadSortKey, ThreadStatus,
 };
-
-use codex_wire::v2::turn::{Turn, TurnStatus};
+use codex_protocol::v2::turn::{Turn, TurnStatus};
+use codex_store::{ListQuery, ShelfError, SortKey, SourceKind};
+use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
 
 use super::connection::{Connection, Unanswered};

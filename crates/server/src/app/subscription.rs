@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use codex_engine::{FeedStart, Place, Subscription};
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::subscribe::{ThreadCaughtUp, ThreadSubscribeParams, ThreadSubscribeResponse};
+use codex_protocol::v2::thread::{ThreadOptions, ThreadResumeParams};
 use codex_wire::ids::ThreadId;
-use codex_wire::methods::{ClientRequest, call};
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::notification::ServerNotification;
-use codex_wire::v2::subscribe::{ThreadCaughtUp, ThreadSubscribeParams, ThreadSubscribeResponse};
-use codex_wire::v2::thread::{ThreadOptions, ThreadResumeParams};
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered};

@@ -97,7 +97,7 @@ impl Projector {
     pub fn ask(approval: &Approval) -> ThreadEvent {
         let subject = match &approval.subject {
             log::Subject::Command { argv, cwd, .. } => {
-                Subject::Command { command: codex_shell::join(argv), argv: argv.clone(), cwd: cwd.clone() }
+                Subject::Command { command: codex_wire::command_line::join(argv), argv: argv.clone(), cwd: cwd.clone() }
             }
             log::Subject::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
         };
@@ -140,7 +140,7 @@ impl Projector {
         let id = self.name();
         self.begun.insert(command.id.clone(), id.clone());
         let details = ThreadItemDetails::CommandExecution {
-            command: codex_shell::join(&command.argv),
+            command: codex_wire::command_line::join(&command.argv),
             aggregated_output: String::new(),
             exit_code: None,
             status: CommandStatus::InProgress,
@@ -158,7 +158,7 @@ impl Projector {
             (_, None) => "",
         };
         let details = ThreadItemDetails::CommandExecution {
-            command: codex_shell::join(&command.argv),
+            command: codex_wire::command_line::join(&command.argv),
             aggregated_output: bounded(output),
             exit_code: end.map(|end| end.exit_code),
             status: match command.status {

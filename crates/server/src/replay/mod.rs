@@ -11,9 +11,9 @@ use std::path::Path;
 
 use codex_engine::eq::{self, Vocabulary};
 use codex_engine::log::{Event, TurnId};
+use codex_protocol::rpc::Notification;
 use codex_store::{Entry, ReadError, RolloutLines};
 use codex_wire::rollout::TurnContextItem;
-use codex_wire::rpc::Notification;
 use serde::Serialize;
 use serde_json::json;
 

@@ -5,9 +5,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use codex_wire::command_line::display;
+
 use super::{Rules, RulesError};
 use crate::danger::danger;
-use crate::quote::display;
 use crate::reach::is_wrapper;
 use crate::sight::Word;
 use crate::understand::{base_name, is_shell, script};

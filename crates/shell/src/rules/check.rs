@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use codex_wire::command_line::display;
 use serde_json::{Map, Value, json};
 
 use super::rule::{Fit, Rule};
 use super::{Decision, Rules};
-use crate::quote::display;
 use crate::reach::{Reach, reach};
 use crate::safe::command_is_safe;
 use crate::sight::Word;

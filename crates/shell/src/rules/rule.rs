@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use codex_wire::command_line::join;
+
 use super::Decision;
 use super::syntax::{Call, Located, Place, SyntaxError, Value};
 use crate::plain;
-use crate::quote::join;
 use crate::sight::Word;
 use crate::understand::base_name;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use codex_shell::{join, parsed_commands, parsed_commands_or_whole, propose_amendment};
+use codex_shell::{parsed_commands, parsed_commands_or_whole, propose_amendment};
+use codex_wire::command_line::join;
 use expect_test::{Expect, expect, expect_file};
 use serde_json::Value;
 

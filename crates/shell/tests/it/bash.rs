@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use codex_shell::{Understood, display, understand};
+use codex_shell::{Understood, understand};
+use codex_wire::command_line::display;
 use fastrand::Rng;
 
 use crate::argv;

@@ -53,7 +53,7 @@ fn wrappers_have_a_largest_number() {
 fn shells_in_shells_have_a_deepest_level() {
     let mut inner = "rm -rf x".to_owned();
     for _ in 0..12 {
-        inner = codex_shell::join(&argv(&["bash", "-c", &inner]));
+        inner = codex_wire::command_line::join(&argv(&["bash", "-c", &inner]));
         assert!(danger(&script(&inner)).is_some());
         if inner.len() > 60_000 {
             break;

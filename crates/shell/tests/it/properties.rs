@@ -1,9 +1,10 @@
 //! Laws that hold for any input.
 
 use codex_shell::{
-    Answer, Decision, Question, Rules, SandboxState, Understood, danger, display, is_known_safe, join, judge,
-    parsed_commands, propose_amendment, understand,
+    Answer, Decision, Question, Rules, SandboxState, Understood, danger, is_known_safe, judge, parsed_commands,
+    propose_amendment, understand,
 };
+use codex_wire::command_line::{display, join};
 use codex_wire::policy::AskForApproval;
 use proptest::prelude::*;
 

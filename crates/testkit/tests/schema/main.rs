@@ -7,4 +7,5 @@ mod drift;
 mod methods;
 mod reading;
 mod recorded;
+mod round_trip;
 mod shapes;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use codex_server::schema::Definitions;
+use codex_protocol::schema::Definitions;
 use serde_json::Value;
 
 const HEAD: &str = "\

@@ -1,9 +1,9 @@
 //! What a schema allows a client to send is read.
 
-use codex_server::schema::Definitions;
-use codex_wire::methods::{ClientRequest, METHODS};
+use codex_protocol::methods::{ClientRequest, METHODS};
+use codex_protocol::schema::Definitions;
+use codex_protocol::v2::request::ApprovalResponse;
 use codex_wire::op::{Op, Submission};
-use codex_wire::v2::request::ApprovalResponse;
 use serde_json::Value;
 use serde_json::value::RawValue;
 

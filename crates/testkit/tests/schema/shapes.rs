@@ -1,6 +1,6 @@
 //! Schemas at work: values that fit, and values that do not.
 
-use codex_server::schema::{BUNDLE, Definitions};
+use codex_protocol::schema::{BUNDLE, Definitions};
 use serde_json::{Map, Value, json};
 
 /// Draws values that a schema allows.

@@ -9,6 +9,7 @@ use crate::{no_complaints, root};
 /// The crates from the bottom up. A crate may use those on lower levels only.
 const LEVELS: &[&[&str]] = &[
     &["wire"],
+    &["protocol"],
     &["client", "config", "git", "mcp", "model", "patch", "sandbox", "search", "shell", "store", "transport"],
     &["engine", "tui"],
     &["server"],
@@ -22,7 +23,9 @@ const TEST_CRATES: &[&str] = &["testkit"];
 const FORBIDDEN: &[(&str, &str)] = &[
     ("client", "engine"),
     ("tui", "engine"),
+    ("engine", "protocol"),
     ("wire", "tokio"),
+    ("protocol", "tokio"),
     ("patch", "tokio"),
     ("shell", "tokio"),
     ("config", "tokio"),

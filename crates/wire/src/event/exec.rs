@@ -12,7 +12,7 @@ use crate::forms::base64_bytes;
 /// May this command run?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ExecApprovalRequestEvent {
     /// The call that wants to run it.
     pub call_id: String,
@@ -31,14 +31,14 @@ pub struct ExecApprovalRequestEvent {
     pub proposed_execpolicy_amendment: Option<Vec<String>>,
     /// What it amounts to.
     #[serde(default)]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub parsed_cmd: Vec<ParsedCommand>,
 }
 
 /// A command starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ExecCommandBeginEvent {
     /// The call that runs it.
     pub call_id: String,
@@ -54,7 +54,7 @@ pub struct ExecCommandBeginEvent {
     pub cwd: PathBuf,
     /// What it amounts to.
     #[serde(default)]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub parsed_cmd: Vec<ParsedCommand>,
     /// Who wanted it.
     #[serde(default, alias = "is_user_shell_command", deserialize_with = "source")]
@@ -67,7 +67,7 @@ pub struct ExecCommandBeginEvent {
 /// A command ended. 0.42 wrote neither the command nor where it ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ExecCommandEndEvent {
     /// The call that ran it.
     pub call_id: String,
@@ -85,7 +85,7 @@ pub struct ExecCommandEndEvent {
     pub cwd: Option<PathBuf>,
     /// What it amounts to.
     #[serde(default)]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub parsed_cmd: Vec<ParsedCommand>,
     /// Who wanted it.
     #[serde(default, deserialize_with = "source")]
@@ -137,7 +137,7 @@ fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExecCommandSourc
 /// A command wrote something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ExecCommandOutputDeltaEvent {
     /// The call that runs it.
     pub call_id: String,
@@ -160,7 +160,7 @@ spelled! {
 /// Something was typed into a running command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TerminalInteractionEvent {
     /// The call that started the command.
     pub call_id: String,
@@ -173,7 +173,7 @@ pub struct TerminalInteractionEvent {
 /// The model looks at a picture on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ViewImageToolCallEvent {
     /// The call.
     pub call_id: String,

@@ -24,24 +24,24 @@ tagged! {
 /// What the user said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UserMessageItem {
     /// The item.
     pub id: String,
     /// The parts, in order.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub content: Vec<UserInput>,
 }
 
 /// What the model said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageItem {
     /// The item.
     pub id: String,
     /// The parts, in order.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub content: Vec<AgentMessageContent>,
 }
 
@@ -56,7 +56,7 @@ tagged! {
 /// Text the model said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageText {
     /// The text.
     pub text: String,
@@ -65,7 +65,7 @@ pub struct AgentMessageText {
 /// What the model thought.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReasoningItem {
     /// The item.
     pub id: String,
@@ -79,7 +79,7 @@ pub struct ReasoningItem {
 /// A search the provider ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WebSearchItem {
     /// The item.
     pub id: String,
@@ -90,7 +90,7 @@ pub struct WebSearchItem {
 /// An item as the provider sent it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct RawResponseItemEvent {
     /// The item.
     pub item: ResponseItem,
@@ -99,7 +99,7 @@ pub struct RawResponseItemEvent {
 /// An item of the turn begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ItemStartedEvent {
     /// The thread.
     pub thread_id: ThreadId,
@@ -112,7 +112,7 @@ pub struct ItemStartedEvent {
 /// An item of the turn is whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ItemCompletedEvent {
     /// The thread.
     pub thread_id: ThreadId,
@@ -125,7 +125,7 @@ pub struct ItemCompletedEvent {
 /// A piece of a message, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageContentDeltaEvent {
     /// The thread.
     pub thread_id: ThreadId,
@@ -140,7 +140,7 @@ pub struct AgentMessageContentDeltaEvent {
 /// A piece of a reasoning summary, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReasoningContentDeltaEvent {
     /// The thread.
     pub thread_id: ThreadId,
@@ -158,7 +158,7 @@ pub struct ReasoningContentDeltaEvent {
 /// A piece of the reasoning itself, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReasoningRawContentDeltaEvent {
     /// The thread.
     pub thread_id: ThreadId,

@@ -14,7 +14,7 @@ use crate::mcp::{
 /// An MCP server is further in starting up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct McpStartupUpdateEvent {
     /// The server.
     pub server: String,
@@ -26,7 +26,7 @@ pub struct McpStartupUpdateEvent {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct McpStartupCompleteEvent {
     /// Servers that can be used.
     pub ready: Vec<String>,
@@ -39,7 +39,7 @@ pub struct McpStartupCompleteEvent {
 /// A tool of an MCP server is called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct McpToolCallBeginEvent {
     /// The call.
     pub call_id: String,
@@ -50,7 +50,7 @@ pub struct McpToolCallBeginEvent {
 /// A tool of an MCP server answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct McpToolCallEndEvent {
     /// The call.
     pub call_id: String,
@@ -75,26 +75,26 @@ impl McpToolCallEndEvent {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct McpListToolsResponseEvent {
     /// The tools, by the name a model calls them.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_named()"))]
     pub tools: BTreeMap<String, Tool>,
     /// The resources, by server.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few_lists()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_lists()"))]
     pub resources: BTreeMap<String, Vec<Resource>>,
     /// The families of resources, by server.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few_lists()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_lists()"))]
     pub resource_templates: BTreeMap<String, Vec<ResourceTemplate>>,
     /// How the engine is known to each server.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_named()"))]
     pub auth_statuses: BTreeMap<String, McpAuthStatus>,
 }
 
 /// An MCP server asks the user something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ElicitationRequestEvent {
     /// The server.
     pub server_name: String,

@@ -25,7 +25,7 @@ pub use crate::review::{EnteredReviewModeEvent, ExitedReviewModeEvent, ReviewOut
 /// One line of the event queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Event {
     /// The submission this follows from; empty while the session starts up.
     pub id: String,

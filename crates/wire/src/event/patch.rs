@@ -10,7 +10,7 @@ use crate::change::FileChange;
 /// May these files be changed?
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ApplyPatchApprovalRequestEvent {
     /// The call that wants to change them.
     pub call_id: String,
@@ -18,7 +18,7 @@ pub struct ApplyPatchApprovalRequestEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// The changes, by file.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_named()"))]
     pub changes: BTreeMap<PathBuf, FileChange>,
     /// Why it is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ pub struct ApplyPatchApprovalRequestEvent {
 /// Files are about to be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct PatchApplyBeginEvent {
     /// The call that changes them.
     pub call_id: String,
@@ -41,14 +41,14 @@ pub struct PatchApplyBeginEvent {
     /// Whether nobody was asked.
     pub auto_approved: bool,
     /// The changes, by file.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_named()"))]
     pub changes: BTreeMap<PathBuf, FileChange>,
 }
 
 /// Files have been changed, or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct PatchApplyEndEvent {
     /// The call that changed them.
     pub call_id: String,
@@ -63,6 +63,6 @@ pub struct PatchApplyEndEvent {
     pub success: bool,
     /// The changes, by file; empty in messages of old releases.
     #[serde(default)]
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few_named()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_named()"))]
     pub changes: BTreeMap<PathBuf, FileChange>,
 }

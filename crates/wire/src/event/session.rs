@@ -15,7 +15,7 @@ use crate::skill::SkillsListEntry;
 /// The session is ready. 0.42 did not write what the optional members say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SessionConfiguredEvent {
     /// The thread.
     pub session_id: ThreadId,
@@ -42,14 +42,14 @@ pub struct SessionConfiguredEvent {
     pub history_entry_count: usize,
     /// What happened before, in a session taken up again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, proptest(strategy = "any_initial_messages()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "any_initial_messages()"))]
     pub initial_messages: Option<Vec<EventMsg>>,
     /// The rollout file.
     pub rollout_path: PathBuf,
 }
 
 /// Some messages that hold no others, so that the strategy ends.
-#[cfg(test)]
+#[cfg(feature = "arbitrary")]
 fn any_initial_messages() -> impl proptest::strategy::Strategy<Value = Option<Vec<EventMsg>>> {
     use proptest::prelude::*;
     let message = prop_oneof![
@@ -64,7 +64,7 @@ fn any_initial_messages() -> impl proptest::strategy::Strategy<Value = Option<Ve
 /// Where the rollout file is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ConversationPathEvent {
     /// The thread.
     pub conversation_id: ThreadId,
@@ -75,7 +75,7 @@ pub struct ConversationPathEvent {
 /// A line of the history of prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GetHistoryEntryResponseEvent {
     /// Which line was asked for.
     pub offset: usize,
@@ -89,19 +89,19 @@ pub struct GetHistoryEntryResponseEvent {
 /// The prompts of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ListCustomPromptsResponseEvent {
     /// The prompts, by name.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub custom_prompts: Vec<CustomPrompt>,
 }
 
 /// The skills that apply to some folders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ListSkillsResponseEvent {
     /// The skills, folder by folder.
-    #[cfg_attr(test, proptest(strategy = "crate::forms::few()"))]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub skills: Vec<SkillsListEntry>,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A whole message of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageEvent {
     /// The text.
     pub message: String,
@@ -14,7 +14,7 @@ pub struct AgentMessageEvent {
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageDeltaEvent {
     /// The piece.
     pub delta: String,
@@ -23,7 +23,7 @@ pub struct AgentMessageDeltaEvent {
 /// What the user said. The `kind` that 0.42 added is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UserMessageEvent {
     /// The text.
     pub message: String,
@@ -35,7 +35,7 @@ pub struct UserMessageEvent {
 /// A whole part of the reasoning summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningEvent {
     /// The text.
     pub text: String,
@@ -44,7 +44,7 @@ pub struct AgentReasoningEvent {
 /// A piece of the reasoning summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningDeltaEvent {
     /// The piece.
     pub delta: String,
@@ -53,7 +53,7 @@ pub struct AgentReasoningDeltaEvent {
 /// The reasoning itself, from models that show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningRawContentEvent {
     /// The text.
     pub text: String,
@@ -62,7 +62,7 @@ pub struct AgentReasoningRawContentEvent {
 /// A piece of the reasoning itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningRawContentDeltaEvent {
     /// The piece.
     pub delta: String,
@@ -72,7 +72,7 @@ pub struct AgentReasoningRawContentDeltaEvent {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningSectionBreakEvent {
     /// The item; empty in messages of old releases.
     pub item_id: String,
@@ -83,7 +83,7 @@ pub struct AgentReasoningSectionBreakEvent {
 /// The provider searches the web.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WebSearchBeginEvent {
     /// The call.
     pub call_id: String,
@@ -92,7 +92,7 @@ pub struct WebSearchBeginEvent {
 /// The provider has searched the web.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WebSearchEndEvent {
     /// The call.
     pub call_id: String,

@@ -8,7 +8,7 @@ use crate::tokens::{RateLimitSnapshot, TokenUsageInfo};
 /// The turn failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ErrorEvent {
     /// What went wrong, for people.
     pub message: String,
@@ -20,7 +20,7 @@ pub struct ErrorEvent {
 /// The stream from the provider broke and is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct StreamErrorEvent {
     /// What went wrong, for people.
     pub message: String,
@@ -32,7 +32,7 @@ pub struct StreamErrorEvent {
 /// Something is amiss, and work goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WarningEvent {
     /// What is amiss.
     pub message: String,
@@ -41,7 +41,7 @@ pub struct WarningEvent {
 /// A setting in use will go away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct DeprecationNoticeEvent {
     /// Which one.
     pub summary: String,
@@ -53,7 +53,7 @@ pub struct DeprecationNoticeEvent {
 /// Progress that belongs to no item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct BackgroundEventEvent {
     /// What is going on.
     pub message: String,
@@ -62,7 +62,7 @@ pub struct BackgroundEventEvent {
 /// A turn began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TaskStartedEvent {
     /// The size of the model's window, where known.
     #[serde(default)]
@@ -72,7 +72,7 @@ pub struct TaskStartedEvent {
 /// A turn ended by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TaskCompleteEvent {
     /// What the model said last.
     #[serde(default)]
@@ -85,7 +85,7 @@ pub struct TaskCompleteEvent {
 /// Tokens used so far and what the account still allows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TokenCountEvent {
     /// The tokens; absent before the first answer.
     #[serde(default)]
@@ -98,7 +98,7 @@ pub struct TokenCountEvent {
 /// A turn was stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TurnAbortedEvent {
     /// Why.
     pub reason: TurnAbortReason,
@@ -119,7 +119,7 @@ spelled! {
 /// The work tree is being put back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UndoStartedEvent {
     /// What is going on.
     #[serde(default)]
@@ -129,7 +129,7 @@ pub struct UndoStartedEvent {
 /// The work tree has been put back, or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UndoCompletedEvent {
     /// Whether it was put back.
     pub success: bool,
@@ -141,7 +141,7 @@ pub struct UndoCompletedEvent {
 /// Everything the turn has changed so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(test, derive(proptest_derive::Arbitrary))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TurnDiffEvent {
     /// The changes in the form of `git diff`.
     pub unified_diff: String,

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use codex_config::{Auth, AuthError, Config, Node, Value};
-use codex_wire::methods::{ClientRequest, call};
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v1::auth::{
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v1::auth::{
     AuthStatusChangeNotification, CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse,
     LoginChatGptResponse,
 };
-use codex_wire::v1::user::{GetUserAgentResponse, UserInfoResponse};
-use codex_wire::v2::account::{
+use codex_protocol::v1::user::{GetUserAgentResponse, UserInfoResponse};
+use codex_protocol::v2::account::{
     Account, AccountLoginCompletedNotification, AccountUpdatedNotification, AuthMode, CancelLoginAccountParams,
     CancelLoginAccountResponse, CancelLoginAccountStatus, GetAccountParams, GetAccountRateLimitsResponse,
     GetAccountResponse, LoginAccountParams, LoginAccountResponse,
 };
-use codex_wire::v2::empty::Empty;
-use codex_wire::v2::notification::ServerNotification;
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::notification::ServerNotification;
 
 use super::{Passed, explain, group, with_host};
 use crate::app::connection::{Connection, Unanswered};

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use codex_config::{WireApi, collaboration_modes, list_features, list_mcp_servers, list_models, page};
-use codex_wire::methods::ClientRequest;
-use codex_wire::policy::SandboxMode;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::empty::Empty as Nothing;
-use codex_wire::v2::features::{
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty as Nothing;
+use codex_protocol::v2::features::{
     CollaborationModeListResponse, ExperimentalFeatureEnablement, ExperimentalFeatureListParams,
     ExperimentalFeatureListResponse,
 };
-use codex_wire::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
-use codex_wire::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
-use codex_wire::v2::permissions::{
+use codex_protocol::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
+use codex_protocol::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
+use codex_protocol::v2::permissions::{
     PermissionProfileListParams, PermissionProfileListResponse, PermissionProfileSummary,
 };
+use codex_wire::policy::SandboxMode;
 
 use super::{Passed, group, with_host};
 use crate::app::connection::{Connection, Unanswered};

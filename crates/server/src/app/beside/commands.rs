@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use codex_engine::one_off::{OneOff, Streams};
-use codex_wire::methods::{ClientRequest, call};
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::command_exec::{
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::command_exec::{
     CommandExecParams, CommandExecResizeParams, CommandExecResponse, CommandExecTerminalSize,
     CommandExecTerminateParams, CommandExecWriteParams,
 };
-use codex_wire::v2::empty::Empty;
+use codex_protocol::v2::empty::Empty;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use codex_config::{ConfigError, ConfigWriteError, UserConfig};
-use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
-use codex_wire::v2::config::{
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
+use codex_protocol::v2::config::{
     ConfigBatchWriteParams, ConfigReadParams, ConfigReadResponse, ConfigRequirementsReadResponse,
     ConfigValueWriteParams, ConfigWriteErrorData, ConfigWriteResponse,
 };
-use codex_wire::v2::empty::Empty;
+use codex_protocol::v2::empty::Empty;
 
 use super::{Passed, explain, group, with_host};
 use crate::app::connection::{Connection, Unanswered};

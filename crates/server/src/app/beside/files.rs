@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::empty::Empty;
-use codex_wire::v2::fs::{
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::fs::{
     FsCopyParams, FsCreateDirectoryParams, FsGetMetadataParams, FsGetMetadataResponse, FsReadDirectoryEntry,
     FsReadDirectoryParams, FsReadDirectoryResponse, FsReadFileParams, FsReadFileResponse, FsRemoveParams,
     FsWriteFileParams,

@@ -18,8 +18,8 @@ mod watches;
 
 use std::sync::Arc;
 
-use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::ErrorObject;
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
 
 use super::connection::{Connection, Unanswered};
 use super::host::Host;
@@ -40,30 +40,30 @@ macro_rules! group {
     ) => {{
         let scope = $request.scope();
         match $request {
-            $($(codex_wire::methods::ClientRequest::$sure(params) => {
-                debug_assert_eq!(scope, codex_wire::methods::Scope::Connection);
+            $($(codex_protocol::methods::ClientRequest::$sure(params) => {
+                debug_assert_eq!(scope, codex_protocol::methods::Scope::Connection);
                 let result = Ok($without_fail($connection, *params));
-                $connection.outbox.answer::<codex_wire::methods::call::$sure>(&$unanswered.id, result).await;
+                $connection.outbox.answer::<codex_protocol::methods::call::$sure>(&$unanswered.id, result).await;
                 None
             })*)?
-            $($(codex_wire::methods::ClientRequest::$plain(params) => {
-                debug_assert_eq!(scope, codex_wire::methods::Scope::Connection);
+            $($(codex_protocol::methods::ClientRequest::$plain(params) => {
+                debug_assert_eq!(scope, codex_protocol::methods::Scope::Connection);
                 let result = $without_wait($connection, *params);
-                $connection.outbox.answer::<codex_wire::methods::call::$plain>(&$unanswered.id, result).await;
+                $connection.outbox.answer::<codex_protocol::methods::call::$plain>(&$unanswered.id, result).await;
                 None
             })*)?
-            $(codex_wire::methods::ClientRequest::$now(params) => {
-                debug_assert_eq!(scope, codex_wire::methods::Scope::Connection);
+            $(codex_protocol::methods::ClientRequest::$now(params) => {
+                debug_assert_eq!(scope, codex_protocol::methods::Scope::Connection);
                 let result = $at_once($connection, *params).await;
-                $connection.outbox.answer::<codex_wire::methods::call::$now>(&$unanswered.id, result).await;
+                $connection.outbox.answer::<codex_protocol::methods::call::$now>(&$unanswered.id, result).await;
                 None
             })*
-            $(codex_wire::methods::ClientRequest::$aside(params) => {
-                debug_assert_eq!(scope, codex_wire::methods::Scope::Process);
+            $(codex_protocol::methods::ClientRequest::$aside(params) => {
+                debug_assert_eq!(scope, codex_protocol::methods::Scope::Process);
                 let connection = std::sync::Arc::clone($connection);
                 tokio::spawn(async move {
                     let result = $later(&connection, *params).await;
-                    connection.outbox.answer::<codex_wire::methods::call::$aside>(&$unanswered.id, result).await;
+                    connection.outbox.answer::<codex_protocol::methods::call::$aside>(&$unanswered.id, result).await;
                 });
                 None
             })*

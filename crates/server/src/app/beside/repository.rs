@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
 
 use super::{Passed, explain, group, with_host};
 use crate::app::connection::{Connection, Unanswered};
@@ -24,10 +24,11 @@ async fn diff_to_remote(
 ) -> Result<GitDiffToRemoteResponse, ErrorObject> {
     with_host(connection, move |host| {
         let cwd = host.start.cwd.join(params.cwd);
-        codex_git::git_diff_to_remote(&cwd).map_err(|error| {
+        let found = codex_git::git_diff_to_remote(&cwd).map_err(|error| {
             let (cwd, why) = (cwd.display(), explain(&error, None));
             ErrorObject::invalid(format!("failed to compute git diff to remote for cwd: {cwd}: {why}"))
-        })
+        })?;
+        Ok(GitDiffToRemoteResponse { sha: found.sha, diff: found.diff })
     })
     .await
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use codex_engine::one_off::{Input, Process, Pty, Step, Stream};
-use codex_wire::rpc::{ErrorObject, Notification};
-use codex_wire::v2::command_exec::{
+use codex_protocol::rpc::{ErrorObject, Notification};
+use codex_protocol::v2::command_exec::{
     CommandExecOutputDeltaNotification, CommandExecOutputStream, CommandExecResponse, CommandExecTerminalSize,
 };
-use codex_wire::v2::notification::ServerNotification;
+use codex_protocol::v2::notification::ServerNotification;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use codex_search::{DEFAULT_LIMIT, Report, Scope, Session};
-use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::empty::Empty;
-use codex_wire::v2::notification::ServerNotification;
-use codex_wire::v2::search::{
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::search::{
     FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchResult, FuzzyFileSearchSessionCompletedNotification,
     FuzzyFileSearchSessionStartParams, FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
     FuzzyFileSearchSessionUpdatedNotification,
 };
+use codex_search::{DEFAULT_LIMIT, Report, Scope, Session};
 use tokio::sync::watch;
 
 use super::{Passed, group};

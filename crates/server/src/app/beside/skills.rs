@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::hooks::{HooksListEntry, HooksListParams, HooksListResponse};
-use codex_wire::v2::skills::{SkillMetadata, SkillsListEntry, SkillsListParams, SkillsListResponse};
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::hooks::{HooksListEntry, HooksListParams, HooksListResponse};
+use codex_protocol::v2::skills::{SkillMetadata, SkillsListEntry, SkillsListParams, SkillsListResponse};
 
 use super::{Passed, group, with_host};
 use crate::app::connection::{Connection, Unanswered};

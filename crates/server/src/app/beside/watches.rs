@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v2::empty::Empty;
-use codex_wire::v2::fs::{FsUnwatchParams, FsWatchParams, FsWatchResponse};
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::fs::{FsUnwatchParams, FsWatchParams, FsWatchResponse};
 use tokio::task::AbortHandle;
 
 use super::{Passed, group};
@@ -78,9 +78,9 @@ mod platform {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use codex_wire::rpc::ErrorObject;
-    use codex_wire::v2::fs::FsChangedNotification;
-    use codex_wire::v2::notification::ServerNotification;
+    use codex_protocol::rpc::ErrorObject;
+    use codex_protocol::v2::fs::FsChangedNotification;
+    use codex_protocol::v2::notification::ServerNotification;
     use rustix::fs::inotify::{CreateFlags, ReadFlags, WatchFlags, add_watch, init};
     use tokio::io::AsyncReadExt as _;
     use tokio::net::unix::pipe::Receiver;
@@ -207,7 +207,7 @@ mod platform {
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
 
-    use codex_wire::rpc::ErrorObject;
+    use codex_protocol::rpc::ErrorObject;
     use tokio::task::AbortHandle;
 
     use crate::app::connection::Connection;

@@ -1,11 +1,11 @@
 //! The listeners of a conversation, as its desk keeps them.
 
 use codex_engine::log::{Abort, Outcome};
+use codex_protocol::methods::{Method, call};
+use codex_protocol::rpc::Response;
+use codex_protocol::v1::turn::InterruptConversationResponse;
+use codex_protocol::v2::notification::{ServerNotification, Warning};
 use codex_wire::event::{BackgroundEventEvent, EventMsg, TurnAbortReason};
-use codex_wire::methods::{Method, call};
-use codex_wire::rpc::Response;
-use codex_wire::v1::turn::InterruptConversationResponse;
-use codex_wire::v2::notification::{ServerNotification, Warning};
 
 use crate::app::connection::Unanswered;
 use crate::app::desk::Desk;

@@ -13,9 +13,9 @@ mod shelf;
 
 use std::sync::Arc;
 
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
 use codex_wire::ids::ThreadId;
-use codex_wire::methods::ClientRequest;
-use codex_wire::rpc::ErrorObject;
 
 use super::connection::{Connection, Unanswered};
 pub(crate) use forwarded::forwarded;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use codex_engine::settings::SettingsChange;
 use codex_engine::{Beginning, Setup, Thread};
-use codex_store::ForkPoint;
-use codex_wire::event::EventMsg;
-use codex_wire::ids::ThreadId;
-use codex_wire::methods::{ClientRequest, Method, call};
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v1::conversation::{
+use codex_protocol::methods::{ClientRequest, Method, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v1::conversation::{
     ConversationResumed, ForkConversationParams, NewConversationParams, NewConversationResponse,
     ResumeConversationParams, SessionConfiguredNotification,
 };
-use codex_wire::v2::notification::ServerNotification;
-use codex_wire::v2::thread::ThreadOptions;
+use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::thread::ThreadOptions;
+use codex_store::ForkPoint;
+use codex_wire::event::EventMsg;
+use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
 use super::messages::messages;

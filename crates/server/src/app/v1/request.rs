@@ -1,9 +1,9 @@
 //! Questions in the words of the first version.
 
 use codex_engine::log::{Approval, Subject};
+use codex_protocol::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
+use codex_protocol::v2::request::ServerRequest;
 use codex_wire::ids::ThreadId;
-use codex_wire::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
-use codex_wire::v2::request::ServerRequest;
 
 /// A question.
 pub(crate) fn question(conversation_id: ThreadId, approval: &Approval) -> ServerRequest {

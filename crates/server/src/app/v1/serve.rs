@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use codex_engine::settings::SettingsChange;
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v1::turn::{AddConversationListenerResponse, InterruptConversationResponse, SendUserTurnParams};
+use codex_protocol::v2::empty::Empty;
 use codex_wire::event::TurnAbortReason;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
-use codex_wire::methods::{ClientRequest, call};
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v1::turn::{AddConversationListenerResponse, InterruptConversationResponse, SendUserTurnParams};
-use codex_wire::v2::empty::Empty;
 
 use super::not_found;
 use crate::app::connection::Unanswered;

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::SecondsFormat;
-use codex_store::ThreadSummary;
-use codex_wire::methods::{ClientRequest, call};
-use codex_wire::rollout::SessionSource;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::v1::conversation::{
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v1::conversation::{
     ArchiveConversationParams, ConversationSummary, GetConversationSummaryParams, GetConversationSummaryResponse,
     ListConversationsParams, ListConversationsResponse,
 };
-use codex_wire::v2::empty::Empty;
-use codex_wire::v2::thread::ThreadListParams;
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::thread::ThreadListParams;
+use codex_store::ThreadSummary;
+use codex_wire::rollout::SessionSource;
 
 use crate::app::connection::{Connection, Unanswered};
 use crate::app::host::Host;

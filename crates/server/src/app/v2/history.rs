@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use codex_engine::review;
+use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
+use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use codex_store::{Entry, Line, ReadError, RolloutLines};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewOutputEvent;
-use codex_wire::v2::item::{InputItem, ThreadItem, TimedItem};
-use codex_wire::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use codex_engine::log::{CommandItem, CommandStatus, Item, PatchItem, PatchStatus};
-use codex_wire::change::FileChange;
-use codex_wire::command::ParsedCommand;
-use codex_wire::v2::item::{
+use codex_protocol::v2::item::{
     CallStatus, CommandAction, CommandExecution, CommandSource, FileUpdateChange, InputItem, PatchChangeKind,
     ThreadItem,
 };
+use codex_wire::change::FileChange;
+use codex_wire::command::ParsedCommand;
 
 use crate::app::vintage::Vintage;
 
@@ -76,7 +76,7 @@ fn command_execution(command: &CommandItem, vintage: Vintage) -> CommandExecutio
 
 /// A command as a line that a shell would read back.
 pub(crate) fn command_line(argv: &[String]) -> String {
-    codex_shell::join(argv)
+    codex_wire::command_line::join(argv)
 }
 
 fn file_change(patch: &PatchItem) -> ThreadItem {

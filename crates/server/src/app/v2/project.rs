@@ -9,16 +9,16 @@ use codex_engine::log::{
     Body, CommandStatus, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, PatchStatus, ReviewEntered, TurnId,
 };
 use codex_engine::review;
-use codex_wire::v2::account::AccountRateLimitsUpdatedNotification;
-use codex_wire::v2::item::{InputItem, ThreadItem, TimedItem};
-use codex_wire::v2::notification::{
+use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
+use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
+use codex_protocol::v2::notification::{
     ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted, ReasoningSummaryPartAdded,
     ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction, ThreadNamed,
     ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed, TurnPlanStep,
     TurnPlanUpdated, TurnStarted, Warning,
 };
-use codex_wire::v2::thread::{ActiveFlag, ThreadStatus};
-use codex_wire::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
+use codex_protocol::v2::thread::{ActiveFlag, ThreadStatus};
+use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 
 use super::item::thread_item;
 use crate::app::vintage::Vintage;

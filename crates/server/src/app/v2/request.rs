@@ -1,8 +1,8 @@
 //! Questions in the words of the second version.
 
 use codex_engine::log::{Approval, Subject};
+use codex_protocol::v2::request::{CommandApprovalParams, FileChangeApprovalParams, ServerRequest};
 use codex_wire::ids::ThreadId;
-use codex_wire::v2::request::{CommandApprovalParams, FileChangeApprovalParams, ServerRequest};
 use serde_json::{Value, json};
 
 use super::item::{actions, command_line};

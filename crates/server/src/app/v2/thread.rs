@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use codex_engine::log::ThreadStarted;
 use codex_engine::settings::Settings;
+use codex_protocol::v2::thread::{Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadStatus, Unsaid};
 use codex_store::ThreadSummary;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
-use codex_wire::v2::thread::{Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadStatus, Unsaid};
 use serde_json::Value;
 
 /// A loaded thread in which nothing was said yet, as far as is known here.

@@ -11,12 +11,12 @@ mod references;
 use std::any::type_name;
 use std::collections::BTreeMap;
 
+use codex_protocol::methods::{Row, Scope};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::schema::{self, Tables};
 use codex_wire::event::{Event, EventMsg};
 use codex_wire::ids::RequestId;
-use codex_wire::methods::{Row, Scope};
 use codex_wire::op::Submission;
-use codex_wire::rpc::ErrorObject;
-use codex_wire::schema::{self, Tables};
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Value, json};

@@ -1,0 +1,62 @@
+//! The request that a thread would send, without sending it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use codex_model::{Answer, Model, ModelError, Prompt, request_body};
+use codex_wire::input::UserInput;
+use serde_json::Value;
+
+use crate::log::{Body, TurnId};
+use crate::settings::SettingsChange;
+use crate::{Beginning, Closed, Setup, StartError, Thread};
+
+/// Why there is no request.
+#[derive(Debug, thiserror::Error)]
+pub enum PreviewError {
+    /// The thread could not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The thread ended early.
+    #[error(transparent)]
+    Closed(#[from] Closed),
+    /// The model was never asked.
+    #[error("the model would not be asked")]
+    Unasked,
+    /// The request is not JSON, which it always is.
+    #[error("could not read the request")]
+    Read(#[from] serde_json::Error),
+}
+
+/// The body of the first request of a turn. Nothing is sent and nothing is saved.
+///
+/// # Errors
+/// When the thread cannot start.
+pub async fn first_request(setup: Setup, content: Vec<UserInput>) -> Result<Value, PreviewError> {
+    let seen = Arc::new(Seen::default());
+    let model: Arc<dyn Model> = Arc::clone(&seen) as Arc<dyn Model>;
+    let beginning = Beginning::Unsaved(Box::new(setup.beginning));
+    let (thread, mut feed) = Thread::start(Setup { model, beginning, ..setup }).await?;
+    thread.say(TurnId::new("preview"), content, SettingsChange::default()).await?;
+    while let Some(event) = feed.next().await {
+        if matches!(event.body, Body::TurnEnded(_)) {
+            break;
+        }
+    }
+    thread.close().await;
+    let prompt = seen.prompt.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Ok(serde_json::from_slice(&request_body(&prompt.ok_or(PreviewError::Unasked)?))?)
+}
+
+/// A model that keeps what it was asked first, and answers nothing.
+#[derive(Default)]
+struct Seen {
+    prompt: Mutex<Option<Prompt>>,
+}
+
+impl Model for Seen {
+    fn ask(&self, prompt: Prompt) -> Answer {
+        self.prompt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(prompt);
+        let error = ModelError::Unavailable { message: "nothing is sent".to_owned() };
+        Box::pin(futures_util::stream::iter([Err(error)]))
+    }
+}

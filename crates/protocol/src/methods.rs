@@ -1,0 +1,430 @@
+//! The one table of methods: what a client may ask, with what, and what comes back.
+//!
+//! Dispatch, the names in error messages and what is told of unsupported methods all come from here.
+
+mod absent;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::rpc::ErrorObject;
+use crate::v1::auth::{
+    CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse, LoginApiKeyParams, LoginChatGptResponse,
+};
+use crate::v1::conversation::{
+    ArchiveConversationParams, ConversationResumed, ForkConversationParams, GetConversationSummaryParams,
+    GetConversationSummaryResponse, ListConversationsParams, ListConversationsResponse, NewConversationParams,
+    NewConversationResponse, ResumeConversationParams,
+};
+use crate::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
+use crate::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
+use crate::v1::turn::{
+    AddConversationListenerParams, AddConversationListenerResponse, InterruptConversationParams,
+    InterruptConversationResponse, RemoveConversationListenerParams, SendUserMessageParams, SendUserTurnParams,
+};
+use crate::v1::user::{GetUserAgentResponse, UserInfoResponse};
+use crate::v2::account::{
+    CancelLoginAccountParams, CancelLoginAccountResponse, GetAccountParams, GetAccountRateLimitsResponse,
+    GetAccountResponse, LoginAccountParams, LoginAccountResponse,
+};
+use crate::v2::command_exec::{
+    CommandExecParams, CommandExecResizeParams, CommandExecResponse, CommandExecTerminateParams, CommandExecWriteParams,
+};
+use crate::v2::config::{
+    ConfigBatchWriteParams, ConfigReadParams, ConfigReadResponse, ConfigRequirementsReadResponse,
+    ConfigValueWriteParams, ConfigWriteResponse,
+};
+use crate::v2::empty::Empty;
+use crate::v2::features::{
+    CollaborationModeListResponse, ExperimentalFeatureEnablement, ExperimentalFeatureListParams,
+    ExperimentalFeatureListResponse,
+};
+use crate::v2::feedback::{FeedbackSaveParams, FeedbackSaveResponse, FeedbackUploadParams, FeedbackUploadResponse};
+use crate::v2::fs::{
+    FsCopyParams, FsCreateDirectoryParams, FsGetMetadataParams, FsGetMetadataResponse, FsReadDirectoryParams,
+    FsReadDirectoryResponse, FsReadFileParams, FsReadFileResponse, FsRemoveParams, FsUnwatchParams, FsWatchParams,
+    FsWatchResponse, FsWriteFileParams,
+};
+use crate::v2::hooks::{HooksListParams, HooksListResponse};
+use crate::v2::initialize::{InitializeParams, InitializeResponse};
+use crate::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
+use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
+use crate::v2::pages::{
+    ThreadInjectItemsParams, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
+    ThreadTurnsListResponse,
+};
+use crate::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
+use crate::v2::permissions::{PermissionProfileListParams, PermissionProfileListResponse};
+use crate::v2::search::{
+    FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionStartParams,
+    FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
+};
+use crate::v2::skills::{SkillsListParams, SkillsListResponse};
+use crate::v2::subscribe::{ThreadSubscribeParams, ThreadSubscribeResponse};
+use crate::v2::thread::{
+    LoadedListResponse, PageParams, ThreadForkParams, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
+    ThreadOpened, ThreadParams, ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams,
+    ThreadRollbackParams, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams,
+    ThreadUnsubscribeResponse,
+};
+use crate::v2::turn::{
+    ReviewStartParams, ReviewStartResponse, TurnInterruptParams, TurnStartParams, TurnStartResponse, TurnSteerParams,
+    TurnSteerResponse,
+};
+
+/// A method of the table.
+pub trait Method {
+    /// What it is called.
+    const NAME: &'static str;
+    /// What it takes.
+    type Params: DeserializeOwned;
+    /// What it answers.
+    type Response: Serialize;
+}
+
+/// In which order requests are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// At once, before the next line is read.
+    Connection,
+    /// Beside all others.
+    Process,
+    /// After earlier requests about the same thread.
+    Thread,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// What the method is called.
+    pub name: &'static str,
+    /// What else it was called.
+    pub aliases: &'static [&'static str],
+    /// In which order its requests are served.
+    pub scope: Scope,
+    /// The first release that had it.
+    pub since: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+}
+
+macro_rules! methods {
+    ($($(#[doc = $about:literal])* $name:ident = $method:literal $(| $alias:literal)* ($params:ty) -> $response:ty, $scope:ident, $since:literal;)*) => {
+        /// The methods as types.
+        pub mod call {
+            use super::*;
+
+            $($(#[doc = $about])*
+            #[derive(Debug, Clone, Copy)]
+            pub struct $name;
+
+            impl Method for $name {
+                const NAME: &'static str = $method;
+                type Params = $params;
+                type Response = $response;
+            })*
+        }
+
+        /// A request that was understood.
+        #[derive(Debug, Clone)]
+        pub enum ClientRequest {
+            $($(#[doc = $about])* $name(Box<$params>),)*
+        }
+
+        /// All methods.
+        pub const METHODS: &[Row] = &[
+            $(Row {
+                name: $method,
+                aliases: &[$($alias),*],
+                scope: Scope::$scope,
+                since: $since,
+                about: concat!($($about),*).trim_ascii(),
+            },)*
+        ];
+
+        #[cfg(feature = "schema")]
+        pub(crate) fn describe(tables: &mut impl crate::schema::Tables) {
+            let mut rows = METHODS.iter();
+            $(tables.method::<$params, $response>(stringify!($name), rows.next());)*
+        }
+
+        impl ClientRequest {
+            /// In which order it is served.
+            #[must_use]
+            pub fn scope(&self) -> Scope {
+                match self {
+                    $(Self::$name(_) => Scope::$scope,)*
+                }
+            }
+
+            /// Reads the parameters of a method. Missing ones count as `{}`.
+            ///
+            /// # Errors
+            /// When there is no such method, or its parameters are wrong.
+            pub fn read(method: &str, params: Option<&RawValue>) -> Result<Self, ErrorObject> {
+                match method {
+                    $($method $(| $alias)* => read_params(params).map(|params| Self::$name(Box::new(params))),)*
+                    _ => Err(absent::refusal(method)),
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    /// Opens the connection.
+    Initialize = "initialize" (InitializeParams) -> InitializeResponse, Connection, "0.43";
+    /// Starts a thread.
+    ThreadStart = "thread/start" (ThreadStartParams) -> ThreadOpened, Process, "0.56";
+    /// Goes on with a thread.
+    ThreadResume = "thread/resume" (ThreadResumeParams) -> ThreadOpened, Process, "0.56";
+    /// Copies a thread.
+    ThreadFork = "thread/fork" (ThreadForkParams) -> ThreadOpened, Process, "0.85";
+    /// Lists threads.
+    ThreadList = "thread/list" (ThreadListParams) -> ThreadListResponse, Process, "0.56";
+    /// Lists the threads that are loaded.
+    ThreadLoadedList = "thread/loaded/list" (PageParams) -> LoadedListResponse, Connection, "0.105";
+    /// Reads a thread.
+    ThreadRead = "thread/read" (ThreadReadParams) -> ThreadResponse, Process, "0.105";
+    /// Lists the turns of a thread.
+    ThreadTurnsList = "thread/turns/list" (ThreadTurnsListParams) -> ThreadTurnsListResponse, Process, "0.166";
+    /// Lists the items of a thread.
+    ThreadItemsList = "thread/items/list" (ThreadItemsListParams) -> ThreadItemsListResponse, Process, "0.166";
+    /// Puts a thread away.
+    ThreadArchive = "thread/archive" (ThreadParams) -> Empty, Thread, "0.56";
+    /// Takes a thread back.
+    ThreadUnarchive = "thread/unarchive" (ThreadParams) -> ThreadResponse, Thread, "0.105";
+    /// Deletes a thread.
+    ThreadDelete = "thread/delete" (ThreadParams) -> Empty, Thread, "0.166";
+    /// Calls a thread something.
+    ThreadNameSet = "thread/name/set" (ThreadNameSetParams) -> Empty, Thread, "0.105";
+    /// Forgets the last turns of a thread.
+    ThreadRollback = "thread/rollback" (ThreadRollbackParams) -> ThreadResponse, Thread, "0.85";
+    /// Forgets a turn of a thread and all after it.
+    ThreadRevert = "thread/revert" (ThreadRevertParams) -> ThreadResponse, Thread, "0.166";
+    /// Sums a conversation up.
+    ThreadCompactStart = "thread/compact/start" | "thread/compact" (ThreadParams) -> Empty, Thread, "0.56";
+    /// Changes what later turns run under.
+    ThreadSettingsUpdate = "thread/settings/update" (ThreadSettingsUpdateParams) -> Empty, Thread, "0.166";
+    /// Runs a command of the user's.
+    ThreadShellCommand = "thread/shellCommand" (ThreadShellCommandParams) -> Empty, Thread, "0.166";
+    /// Puts items into the conversation with the model.
+    ThreadInjectItems = "thread/inject_items" (ThreadInjectItemsParams) -> Empty, Thread, "0.166";
+    /// Listens to a thread by numbers, from where the client stopped.
+    ThreadSubscribe = "thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResponse, Process, "0.200";
+    /// Lists what the client was asked about a thread and has not answered.
+    ServerRequestList = "serverRequest/list" (ServerRequestListParams) -> ServerRequestListResponse, Thread, "0.200";
+    /// Listens to a thread no more.
+    ThreadUnsubscribe = "thread/unsubscribe" (ThreadParams) -> ThreadUnsubscribeResponse, Thread, "0.105";
+    /// Says something to a thread.
+    TurnStart = "turn/start" (TurnStartParams) -> TurnStartResponse, Thread, "0.56";
+    /// Says something to a running turn.
+    TurnSteer = "turn/steer" (TurnSteerParams) -> TurnSteerResponse, Thread, "0.105";
+    /// Stops a running turn.
+    TurnInterrupt = "turn/interrupt" (TurnInterruptParams) -> Empty, Thread, "0.56";
+    /// Has changes reviewed.
+    ReviewStart = "review/start" (ReviewStartParams) -> ReviewStartResponse, Thread, "0.59";
+
+    // Threads as the clients of 2025 knew them.
+
+    /// Starts a conversation.
+    NewConversation = "newConversation" (NewConversationParams) -> NewConversationResponse, Process, "0.42";
+    /// Goes on with a conversation.
+    ResumeConversation = "resumeConversation" (ResumeConversationParams) -> ConversationResumed, Process, "0.42";
+    /// Copies a conversation.
+    ForkConversation = "forkConversation" (ForkConversationParams) -> ConversationResumed, Process, "0.85";
+    /// Lists conversations.
+    ListConversations = "listConversations" (ListConversationsParams) -> ListConversationsResponse, Process, "0.42";
+    /// Tells what a conversation is about.
+    GetConversationSummary = "getConversationSummary" (GetConversationSummaryParams) -> GetConversationSummaryResponse, Process, "0.58";
+    /// Puts a conversation away.
+    ArchiveConversation = "archiveConversation" (ArchiveConversationParams) -> Empty, Process, "0.42";
+    /// Says something in a conversation.
+    SendUserMessage = "sendUserMessage" (SendUserMessageParams) -> Empty, Thread, "0.42";
+    /// Says something in a conversation, and what it runs under.
+    SendUserTurn = "sendUserTurn" (SendUserTurnParams) -> Empty, Thread, "0.42";
+    /// Stops a running turn.
+    InterruptConversation = "interruptConversation" (InterruptConversationParams) -> InterruptConversationResponse, Thread, "0.42";
+    /// Listens to a conversation.
+    AddConversationListener = "addConversationListener" (AddConversationListenerParams) -> AddConversationListenerResponse, Thread, "0.42";
+    /// Listens to a conversation no more.
+    RemoveConversationListener = "removeConversationListener" (RemoveConversationListenerParams) -> Empty, Thread, "0.42";
+
+    // What lies beside threads.
+
+    /// Reads the configuration.
+    ConfigRead = "config/read" (ConfigReadParams) -> ConfigReadResponse, Connection, "0.65";
+    /// Writes one value of the configuration.
+    ConfigValueWrite = "config/value/write" (ConfigValueWriteParams) -> ConfigWriteResponse, Connection, "0.65";
+    /// Writes several values of the configuration.
+    ConfigBatchWrite = "config/batchWrite" (ConfigBatchWriteParams) -> ConfigWriteResponse, Connection, "0.65";
+    /// Reads what an administrator demands.
+    ConfigRequirementsRead = "configRequirements/read" (Empty) -> ConfigRequirementsReadResponse, Connection, "0.105";
+    /// Takes up changes of the configured MCP servers.
+    ConfigMcpServerReload = "config/mcpServer/reload" (Empty) -> Empty, Connection, "0.105";
+    /// Reads what the user's file says.
+    GetUserSavedConfig = "getUserSavedConfig" (Empty) -> GetUserSavedConfigResponse, Connection, "0.42";
+    /// Sets the model that is used when none is chosen.
+    SetDefaultModel = "setDefaultModel" (SetDefaultModelParams) -> Empty, Connection, "0.42";
+    /// Lists models.
+    ModelList = "model/list" (ModelListParams) -> ModelListResponse, Connection, "0.56";
+    /// Tells what the provider can do besides answering.
+    ModelProviderCapabilitiesRead = "modelProvider/capabilities/read" (Empty) -> ProviderCapabilities, Connection, "0.166";
+    /// Lists what can be switched on.
+    ExperimentalFeatureList = "experimentalFeature/list" (ExperimentalFeatureListParams) -> ExperimentalFeatureListResponse, Connection, "0.105";
+    /// Switches something on or off until the server ends.
+    ExperimentalFeatureEnablementSet = "experimentalFeature/enablement/set" (ExperimentalFeatureEnablement) -> ExperimentalFeatureEnablement, Connection, "0.166";
+    /// Lists ways to work together.
+    CollaborationModeList = "collaborationMode/list" (Empty) -> CollaborationModeListResponse, Connection, "0.105";
+    /// Lists sets of permissions.
+    PermissionProfileList = "permissionProfile/list" (PermissionProfileListParams) -> PermissionProfileListResponse, Connection, "0.166";
+    /// Lists MCP servers.
+    McpServerStatusList = "mcpServerStatus/list" | "mcpServers/list" (ListMcpServerStatusParams) -> ListMcpServerStatusResponse, Connection, "0.65";
+    /// Lists skills.
+    SkillsList = "skills/list" (SkillsListParams) -> SkillsListResponse, Process, "0.75";
+    /// Lists programs that are run on events.
+    HooksList = "hooks/list" (HooksListParams) -> HooksListResponse, Connection, "0.166";
+    /// Tells who is logged in.
+    AccountRead = "account/read" (GetAccountParams) -> GetAccountResponse, Connection, "0.56";
+    /// Logs in.
+    AccountLoginStart = "account/login/start" (LoginAccountParams) -> LoginAccountResponse, Connection, "0.56";
+    /// Gives a login up that is not complete.
+    AccountLoginCancel = "account/login/cancel" (CancelLoginAccountParams) -> CancelLoginAccountResponse, Connection, "0.56";
+    /// Logs out.
+    AccountLogout = "account/logout" (Empty) -> Empty, Connection, "0.56";
+    /// Tells what the account still allows.
+    AccountRateLimitsRead = "account/rateLimits/read" (Empty) -> GetAccountRateLimitsResponse, Connection, "0.56";
+    /// Tells how the user is logged in.
+    GetAuthStatus = "getAuthStatus" (GetAuthStatusParams) -> GetAuthStatusResponse, Connection, "0.42";
+    /// Logs in with a key.
+    LoginApiKey = "loginApiKey" (LoginApiKeyParams) -> Empty, Connection, "0.42";
+    /// Begins a login with `ChatGPT`.
+    LoginChatGpt = "loginChatGpt" (Empty) -> LoginChatGptResponse, Connection, "0.42";
+    /// Gives a login with `ChatGPT` up.
+    CancelLoginChatGpt = "cancelLoginChatGpt" (CancelLoginChatGptParams) -> Empty, Connection, "0.42";
+    /// Logs out.
+    LogoutChatGpt = "logoutChatGpt" (Empty) -> Empty, Connection, "0.42";
+    /// Tells how this program names itself to providers.
+    GetUserAgent = "getUserAgent" (Empty) -> GetUserAgentResponse, Connection, "0.42";
+    /// Tells who the user may be.
+    UserInfo = "userInfo" (Empty) -> UserInfoResponse, Connection, "0.42";
+    /// Keeps what the user thinks of a thread.
+    FeedbackUpload = "feedback/upload" (FeedbackUploadParams) -> FeedbackUploadResponse, Process, "0.58";
+    /// Keeps what the user thinks of a thread in a place of the client's choice.
+    FeedbackSave = "feedback/save" (FeedbackSaveParams) -> FeedbackSaveResponse, Process, "0.166";
+    /// Finds files.
+    FuzzyFileSearch = "fuzzyFileSearch" (FuzzyFileSearchParams) -> FuzzyFileSearchResponse, Process, "0.46";
+    /// Begins to find files while the user types.
+    FuzzyFileSearchSessionStart = "fuzzyFileSearch/sessionStart" (FuzzyFileSearchSessionStartParams) -> Empty, Connection, "0.105";
+    /// Finds other files from now on.
+    FuzzyFileSearchSessionUpdate = "fuzzyFileSearch/sessionUpdate" (FuzzyFileSearchSessionUpdateParams) -> Empty, Connection, "0.105";
+    /// Finds no more files.
+    FuzzyFileSearchSessionStop = "fuzzyFileSearch/sessionStop" (FuzzyFileSearchSessionStopParams) -> Empty, Connection, "0.105";
+    /// Shows what no remote has.
+    GitDiffToRemote = "gitDiffToRemote" (GitDiffToRemoteParams) -> GitDiffToRemoteResponse, Process, "0.42";
+    /// Runs a command outside of all threads.
+    CommandExec = "command/exec" | "execOneOffCommand" (CommandExecParams) -> CommandExecResponse, Process, "0.42";
+    /// Writes to a command's input.
+    CommandExecWrite = "command/exec/write" (CommandExecWriteParams) -> Empty, Connection, "0.166";
+    /// Changes the size of a command's terminal.
+    CommandExecResize = "command/exec/resize" (CommandExecResizeParams) -> Empty, Connection, "0.166";
+    /// Ends a command.
+    CommandExecTerminate = "command/exec/terminate" (CommandExecTerminateParams) -> Empty, Connection, "0.166";
+    /// Reads a file.
+    FsReadFile = "fs/readFile" (FsReadFileParams) -> FsReadFileResponse, Process, "0.166";
+    /// Writes a file.
+    FsWriteFile = "fs/writeFile" (FsWriteFileParams) -> Empty, Process, "0.166";
+    /// Makes a folder.
+    FsCreateDirectory = "fs/createDirectory" (FsCreateDirectoryParams) -> Empty, Process, "0.166";
+    /// Tells what something on disk is.
+    FsGetMetadata = "fs/getMetadata" (FsGetMetadataParams) -> FsGetMetadataResponse, Process, "0.166";
+    /// Lists a folder.
+    FsReadDirectory = "fs/readDirectory" (FsReadDirectoryParams) -> FsReadDirectoryResponse, Process, "0.166";
+    /// Removes a file or folder.
+    FsRemove = "fs/remove" (FsRemoveParams) -> Empty, Process, "0.166";
+    /// Copies a file or folder.
+    FsCopy = "fs/copy" (FsCopyParams) -> Empty, Process, "0.166";
+    /// Tells from now on when something on disk changes.
+    FsWatch = "fs/watch" (FsWatchParams) -> FsWatchResponse, Connection, "0.166";
+    /// Tells no more about something on disk.
+    FsUnwatch = "fs/unwatch" (FsUnwatchParams) -> Empty, Connection, "0.166";
+}
+
+fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
+    let text = params.map_or("{}", RawValue::get);
+    // A complaint would show what stands there, and it may be a key in the wrong place.
+    if !text.starts_with(['{', '[']) {
+        return Err(ErrorObject::invalid("Invalid request: params must be an object"));
+    }
+    serde_json::from_str(text).map_err(|error| ErrorObject::invalid(format!("Invalid request: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(method: &str, params: &str) -> Result<ClientRequest, ErrorObject> {
+        let params = serde_json::value::RawValue::from_string(params.to_owned()).unwrap();
+        ClientRequest::read(method, Some(&params))
+    }
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut names: Vec<_> = METHODS.iter().flat_map(|row| row.aliases.iter().chain([&row.name])).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn missing_parameters_count_as_none() {
+        assert!(matches!(ClientRequest::read("thread/list", None), Ok(ClientRequest::ThreadList(_))));
+        let error = ClientRequest::read("turn/start", None).unwrap_err();
+        assert_eq!(error.message, "Invalid request: missing field `threadId` at line 1 column 2");
+    }
+
+    #[test]
+    fn no_complaint_shows_a_key() {
+        for (method, params) in [
+            ("loginApiKey", r#""sk-1""#),
+            ("loginApiKey", r#"{"apiKey":{"key":"sk-1"}}"#),
+            ("loginApiKey", r#"{"apiKey":5551}"#),
+            ("account/login/start", r#"{"type":"apiKey","apiKey":["sk-1"]}"#),
+            ("account/login/start", r#"{"type":"apiKey","apiKey":5551}"#),
+        ] {
+            let error = read(method, params).unwrap_err();
+            assert!(!error.message.contains("sk-1") && !error.message.contains("5551"), "{error:?}");
+        }
+        let good = read("loginApiKey", r#"{"apiKey":"sk-1"}"#);
+        assert!(!format!("{good:?}").contains("sk-1"), "{good:?}");
+    }
+
+    #[test]
+    fn an_alias_is_the_method() {
+        let request = read("thread/compact", r#"{"threadId":"x"}"#);
+        assert!(matches!(request, Ok(ClientRequest::ThreadCompactStart(_))));
+    }
+
+    #[test]
+    fn what_is_unknown_is_told_apart_from_what_is_unsupported() {
+        let unknown = read("nonsense", "{}").unwrap_err();
+        assert_eq!(unknown.message, "Invalid request: unknown variant `nonsense`");
+        let misspelled = read("threadStart", "{}").unwrap_err();
+        assert!(misspelled.message.ends_with("did you mean `thread/start`?"), "{misspelled:?}");
+        let unsupported = read("plugin/list", "{}").unwrap_err();
+        assert!(unsupported.message.contains("unsupported method"), "{unsupported:?}");
+    }
+
+    #[test]
+    fn options_of_a_thread_are_read_in_every_spelling() {
+        let request = read(
+            "thread/start",
+            r#"{"cwd":"/w","approvalPolicy":"unlessTrusted","sandbox":"readOnly","config":{"a.b":1},"unknown":[]}"#,
+        );
+        let Ok(ClientRequest::ThreadStart(start)) = request else { panic!("{request:?}") };
+        assert_eq!(start.options.approval_policy, Some(codex_wire::policy::AskForApproval::UnlessTrusted));
+        assert_eq!(start.options.sandbox, Some(codex_wire::policy::SandboxMode::ReadOnly));
+    }
+}

@@ -1,0 +1,104 @@
+//! The protocol as other programs want it: JSON Schema and TypeScript, one file a message.
+//!
+//! What is printed comes from one bundle that a test writes from the types themselves (`schema/` in the repository).
+//! It is built into the program as text, so it costs nothing until it is asked for.
+
+mod json;
+#[cfg(feature = "schema")]
+mod tables;
+mod typescript;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+pub use json::{BUNDLE_NAME, files as json_files};
+#[cfg(feature = "schema")]
+pub use tables::{Tables, describe};
+pub use typescript::{bundle as typescript_bundle, files as typescript_files};
+
+/// Everything, one definition a line.
+pub const BUNDLE: &str = include_str!("../../../../schema/codex_app_server_protocol.schemas.json");
+
+/// The spaces of names besides the outermost one.
+const SPACES: &[&str] = &["v2", "exec"];
+
+/// A file to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Where, from the folder that was asked for.
+    pub path: String,
+    /// What.
+    pub text: String,
+}
+
+/// The definitions of a bundle. One in a space is named `space/name`.
+#[derive(Debug)]
+pub struct Definitions(Map<String, Value>);
+
+impl Definitions {
+    /// Takes a bundle apart.
+    #[must_use]
+    pub fn of(bundle: &Value) -> Self {
+        let mut all = Map::new();
+        for (name, definition) in bundle["definitions"].as_object().into_iter().flatten() {
+            match definition {
+                Value::Object(inner) if SPACES.contains(&name.as_str()) => {
+                    all.extend(inner.iter().map(|(inner, definition)| (format!("{name}/{inner}"), definition.clone())));
+                }
+                definition => {
+                    all.insert(name.clone(), definition.clone());
+                }
+            }
+        }
+        Self(all)
+    }
+
+    /// The definitions of this program.
+    ///
+    /// # Errors
+    /// When what is built in is not JSON.
+    pub fn built_in() -> Result<Self, serde_json::Error> {
+        serde_json::from_str(BUNDLE).map(|bundle| Self::of(&bundle))
+    }
+
+    /// All names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// What a name stands for.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// All that can be reached from some names, without them unless they refer to themselves.
+    fn needed_by(&self, names: &[&str]) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut open: Vec<&Value> = names.iter().filter_map(|name| self.get(name)).collect();
+        while let Some(schema) = open.pop() {
+            if let Some(name) = target(schema)
+                && found.insert(name.to_owned())
+            {
+                open.extend(self.get(name));
+            }
+            match schema {
+                Value::Object(members) => open.extend(members.values()),
+                Value::Array(items) => open.extend(items),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// The definition that a schema refers to.
+fn target(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix("#/definitions/")
+}
+
+/// The space of a name, and the name within it.
+fn space_and_name(name: &str) -> (&str, &str) {
+    name.split_once('/').unwrap_or(("", name))
+}

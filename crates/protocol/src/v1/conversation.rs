@@ -1,0 +1,256 @@
+//! Conversations: threads as the clients of 2025 open, list and resume them.
+
+use std::path::PathBuf;
+
+use codex_wire::event::EventMsg;
+use codex_wire::ids::ThreadId;
+use codex_wire::policy::{AskForApproval, SandboxMode};
+use codex_wire::reasoning::ReasoningEffort;
+use codex_wire::rollout::{GitInfo, SessionSource};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::v2::thread::ThreadOptions;
+
+/// The parameters of `newConversation`, and what may be changed about a conversation that is resumed or copied.
+///
+/// `includePlanTool` and `includeApplyPatchTool` of the first releases are passed over: both tools are always offered.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct NewConversationParams {
+    /// The model.
+    pub model: Option<String>,
+    /// The provider of the model.
+    #[serde(alias = "model_provider")]
+    pub model_provider: Option<String>,
+    /// The profile of `config.toml`.
+    pub profile: Option<String>,
+    /// Where it works.
+    pub cwd: Option<PathBuf>,
+    /// When a person is asked.
+    #[serde(alias = "approval_policy")]
+    pub approval_policy: Option<AskForApproval>,
+    /// What commands may touch.
+    pub sandbox: Option<SandboxMode>,
+    /// Values that go over those of the configuration.
+    pub config: Option<Map<String, Value>>,
+    /// What the model is told in place of our own instructions.
+    #[serde(alias = "base_instructions")]
+    pub base_instructions: Option<String>,
+    /// What the model is told besides.
+    #[serde(alias = "developer_instructions")]
+    pub developer_instructions: Option<String>,
+    /// What the model is told when a conversation is summed up.
+    #[serde(alias = "compact_prompt")]
+    pub compact_prompt: Option<String>,
+}
+
+impl From<NewConversationParams> for ThreadOptions {
+    /// What threads have no member for is said as a value of the configuration, and only where it says nothing itself.
+    fn from(params: NewConversationParams) -> Self {
+        let mut config = params.config.unwrap_or_default();
+        let mut wish = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                config.entry(key).or_insert(value);
+            }
+        };
+        wish("profile", params.profile.map(Value::String));
+        wish("compact_prompt", params.compact_prompt.map(Value::String));
+        Self {
+            model: params.model,
+            model_provider: params.model_provider,
+            cwd: params.cwd,
+            approval_policy: params.approval_policy,
+            sandbox: params.sandbox,
+            config: (!config.is_empty()).then_some(config),
+            base_instructions: params.base_instructions,
+            developer_instructions: params.developer_instructions,
+            ephemeral: None,
+        }
+    }
+}
+
+/// The answer of `newConversation`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NewConversationResponse {
+    /// The conversation.
+    pub conversation_id: ThreadId,
+    /// Its model.
+    pub model: String,
+    /// How hard the model thinks.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// Its file.
+    pub rollout_path: PathBuf,
+}
+
+/// The parameters of `resumeConversation`. A history goes before a path, and a path before a name.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ResumeConversationParams {
+    /// The file of the conversation.
+    pub path: Option<PathBuf>,
+    /// The conversation.
+    #[serde(alias = "conversation_id")]
+    pub conversation_id: Option<ThreadId>,
+    /// The items of a conversation that the client brings along.
+    pub history: Option<Vec<Value>>,
+    /// What is different from here on.
+    pub overrides: Option<NewConversationParams>,
+}
+
+/// The parameters of `forkConversation`. A path goes before a name.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ForkConversationParams {
+    /// The file of the conversation.
+    pub path: Option<PathBuf>,
+    /// The conversation.
+    #[serde(alias = "conversation_id")]
+    pub conversation_id: Option<ThreadId>,
+    /// What is different in the copy.
+    pub overrides: Option<NewConversationParams>,
+}
+
+/// The answer of `resumeConversation` and `forkConversation`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationResumed {
+    /// The conversation.
+    pub conversation_id: ThreadId,
+    /// Its model.
+    pub model: String,
+    /// What was said before.
+    pub initial_messages: Option<Vec<EventMsg>>,
+    /// Its file.
+    pub rollout_path: PathBuf,
+}
+
+/// `sessionConfigured`: a conversation that was there before is ready.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SessionConfiguredNotification {
+    /// The conversation.
+    pub session_id: ThreadId,
+    /// Its model.
+    pub model: String,
+    /// How hard the model thinks.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// The file that holds the history of prompts, as a number; 0 if there is none yet.
+    pub history_log_id: u64,
+    /// How many lines that file has.
+    pub history_entry_count: usize,
+    /// What was said before.
+    pub initial_messages: Option<Vec<EventMsg>>,
+    /// Its file.
+    pub rollout_path: PathBuf,
+}
+
+/// The parameters of `listConversations`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ListConversationsParams {
+    /// How many a page has at most.
+    #[serde(alias = "page_size")]
+    pub page_size: Option<u64>,
+    /// Where the page before this one ended.
+    pub cursor: Option<String>,
+    /// Only those of these providers; of all if the list is empty, of the configured one if there is none.
+    #[serde(alias = "model_providers")]
+    pub model_providers: Option<Vec<String>>,
+}
+
+/// The answer of `listConversations`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ListConversationsResponse {
+    /// The conversations, the newest first.
+    pub items: Vec<ConversationSummary>,
+    /// Where the next page begins; none on the last.
+    pub next_cursor: Option<String>,
+}
+
+/// The parameters of `getConversationSummary`: one of both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct GetConversationSummaryParams {
+    /// The conversation.
+    #[serde(alias = "conversation_id")]
+    pub conversation_id: Option<ThreadId>,
+    /// Its file.
+    #[serde(alias = "rollout_path")]
+    pub rollout_path: Option<PathBuf>,
+}
+
+/// The answer of `getConversationSummary`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GetConversationSummaryResponse {
+    /// What the conversation is about.
+    pub summary: ConversationSummary,
+}
+
+/// What a conversation is about.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationSummary {
+    /// The conversation.
+    pub conversation_id: ThreadId,
+    /// Its file.
+    pub path: PathBuf,
+    /// The first thing the user said.
+    pub preview: String,
+    /// When it began, as RFC 3339 tells it.
+    pub timestamp: Option<String>,
+    /// The provider of its model.
+    pub model_provider: String,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// The release that began it.
+    pub cli_version: String,
+    /// The kind of program that began it.
+    pub source: SessionSource,
+    /// The repository it began in.
+    pub git_info: Option<ConversationGitInfo>,
+}
+
+/// A repository at a moment. Its members are in snake case in every release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConversationGitInfo {
+    /// The commit.
+    pub sha: Option<String>,
+    /// The branch.
+    pub branch: Option<String>,
+    /// Where it came from.
+    pub origin_url: Option<String>,
+}
+
+impl From<GitInfo> for ConversationGitInfo {
+    fn from(git: GitInfo) -> Self {
+        Self { sha: git.commit_hash, branch: git.branch, origin_url: git.repository_url }
+    }
+}
+
+/// The parameters of `archiveConversation`, which must agree with each other.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ArchiveConversationParams {
+    /// The conversation.
+    #[serde(alias = "conversation_id")]
+    pub conversation_id: ThreadId,
+    /// Its file.
+    #[serde(alias = "rollout_path")]
+    pub rollout_path: PathBuf,
+}

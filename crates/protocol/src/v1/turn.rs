@@ -1,0 +1,105 @@
+//! What is said in a conversation, and who hears it.
+
+use std::path::PathBuf;
+
+use codex_wire::event::TurnAbortReason;
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The parameters of `sendUserMessage`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SendUserMessageParams {
+    /// The conversation.
+    #[serde(alias = "conversation_id")]
+    pub conversation_id: ThreadId,
+    /// What is said.
+    pub items: Vec<UserInput>,
+}
+
+/// The parameters of `sendUserTurn`: what is said, and what this turn and later ones run under.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SendUserTurnParams {
+    /// The conversation.
+    #[serde(alias = "conversation_id")]
+    pub conversation_id: ThreadId,
+    /// What is said.
+    pub items: Vec<UserInput>,
+    /// Where commands run.
+    pub cwd: PathBuf,
+    /// When a person is asked.
+    #[serde(alias = "approval_policy")]
+    pub approval_policy: AskForApproval,
+    /// What commands may touch.
+    #[serde(alias = "sandbox_policy")]
+    pub sandbox_policy: SandboxPolicy,
+    /// The model.
+    pub model: String,
+    /// How hard it thinks; absent leaves it to the provider.
+    #[serde(default)]
+    pub effort: Option<ReasoningEffort>,
+    /// How much of its thinking it sums up; absent keeps it as it is.
+    #[serde(default)]
+    pub summary: Option<ReasoningSummary>,
+    /// The schema that the last message must follow.
+    #[serde(default, alias = "output_schema")]
+    pub output_schema: Option<Value>,
+}
+
+/// The parameters of `interruptConversation`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct InterruptConversationParams {
+    /// The conversation.
+    #[serde(alias = "conversation_id")]
+    pub conversation_id: ThreadId,
+}
+
+/// The answer of `interruptConversation`, when the turn has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct InterruptConversationResponse {
+    /// Why the turn was stopped.
+    pub abort_reason: TurnAbortReason,
+}
+
+/// The parameters of `addConversationListener`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AddConversationListenerParams {
+    /// The conversation.
+    #[serde(alias = "conversation_id")]
+    pub conversation_id: ThreadId,
+    /// Whether every item of the conversation with the model is wanted too.
+    #[serde(default, alias = "experimental_raw_events")]
+    pub experimental_raw_events: bool,
+}
+
+/// The answer of `addConversationListener`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AddConversationListenerResponse {
+    /// The name by which it can be removed.
+    pub subscription_id: String,
+}
+
+/// The parameters of `removeConversationListener`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RemoveConversationListenerParams {
+    /// The name that adding it has given.
+    #[serde(alias = "subscription_id")]
+    pub subscription_id: String,
+}

@@ -1,0 +1,173 @@
+//! `command/exec`: a command outside any thread, and what can be done to it while it runs.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use codex_wire::{forms::base64_bytes, policy::SandboxPolicy};
+use serde::{Deserialize, Serialize};
+
+use super::lenient::{optional_base64, or_default};
+
+/// The parameters of `command/exec`. 0.77 takes the first four.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on the wire")]
+pub struct CommandExecParams {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// How long it may take.
+    #[serde(default, alias = "timeout_ms")]
+    pub timeout_ms: Option<i64>,
+    /// Where it starts.
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+    /// What it may do.
+    #[serde(default, alias = "sandbox_policy", serialize_with = "camel_policy")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
+    pub sandbox_policy: Option<SandboxPolicy>,
+    /// The client's name for it, by which it can be written to and ended.
+    #[serde(default)]
+    pub process_id: Option<String>,
+    /// Variables to set, or to take away where the value is `null`.
+    #[serde(default)]
+    pub env: Option<BTreeMap<String, Option<String>>>,
+    /// Whether it gets a terminal.
+    #[serde(default, deserialize_with = "or_default")]
+    pub tty: bool,
+    /// How large the terminal is.
+    #[serde(default)]
+    pub size: Option<CommandExecTerminalSize>,
+    /// Whether its input stays open for `command/exec/write`.
+    #[serde(default, deserialize_with = "or_default")]
+    pub stream_stdin: bool,
+    /// Whether its output is sent while it runs.
+    #[serde(default, deserialize_with = "or_default")]
+    pub stream_stdout_stderr: bool,
+    /// How many bytes of each stream are kept.
+    #[serde(default)]
+    pub output_bytes_cap: Option<u64>,
+    /// Keeps all output.
+    #[serde(default, deserialize_with = "or_default")]
+    pub disable_output_cap: bool,
+    /// Lets it run for ever.
+    #[serde(default, deserialize_with = "or_default")]
+    pub disable_timeout: bool,
+}
+
+/// The size of a terminal in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandExecTerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters of a line.
+    pub cols: u16,
+}
+
+/// The answer of `command/exec`, when the command has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommandExecResponse {
+    /// How it ended.
+    pub exit_code: i32,
+    /// What it wrote; empty if that was sent while it ran.
+    pub stdout: String,
+    /// What it wrote about problems; empty if that was sent while it ran.
+    pub stderr: String,
+}
+
+/// The parameters of `command/exec/write`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommandExecWriteParams {
+    /// Which command.
+    pub process_id: String,
+    /// What to write to its input.
+    #[serde(default, rename = "deltaBase64", with = "optional_base64")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("contentEncoding" = "base64")))]
+    pub delta: Option<Vec<u8>>,
+    /// Whether its input ends then.
+    #[serde(default, deserialize_with = "or_default")]
+    pub close_stdin: bool,
+}
+
+/// The parameters of `command/exec/terminate`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommandExecTerminateParams {
+    /// Which command.
+    pub process_id: String,
+}
+
+/// The parameters of `command/exec/resize`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommandExecResizeParams {
+    /// Which command.
+    pub process_id: String,
+    /// How large its terminal is now.
+    pub size: CommandExecTerminalSize,
+}
+
+spelled! {
+    /// What a command wrote to.
+    pub enum CommandExecOutputStream {
+        "stdout" => Stdout,
+        "stderr" => Stderr,
+    }
+}
+
+/// `command/exec/outputDelta`: a piece of output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommandExecOutputDeltaNotification {
+    /// Which command.
+    pub process_id: String,
+    /// Which stream.
+    pub stream: CommandExecOutputStream,
+    /// The bytes.
+    #[serde(rename = "deltaBase64", with = "base64_bytes")]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
+    pub delta: Vec<u8>,
+    /// Whether the stream has been cut off after these.
+    pub cap_reached: bool,
+}
+
+/// Writes a policy with the words of this dialect, which all are in camel case.
+#[expect(clippy::ref_option, reason = "serde hands over the field as it is")]
+fn camel_policy<S: serde::Serializer>(policy: &Option<SandboxPolicy>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+    enum Camel<'a> {
+        DangerFullAccess,
+        ReadOnly,
+        ExternalSandbox {
+            network_access: &'a str,
+        },
+        WorkspaceWrite {
+            writable_roots: &'a [PathBuf],
+            network_access: bool,
+            exclude_tmpdir_env_var: bool,
+            exclude_slash_tmp: bool,
+        },
+    }
+    let camel = policy.as_ref().map(|policy| match policy {
+        SandboxPolicy::DangerFullAccess => Camel::DangerFullAccess,
+        SandboxPolicy::ReadOnly => Camel::ReadOnly,
+        SandboxPolicy::ExternalSandbox { network_access } => {
+            Camel::ExternalSandbox { network_access: network_access.as_str() }
+        }
+        SandboxPolicy::WorkspaceWrite(limits) => Camel::WorkspaceWrite {
+            writable_roots: &limits.writable_roots,
+            network_access: limits.network_access,
+            exclude_tmpdir_env_var: limits.exclude_tmpdir_env_var,
+            exclude_slash_tmp: limits.exclude_slash_tmp,
+        },
+    });
+    camel.serialize(serializer)
+}

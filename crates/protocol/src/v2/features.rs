@@ -1,0 +1,112 @@
+//! `experimentalFeature/*` and `collaborationMode/list`: what can be switched on.
+
+use std::collections::BTreeMap;
+
+use codex_wire::reasoning::ReasoningEffort;
+use serde::{Deserialize, Serialize};
+
+/// The parameters of `experimentalFeature/list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ExperimentalFeatureListParams {
+    /// Where the page before ended.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    /// How many to list at most.
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// The thread whose switches are meant.
+    #[serde(default)]
+    pub thread_id: Option<String>,
+}
+
+/// The answer of `experimentalFeature/list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ExperimentalFeatureListResponse {
+    /// The features.
+    pub data: Vec<ExperimentalFeature>,
+    /// Where the next page begins, if there is one.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+}
+
+/// Something that can be switched on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ExperimentalFeature {
+    /// Its key in `[features]`.
+    pub name: String,
+    /// How far it is.
+    pub stage: ExperimentalFeatureStage,
+    /// Its name for people.
+    #[serde(default)]
+    pub display_name: Option<String>,
+    /// What it does.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// What to tell users once.
+    #[serde(default)]
+    pub announcement: Option<String>,
+    /// Whether it is on.
+    pub enabled: bool,
+    /// Whether it is on when nobody says otherwise.
+    pub default_enabled: bool,
+}
+
+spelled! {
+    /// How far a feature is.
+    pub open enum ExperimentalFeatureStage {
+        "beta" => Beta,
+        "underDevelopment" => UnderDevelopment,
+        "stable" => Stable,
+        "deprecated" => Deprecated,
+        "removed" => Removed,
+    }
+}
+
+/// The parameters and the answer of `experimentalFeature/enablement/set`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExperimentalFeatureEnablement {
+    /// Switches by name.
+    pub enablement: BTreeMap<String, bool>,
+}
+
+/// The answer of `collaborationMode/list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CollaborationModeListResponse {
+    /// The modes.
+    pub data: Vec<CollaborationModeMask>,
+}
+
+/// A way to work together, and what it changes. Its members are spelled in snake case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CollaborationModeMask {
+    /// Its name for people.
+    pub name: String,
+    /// Its name for requests.
+    #[serde(default)]
+    pub mode: Option<ModeKind>,
+    /// The model it asks for.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The effort it asks for.
+    #[serde(default)]
+    pub reasoning_effort: Option<ReasoningEffort>,
+}
+
+spelled! {
+    /// A way to work together.
+    pub open enum ModeKind {
+        /// Nothing is changed before a plan is agreed on.
+        "plan" => Plan,
+        /// The usual way.
+        "default" => Default,
+    }
+}

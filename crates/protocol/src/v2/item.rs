@@ -1,0 +1,385 @@
+//! What a thread is made of in front of clients: items, in the form of `item/started`, `item/completed` and `turns`.
+//!
+//! Members that only the newest releases have are always written, as `null` where nothing is known; older clients
+//! pass over what they do not know.
+
+use std::path::PathBuf;
+
+use codex_wire::command::ParsedCommand;
+use codex_wire::input::UserInput;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A member that releases have and we have nothing to say about: always `null`.
+pub type Nothing = ();
+
+/// An item, with when it began and ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_ThreadItem"))]
+pub struct TimedItem {
+    /// The item.
+    #[serde(flatten)]
+    pub item: ThreadItem,
+    /// When it began, in milliseconds of Unix time.
+    #[serde(default, rename = "startedAtMs")]
+    pub started_at_ms: Option<i64>,
+    /// When it was complete.
+    #[serde(default, rename = "completedAtMs")]
+    pub completed_at_ms: Option<i64>,
+}
+
+/// Something a client shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum ThreadItem {
+    /// What the user said.
+    UserMessage {
+        /// Its name.
+        id: String,
+        /// The name the client gave it.
+        #[serde(default)]
+        client_id: Option<String>,
+        /// The pieces.
+        content: Vec<InputItem>,
+    },
+    /// What the model said.
+    AgentMessage {
+        /// Its name.
+        id: String,
+        /// The text so far.
+        text: String,
+        /// Which part of an answer it is, where the model says.
+        #[serde(default)]
+        phase: Option<String>,
+        /// Never known here.
+        #[serde(default)]
+        memory_citation: Nothing,
+        /// Never known here.
+        #[serde(default)]
+        delivery: Nothing,
+        /// Never known here.
+        #[serde(default)]
+        questions: Nothing,
+    },
+    /// What the model thought.
+    Reasoning {
+        /// Its name.
+        id: String,
+        /// The summary, one text a part.
+        #[serde(default)]
+        summary: Vec<String>,
+        /// The thoughts themselves, where the model shows them.
+        #[serde(default)]
+        content: Vec<String>,
+    },
+    /// A command.
+    CommandExecution(Box<CommandExecution>),
+    /// A patch.
+    FileChange {
+        /// Its name.
+        id: String,
+        /// What it does.
+        changes: Vec<FileUpdateChange>,
+        /// How far it is.
+        status: CallStatus,
+    },
+    /// A call of a tool of an MCP server.
+    McpToolCall(Box<McpToolCall>),
+    /// A search of the web.
+    WebSearch {
+        /// Its name.
+        id: String,
+        /// What was looked for.
+        query: String,
+        /// What was done in the end.
+        #[serde(default)]
+        action: Option<Value>,
+    },
+    /// A picture the model looked at.
+    ImageView {
+        /// Its name.
+        id: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A review has begun.
+    EnteredReviewMode {
+        /// Its name.
+        id: String,
+        /// What is reviewed.
+        review: String,
+    },
+    /// A review is over.
+    ExitedReviewMode {
+        /// Its name.
+        id: String,
+        /// What it found.
+        review: String,
+    },
+    /// The conversation was summed up.
+    ContextCompaction {
+        /// Its name.
+        id: String,
+    },
+}
+
+impl ThreadItem {
+    /// Its name.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::CommandExecution(command) => &command.id,
+            Self::McpToolCall(call) => &call.id,
+            Self::UserMessage { id, .. }
+            | Self::AgentMessage { id, .. }
+            | Self::Reasoning { id, .. }
+            | Self::FileChange { id, .. }
+            | Self::WebSearch { id, .. }
+            | Self::ImageView { id, .. }
+            | Self::EnteredReviewMode { id, .. }
+            | Self::ExitedReviewMode { id, .. }
+            | Self::ContextCompaction { id } => id,
+        }
+    }
+
+    /// A message of the model.
+    #[must_use]
+    pub fn agent_message(id: String, text: String) -> Self {
+        Self::AgentMessage { id, text, phase: None, memory_citation: (), delivery: (), questions: () }
+    }
+}
+
+/// A command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommandExecution {
+    /// Its name: the id of the model's call.
+    pub id: String,
+    /// Never known here.
+    #[serde(default)]
+    pub plugin_id: Nothing,
+    /// Never known here.
+    #[serde(default)]
+    pub script_path: Nothing,
+    /// The command line.
+    pub command: String,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// The number of its terminal, if it runs in one.
+    #[serde(default)]
+    pub process_id: Option<String>,
+    /// Who wanted it.
+    #[serde(default)]
+    pub source: CommandSource,
+    /// How far it is.
+    pub status: CallStatus,
+    /// What it does, for display.
+    pub command_actions: Vec<CommandAction>,
+    /// What it has printed; none when it printed nothing.
+    #[serde(default)]
+    pub aggregated_output: Option<String>,
+    /// Its exit status, once it has ended.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    #[serde(default)]
+    pub duration_ms: Option<i64>,
+}
+
+/// Who wanted a command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CommandExecutionSource"))]
+#[serde(rename_all = "camelCase")]
+pub enum CommandSource {
+    /// The model.
+    #[default]
+    Agent,
+    /// The user.
+    UserShell,
+    /// The model, in a terminal of its own.
+    UnifiedExecStartup,
+    /// The model, typing into a terminal.
+    UnifiedExecInteraction,
+}
+
+/// How far a command, a patch or another call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum CallStatus {
+    /// It runs, or waits for an answer.
+    InProgress,
+    /// It went well.
+    Completed,
+    /// It did not.
+    Failed,
+    /// It was not allowed.
+    Declined,
+}
+
+/// One step of a command, for display.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum CommandAction {
+    /// Shows a file.
+    Read {
+        /// The command.
+        command: String,
+        /// The name of the file.
+        name: String,
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Lists a folder.
+    ListFiles {
+        /// The command.
+        command: String,
+        /// The folder, unless it is the working directory.
+        #[serde(default)]
+        path: Option<String>,
+    },
+    /// Looks for something.
+    Search {
+        /// The command.
+        command: String,
+        /// What it looks for.
+        #[serde(default)]
+        query: Option<String>,
+        /// Where it looks.
+        #[serde(default)]
+        path: Option<String>,
+    },
+    /// Anything else.
+    Unknown {
+        /// The command.
+        command: String,
+    },
+}
+
+impl From<&ParsedCommand> for CommandAction {
+    fn from(parsed: &ParsedCommand) -> Self {
+        match parsed {
+            ParsedCommand::Read(read) => Self::Read {
+                command: read.cmd.clone(),
+                name: read.name.clone(),
+                path: read.path.clone().unwrap_or_else(|| PathBuf::from(&read.name)),
+            },
+            ParsedCommand::ListFiles(list) => Self::ListFiles { command: list.cmd.clone(), path: list.path.clone() },
+            ParsedCommand::Search(search) => {
+                Self::Search { command: search.cmd.clone(), query: search.query.clone(), path: search.path.clone() }
+            }
+            ParsedCommand::Unknown(other) => Self::Unknown { command: other.cmd.clone() },
+            ParsedCommand::Other(_) => Self::Unknown { command: String::new() },
+        }
+    }
+}
+
+/// What a patch does to one file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FileUpdateChange {
+    /// The file.
+    pub path: PathBuf,
+    /// The kind of change.
+    pub kind: PatchChangeKind,
+    /// The new text, the old text, or the difference, by kind.
+    pub diff: String,
+}
+
+/// The kind of a change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum PatchChangeKind {
+    /// A new file.
+    Add,
+    /// A file that goes away.
+    Delete,
+    /// A file that is edited.
+    Update {
+        /// Its new place, if it moves. The one member that every release writes in snake case.
+        #[serde(default)]
+        move_path: Option<PathBuf>,
+    },
+}
+
+/// A call of a tool of an MCP server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpToolCall {
+    /// Its name: the id of the model's call.
+    pub id: String,
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// How far it is.
+    pub status: CallStatus,
+    /// What the tool was given.
+    #[serde(default)]
+    pub arguments: Value,
+    /// What it gave back.
+    #[serde(default)]
+    pub result: Option<Value>,
+    /// What went wrong.
+    #[serde(default)]
+    pub error: Option<Value>,
+    /// How long it took.
+    #[serde(default)]
+    pub duration_ms: Option<i64>,
+}
+
+/// One piece of user input as clients are shown it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_UserInput"))]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum InputItem {
+    /// Plain text.
+    Text {
+        /// What the user wrote.
+        text: String,
+        /// Marks within the text; none are kept.
+        #[serde(default)]
+        text_elements: Vec<Value>,
+    },
+    /// A picture by URL.
+    Image {
+        /// Where it is.
+        url: String,
+    },
+    /// A picture on disk.
+    LocalImage {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A skill the user named.
+    Skill {
+        /// Its name.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// A file or an app the user mentioned.
+    Mention {
+        /// What it is called.
+        name: String,
+        /// Where it is.
+        path: String,
+    },
+}
+
+impl From<&UserInput> for InputItem {
+    fn from(input: &UserInput) -> Self {
+        match input {
+            UserInput::Text { text } => Self::Text { text: text.clone(), text_elements: Vec::new() },
+            UserInput::Image { image_url } => Self::Image { url: image_url.clone() },
+            UserInput::LocalImage { path } => Self::LocalImage { path: path.clone() },
+            UserInput::Skill { name, path } => Self::Skill { name: name.clone(), path: path.clone() },
+            UserInput::Mention { name, path } => Self::Mention { name: name.clone(), path: path.clone() },
+        }
+    }
+}

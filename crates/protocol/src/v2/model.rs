@@ -1,0 +1,128 @@
+//! `model/list`: what a picker shows; `modelProvider/capabilities/read`: what a provider can do.
+
+use codex_wire::reasoning::ReasoningEffort;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The parameters of `model/list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelListParams {
+    /// Where the page before ended.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    /// How many to list at most.
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// Whether models that pickers leave out are listed too.
+    #[serde(default)]
+    pub include_hidden: Option<bool>,
+}
+
+/// The answer of `model/list`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelListResponse {
+    /// The models, the recommended ones first.
+    pub data: Vec<Model>,
+    /// Where the next page begins, if there is one.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+}
+
+/// A model that can be chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Model {
+    /// Tells the entries of the list apart.
+    pub id: String,
+    /// What the provider calls it.
+    pub model: String,
+    /// The model that takes its place, if there is one.
+    #[serde(default)]
+    pub upgrade: Option<String>,
+    /// More about that.
+    #[serde(default)]
+    pub upgrade_info: Option<Value>,
+    /// What to tell a user who sees it for the first time.
+    #[serde(default)]
+    pub availability_nux: Option<Value>,
+    /// Its name for people.
+    pub display_name: String,
+    /// What it is good for.
+    pub description: String,
+    /// Whether pickers leave it out.
+    #[serde(default)]
+    pub hidden: bool,
+    /// The efforts it takes, the lowest first.
+    pub supported_reasoning_efforts: Vec<ReasoningEffortOption>,
+    /// The effort when none is chosen.
+    pub default_reasoning_effort: ReasoningEffort,
+    /// What it takes in.
+    #[serde(default = "text_and_images")]
+    pub input_modalities: Vec<InputModality>,
+    /// Whether its manner can be chosen.
+    #[serde(default)]
+    pub supports_personality: bool,
+    /// Names of faster ways to get its answers.
+    #[serde(default)]
+    pub additional_speed_tiers: Vec<String>,
+    /// Ways to get its answers that can be chosen.
+    #[serde(default)]
+    pub service_tiers: Vec<ModelServiceTier>,
+    /// The way when none is chosen.
+    #[serde(default)]
+    pub default_service_tier: Option<String>,
+    /// Whether it is the one in use when none is chosen.
+    pub is_default: bool,
+}
+
+fn text_and_images() -> Vec<InputModality> {
+    vec![InputModality::Text, InputModality::Image]
+}
+
+spelled! {
+    /// A kind of input.
+    pub open enum InputModality {
+        "text" => Text,
+        "image" => Image,
+        "audio" => Audio,
+    }
+}
+
+/// An effort that a model takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReasoningEffortOption {
+    /// The effort.
+    pub reasoning_effort: ReasoningEffort,
+    /// What it gives.
+    pub description: String,
+}
+
+/// A way to get a model's answers, such as a faster one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModelServiceTier {
+    /// What requests name.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// What it gives.
+    pub description: String,
+}
+
+/// The answer of `modelProvider/capabilities/read`: what the provider can do besides answering.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderCapabilities {
+    /// Whether it makes images.
+    pub image_generation: bool,
+    /// Whether it searches the web.
+    pub web_search: bool,
+}

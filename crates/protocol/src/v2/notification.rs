@@ -1,0 +1,493 @@
+//! What the server tells a client, one variant for each method.
+
+use std::path::PathBuf;
+
+use codex_wire::ids::RequestId;
+use codex_wire::plan::StepStatus;
+use codex_wire::response::ResponseItem;
+use serde::Serialize;
+
+use super::account::{
+    AccountLoginCompletedNotification, AccountRateLimitsUpdatedNotification, AccountUpdatedNotification,
+};
+use super::command_exec::CommandExecOutputDeltaNotification;
+use super::created::{CreatedItemDelta, ItemCreated};
+use super::fs::FsChangedNotification;
+use super::item::{FileUpdateChange, TimedItem};
+use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
+use super::subscribe::ThreadCaughtUp;
+use super::thread::{Thread, ThreadStatus};
+use super::turn::{Turn, TurnError, TurnStatus};
+use super::usage::ThreadTokenUsage;
+use crate::v1::auth::AuthStatusChangeNotification;
+use crate::v1::conversation::SessionConfiguredNotification;
+
+/// The table of notifications: method, and what it carries.
+macro_rules! notifications {
+    ($($(#[doc = $about:literal])* $method:literal => $name:ident($params:ty),)*) => {
+        /// What the server tells a client.
+        #[derive(Debug, Clone, Serialize)]
+        #[serde(untagged)]
+        pub enum ServerNotification {
+            $($(#[doc = $about])* $name($params),)*
+        }
+
+        impl ServerNotification {
+            /// Every method, in the order of the table.
+            pub const METHODS: &'static [&'static str] = &[$($method),*];
+
+            /// The method.
+            #[must_use]
+            pub fn method(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => $method,)*
+                }
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        pub(crate) fn describe(tables: &mut impl crate::schema::Tables) {
+            $(tables.notification::<$params>(stringify!($name), $method, concat!($($about),*));)*
+        }
+    };
+}
+
+notifications! {
+    /// Something went wrong in a turn.
+    "error" => Error(ErrorNotification),
+    /// A thread is ready.
+    "thread/started" => ThreadStarted(Box<ThreadStarted>),
+    /// A thread does something else now.
+    "thread/status/changed" => ThreadStatusChanged(ThreadStatusChanged),
+    /// A thread was put away.
+    "thread/archived" => ThreadArchived(ThreadNamed),
+    /// A thread was taken back.
+    "thread/unarchived" => ThreadUnarchived(ThreadNamed),
+    /// A thread was deleted.
+    "thread/deleted" => ThreadDeleted(ThreadNamed),
+    /// A thread is no longer loaded.
+    "thread/closed" => ThreadClosed(ThreadNamed),
+    /// The last turns of a thread were forgotten.
+    "thread/reverted" => ThreadReverted(ThreadNamed),
+    /// A thread is called something else now.
+    "thread/name/updated" => ThreadNameUpdated(ThreadNameUpdated),
+    /// Tokens were used.
+    "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
+    /// A conversation was summed up.
+    "thread/compacted" => ThreadCompacted(TurnNamed),
+    /// A client that was cut off knows everything again.
+    "thread/caughtUp" => ThreadCaughtUp(ThreadCaughtUp),
+    /// A turn has begun.
+    "turn/started" => TurnStarted(TurnStarted),
+    /// A turn is over.
+    "turn/completed" => TurnCompleted(TurnCompleted),
+    /// The turn has changed files.
+    "turn/diff/updated" => TurnDiffUpdated(TurnDiffUpdated),
+    /// The model has changed its plan.
+    "turn/plan/updated" => TurnPlanUpdated(TurnPlanUpdated),
+    /// An item has begun.
+    "item/started" => ItemStarted(Box<ItemStarted>),
+    /// An item is whole.
+    "item/completed" => ItemCompleted(Box<ItemCompleted>),
+    /// An item of the conversation with the model.
+    "rawResponseItem/completed" => RawResponseItemCompleted(Box<RawResponseItemCompleted>),
+    /// An item of the dialect `items`.
+    "item/created" => ItemCreated(Box<ItemCreated>),
+    /// More of an item of the dialect `items`.
+    "item/delta" => CreatedItemDelta(Box<CreatedItemDelta>),
+    /// More of a message.
+    "item/agentMessage/delta" => AgentMessageDelta(ItemDelta),
+    /// More of what a command prints.
+    "item/commandExecution/outputDelta" => CommandOutputDelta(ItemDelta),
+    /// Something was typed into a terminal.
+    "item/commandExecution/terminalInteraction" => TerminalInteraction(TerminalInteraction),
+    /// What a patch reports.
+    "item/fileChange/outputDelta" => FileChangeOutputDelta(ItemDelta),
+    /// What a patch would change, when that has changed.
+    "item/fileChange/patchUpdated" => FileChangePatchUpdated(FileChangePatchUpdated),
+    /// More of a reasoning summary.
+    "item/reasoning/summaryTextDelta" => ReasoningSummaryTextDelta(ReasoningSummaryTextDelta),
+    /// A new part of a reasoning summary.
+    "item/reasoning/summaryPartAdded" => ReasoningSummaryPartAdded(ReasoningSummaryPartAdded),
+    /// More of the thoughts themselves.
+    "item/reasoning/textDelta" => ReasoningTextDelta(ReasoningTextDelta),
+    /// A request of the server was answered.
+    "serverRequest/resolved" => ServerRequestResolved(ServerRequestResolved),
+    /// The account's limits.
+    "account/rateLimits/updated" => AccountRateLimitsUpdated(AccountRateLimitsUpdatedNotification),
+    /// Something the user should know.
+    "warning" => Warning(Warning),
+    /// Something in the configuration the user should know about.
+    "configWarning" => ConfigWarning(ConfigWarning),
+    /// Something the client should stop using.
+    "deprecationNotice" => DeprecationNotice(DeprecationNotice),
+
+    // What lies beside threads.
+
+    /// A login is complete or has failed.
+    "account/login/completed" => AccountLoginCompleted(AccountLoginCompletedNotification),
+    /// The user is logged in in another way.
+    "account/updated" => AccountUpdated(AccountUpdatedNotification),
+    /// The same for older clients.
+    "authStatusChange" => AuthStatusChange(AuthStatusChangeNotification),
+    /// A conversation that was there before is ready.
+    "sessionConfigured" => SessionConfigured(Box<SessionConfiguredNotification>),
+    /// More of what a command outside of all threads prints.
+    "command/exec/outputDelta" => CommandExecOutputDelta(CommandExecOutputDeltaNotification),
+    /// What a search has found so far.
+    "fuzzyFileSearch/sessionUpdated" => FuzzyFileSearchSessionUpdated(FuzzyFileSearchSessionUpdatedNotification),
+    /// A search has looked at everything.
+    "fuzzyFileSearch/sessionCompleted" => FuzzyFileSearchSessionCompleted(FuzzyFileSearchSessionCompletedNotification),
+    /// Something on disk has changed.
+    "fs/changed" => FsChanged(FsChangedNotification),
+}
+
+/// See [`ServerNotification::Error`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorNotification {
+    /// What.
+    pub error: TurnError,
+    /// Whether it is tried again.
+    pub will_retry: bool,
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+}
+
+/// See [`ServerNotification::ThreadStarted`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadStarted {
+    /// The thread.
+    pub thread: Thread,
+}
+
+/// See [`ServerNotification::ThreadStatusChanged`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadStatusChanged {
+    /// The thread.
+    pub thread_id: String,
+    /// What it does now.
+    pub status: ThreadStatus,
+}
+
+/// News that name a thread and nothing else.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadNamed {
+    /// The thread.
+    pub thread_id: String,
+}
+
+/// See [`ServerNotification::ThreadNameUpdated`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadNameUpdated {
+    /// The thread.
+    pub thread_id: String,
+    /// What it is called.
+    pub thread_name: Option<String>,
+}
+
+/// News that name a turn and nothing else.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnNamed {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+}
+
+/// See [`ServerNotification::ThreadTokenUsageUpdated`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadTokenUsageUpdated {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// What was used.
+    pub token_usage: ThreadTokenUsage,
+}
+
+/// See [`ServerNotification::TurnStarted`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnStarted {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn: Turn,
+}
+
+/// See [`ServerNotification::TurnCompleted`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnCompleted {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn: Turn,
+    /// Its name once more, for clients that look for it here.
+    pub turn_id: String,
+    /// How it ended once more, for the same.
+    pub status: TurnStatus,
+}
+
+/// See [`ServerNotification::TurnDiffUpdated`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnDiffUpdated {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// All changes of the turn so far.
+    pub diff: String,
+}
+
+/// See [`ServerNotification::TurnPlanUpdated`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnPlanUpdated {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// Why the plan changed.
+    pub explanation: Option<String>,
+    /// The steps, in order.
+    pub plan: Vec<TurnPlanStep>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnPlanStep {
+    /// What is to be done.
+    pub step: String,
+    /// How far it is.
+    pub status: TurnPlanStepStatus,
+}
+
+/// How far a step of a plan is.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum TurnPlanStepStatus {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+impl TurnPlanStep {
+    /// A step.
+    #[must_use]
+    pub fn new(step: String, status: StepStatus) -> Self {
+        let status = match status {
+            StepStatus::Pending => TurnPlanStepStatus::Pending,
+            StepStatus::InProgress => TurnPlanStepStatus::InProgress,
+            StepStatus::Completed => TurnPlanStepStatus::Completed,
+        };
+        Self { step, status }
+    }
+}
+
+/// See [`ServerNotification::ItemStarted`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ItemStarted {
+    /// The item.
+    pub item: TimedItem,
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// When.
+    pub started_at_ms: i64,
+}
+
+/// See [`ServerNotification::ItemCompleted`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ItemCompleted {
+    /// The item.
+    pub item: TimedItem,
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// When.
+    pub completed_at_ms: i64,
+}
+
+/// See [`ServerNotification::RawResponseItemCompleted`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RawResponseItemCompleted {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item: ResponseItem,
+}
+
+/// More text of an item.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ItemDelta {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// The text.
+    pub delta: String,
+}
+
+/// See [`ServerNotification::TerminalInteraction`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TerminalInteraction {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The command.
+    pub item_id: String,
+    /// The number of the terminal.
+    pub process_id: String,
+    /// What was typed.
+    pub stdin: String,
+}
+
+/// See [`ServerNotification::FileChangePatchUpdated`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FileChangePatchUpdated {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The patch.
+    pub item_id: String,
+    /// What it does now.
+    pub changes: Vec<FileUpdateChange>,
+}
+
+/// See [`ServerNotification::ReasoningSummaryTextDelta`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReasoningSummaryTextDelta {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// The text.
+    pub delta: String,
+    /// Which part, from 0.
+    pub summary_index: i64,
+}
+
+/// See [`ServerNotification::ReasoningSummaryPartAdded`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReasoningSummaryPartAdded {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// Which part, from 0.
+    pub summary_index: i64,
+}
+
+/// See [`ServerNotification::ReasoningTextDelta`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReasoningTextDelta {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// The text.
+    pub delta: String,
+    /// Which part, from 0.
+    pub content_index: i64,
+}
+
+/// See [`ServerNotification::ServerRequestResolved`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ServerRequestResolved {
+    /// The thread.
+    pub thread_id: String,
+    /// The request.
+    pub request_id: RequestId,
+}
+
+/// See [`ServerNotification::Warning`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Warning {
+    /// The thread, if it is about one.
+    pub thread_id: Option<String>,
+    /// What.
+    pub message: String,
+}
+
+/// See [`ServerNotification::ConfigWarning`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigWarning {
+    /// What.
+    pub summary: String,
+    /// More.
+    pub details: Option<String>,
+    /// The file.
+    pub path: Option<PathBuf>,
+}
+
+/// See [`ServerNotification::DeprecationNotice`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeprecationNotice {
+    /// What.
+    pub summary: String,
+    /// More.
+    pub details: Option<String>,
+}

@@ -1,0 +1,35 @@
+//! `serverRequest/list`: what a client was asked and has not answered.
+
+use codex_wire::ids::RequestId;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// `serverRequest/list`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ServerRequestListParams {
+    /// The thread that wants to know.
+    #[serde(alias = "thread_id", alias = "conversationId")]
+    pub thread_id: String,
+}
+
+/// What `serverRequest/list` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ServerRequestListResponse {
+    /// The requests, oldest first. Their ids are answered like those of the requests themselves.
+    pub data: Vec<PendingServerRequest>,
+}
+
+/// A request of the server that waits for an answer.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PendingServerRequest {
+    /// What its answer carries.
+    pub id: RequestId,
+    /// What is asked.
+    pub method: &'static str,
+    /// About what.
+    pub params: Value,
+}

@@ -1,0 +1,133 @@
+//! What the server asks of a client.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::item::CommandAction;
+#[cfg(feature = "schema")]
+use crate::v1::request::ConversationApprovalResponse;
+use crate::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
+use codex_wire::decision::ReviewDecision;
+
+/// The table of requests: method, what it carries, and what answers it.
+macro_rules! server_requests {
+    ($($(#[doc = $about:literal])* $method:literal => $name:ident($params:ty) -> $response:ty,)*) => {
+        /// What the server asks of a client.
+        #[derive(Debug, Clone, Serialize)]
+        #[serde(untagged)]
+        pub enum ServerRequest {
+            $($(#[doc = $about])* $name($params),)*
+        }
+
+        impl ServerRequest {
+            /// The method.
+            #[must_use]
+            pub fn method(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => $method,)*
+                }
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        pub(crate) fn describe(tables: &mut impl crate::schema::Tables) {
+            $(tables.request::<$params, $response>(stringify!($name), $method, concat!($($about),*));)*
+        }
+    };
+}
+
+server_requests! {
+    /// May this command run?
+    "item/commandExecution/requestApproval" => CommandExecutionRequestApproval(CommandApprovalParams) -> ApprovalResponse,
+    /// May these files be changed?
+    "item/fileChange/requestApproval" => FileChangeRequestApproval(FileChangeApprovalParams) -> ApprovalResponse,
+    /// May this command run? Asked of those who listen to a conversation.
+    "execCommandApproval" => ExecCommandApproval(ExecCommandApprovalParams) -> ConversationApprovalResponse,
+    /// May these files be changed? Asked of those who listen to a conversation.
+    "applyPatchApproval" => ApplyPatchApproval(ApplyPatchApprovalParams) -> ConversationApprovalResponse,
+}
+
+/// `item/commandExecution/requestApproval`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "CommandExecutionRequestApprovalParams")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandApprovalParams {
+    /// What is asked about; always a command here.
+    pub kind: &'static str,
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// When the item began.
+    pub started_at_ms: i64,
+    /// Where it would run; always `local` here.
+    pub environment_id: &'static str,
+    /// Why a person is asked.
+    pub reason: Option<String>,
+    /// The command line.
+    pub command: String,
+    /// Where it would run.
+    pub cwd: PathBuf,
+    /// What it does, for display.
+    pub command_actions: Vec<CommandAction>,
+    /// A beginning of commands that a rule could allow from here on.
+    pub proposed_execpolicy_amendment: Option<Vec<String>>,
+    /// The answers that make sense.
+    pub available_decisions: Vec<Value>,
+}
+
+/// `item/fileChange/requestApproval`. What would change is in the item.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FileChangeRequestApprovalParams"))]
+#[serde(rename_all = "camelCase")]
+pub struct FileChangeApprovalParams {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The item.
+    pub item_id: String,
+    /// When the item began.
+    pub started_at_ms: i64,
+    /// Why a person is asked.
+    pub reason: Option<String>,
+    /// A folder that would be writable for the rest of the session.
+    pub grant_root: Option<PathBuf>,
+}
+
+/// The answer to a request for approval, in the words of every surface.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApprovalResponse {
+    /// The answer.
+    #[cfg_attr(feature = "schema", schemars(with = "ApprovalDecision"))]
+    pub decision: ReviewDecision,
+}
+
+/// A decision as this dialect spells it. It is read as [`ReviewDecision`].
+#[cfg(feature = "schema")]
+#[derive(Debug, Clone, schemars::JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub enum ApprovalDecision {
+    /// Yes, this once.
+    Accept,
+    /// Yes, and the same request is not asked again in this session.
+    AcceptForSession,
+    /// Yes, and commands that begin like this are not asked about again.
+    AcceptWithExecpolicyAmendment {
+        /// The words such a command begins with.
+        execpolicy_amendment: Vec<String>,
+    },
+    /// No; the model is told and goes on.
+    Decline,
+    /// No, and the turn ends.
+    Cancel,
+}

@@ -1,0 +1,492 @@
+//! Threads: what `thread/*` takes and answers.
+
+use std::path::PathBuf;
+
+use codex_wire::policy::{AskForApproval, SandboxMode, SandboxPolicy};
+use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::item::Nothing;
+use super::pages::{InitialTurnsPageParams, ResumedParts};
+use super::policy::Sandbox;
+use super::turn::Turn;
+
+/// A thread.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Thread {
+    /// Its name.
+    pub id: String,
+    /// Where it works.
+    pub environments: Vec<Environment>,
+    /// The same as its name.
+    pub session_id: String,
+    /// The first thing the user said.
+    pub preview: String,
+    /// Whether it is kept in memory alone.
+    pub ephemeral: bool,
+    /// How its history is kept.
+    pub history_mode: &'static str,
+    /// Its model provider.
+    pub model_provider: String,
+    /// Its model.
+    pub model: Option<String>,
+    /// How hard its model thinks.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// When it began, in seconds of Unix time.
+    pub created_at: i64,
+    /// When something happened last.
+    pub updated_at: i64,
+    /// The same.
+    pub recency_at: i64,
+    /// Whether it is loaded, and what it does.
+    pub status: ThreadStatus,
+    /// Its file; none if it is not kept.
+    pub path: Option<PathBuf>,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// Where it comes from.
+    #[serde(flatten)]
+    pub origin: ThreadOrigin,
+    /// Whether a client may speak to it.
+    pub can_accept_direct_input: Option<bool>,
+    /// What the user calls it.
+    pub name: Option<String>,
+    /// What others say of threads.
+    #[serde(flatten)]
+    pub unsaid: Unsaid,
+    /// Its turns, where they were asked for.
+    pub turns: Vec<Turn>,
+}
+
+/// Where a thread comes from.
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadOrigin {
+    /// The thread it was copied from.
+    pub forked_from_id: Option<String>,
+    /// The thread that started it.
+    pub parent_thread_id: Option<String>,
+    /// The release that started it.
+    pub cli_version: String,
+    /// The program that started it.
+    pub originator: Option<String>,
+    /// The kind of program that started it.
+    pub source: Value,
+    /// The repository it began in.
+    pub git_info: Option<GitInfo>,
+}
+
+/// Members that clients may look for and that are never known here.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "each is always null")]
+pub struct Unsaid {
+    pub extra: Nothing,
+    pub section: Nothing,
+    pub section_entered_at: Nothing,
+    pub project_id: Nothing,
+    pub thread_source: Nothing,
+    pub agent_nickname: Nothing,
+    pub agent_role: Nothing,
+    pub daybreak_enabled: Nothing,
+}
+
+/// Where a thread works.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadEnvironment"))]
+#[serde(rename_all = "camelCase")]
+pub struct Environment {
+    /// Its name; always `local` here.
+    pub environment_id: &'static str,
+    /// The folder.
+    pub cwd: PathBuf,
+    /// The folders it may change.
+    pub runtime_workspace_roots: Vec<PathBuf>,
+}
+
+/// A repository at a moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct GitInfo {
+    /// The commit.
+    pub sha: Option<String>,
+    /// The branch.
+    pub branch: Option<String>,
+    /// Where it came from.
+    pub origin_url: Option<String>,
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum ThreadStatus {
+    /// It is on disk alone.
+    NotLoaded,
+    /// It waits for the user.
+    Idle,
+    /// Its last turn failed.
+    SystemError,
+    /// It works.
+    Active {
+        /// What it waits for.
+        active_flags: Vec<ActiveFlag>,
+    },
+}
+
+/// What a working thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadActiveFlag"))]
+#[serde(rename_all = "camelCase")]
+pub enum ActiveFlag {
+    /// An approval.
+    WaitingOnApproval,
+    /// An answer to a question.
+    WaitingOnUserInput,
+}
+
+/// What a thread may be started, resumed or forked with.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ThreadOptions {
+    /// The model.
+    pub model: Option<String>,
+    /// The provider of the model.
+    #[serde(alias = "model_provider")]
+    pub model_provider: Option<String>,
+    /// Where it works.
+    pub cwd: Option<PathBuf>,
+    /// When a person is asked.
+    #[serde(alias = "approval_policy")]
+    pub approval_policy: Option<AskForApproval>,
+    /// What commands may touch.
+    pub sandbox: Option<SandboxMode>,
+    /// Values that go over those of the configuration.
+    pub config: Option<Map<String, Value>>,
+    /// What the model is told in place of our own instructions.
+    #[serde(alias = "base_instructions")]
+    pub base_instructions: Option<String>,
+    /// What the model is told besides.
+    #[serde(alias = "developer_instructions")]
+    pub developer_instructions: Option<String>,
+    /// Whether it is kept in memory alone.
+    pub ephemeral: Option<bool>,
+}
+
+/// `thread/start`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadStartParams {
+    /// What it starts with.
+    #[serde(flatten)]
+    pub options: ThreadOptions,
+    /// Whether the client wants every item of the conversation with the model.
+    #[serde(default)]
+    pub experimental_raw_events: bool,
+}
+
+/// What `thread/start`, `thread/resume` and `thread/fork` answer.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadOpened {
+    /// The thread.
+    pub thread: Thread,
+    /// Its model.
+    pub model: String,
+    /// The provider of the model.
+    pub model_provider: String,
+    /// Never known here.
+    pub service_tier: Nothing,
+    /// Never known here.
+    pub disabled_plugin_ids: Vec<String>,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// The folders it may change.
+    pub runtime_workspace_roots: Vec<PathBuf>,
+    /// The files its instructions came from.
+    pub instruction_sources: Vec<PathBuf>,
+    /// When a person is asked.
+    pub approval_policy: AskForApproval,
+    /// Who is asked.
+    pub approvals_reviewer: &'static str,
+    /// What commands may touch.
+    pub sandbox: Sandbox,
+    /// Never known here.
+    pub active_permission_profile: Nothing,
+    /// How hard the model thinks.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// When child agents are started.
+    pub multi_agent_mode: &'static str,
+    /// What comes with a thread that was there before.
+    #[serde(flatten)]
+    pub resumed: Option<Box<ResumedParts>>,
+}
+
+/// `thread/resume`. A history goes before a path, a path before the name.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadResumeParams {
+    /// The thread.
+    #[serde(default, alias = "thread_id", alias = "conversationId")]
+    pub thread_id: String,
+    /// Its file.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
+    /// A conversation to go on with.
+    #[serde(default)]
+    pub history: Option<Vec<Value>>,
+    /// Whether the client does not want the turns.
+    #[serde(default)]
+    pub exclude_turns: bool,
+    /// Which turns come with the answer, in a page of their own.
+    #[serde(default)]
+    pub initial_turns_page: Option<InitialTurnsPageParams>,
+    /// What it goes on with.
+    #[serde(flatten)]
+    pub options: ThreadOptions,
+}
+
+/// `thread/fork`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadForkParams {
+    /// The thread to copy.
+    #[serde(default)]
+    pub thread_id: String,
+    /// Its file.
+    #[serde(default)]
+    pub path: Option<PathBuf>,
+    /// The last turn to copy; all if it is left out.
+    #[serde(default)]
+    pub last_turn_id: Option<String>,
+    /// Whether the client does not want the turns.
+    #[serde(default)]
+    pub exclude_turns: bool,
+    /// What the copy goes on with.
+    #[serde(flatten)]
+    pub options: ThreadOptions,
+}
+
+/// The parameters of methods that name a thread and nothing else.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadParams {
+    /// The thread.
+    #[serde(alias = "thread_id", alias = "conversationId")]
+    pub thread_id: String,
+}
+
+/// `thread/read`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadReadParams {
+    /// The thread.
+    pub thread_id: String,
+    /// Whether its turns are wanted.
+    #[serde(default)]
+    pub include_turns: bool,
+}
+
+/// What answers with a thread and nothing else.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadResponse {
+    /// The thread.
+    pub thread: Thread,
+}
+
+/// `thread/list`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ThreadListParams {
+    /// Where to go on.
+    pub cursor: Option<String>,
+    /// How many at most.
+    pub limit: Option<u32>,
+    /// Providers whose threads are wanted; `[]` means all, nothing means the configured one.
+    pub model_providers: Option<Vec<String>>,
+    /// Whether archived ones are wanted, and not the others.
+    pub archived: Option<bool>,
+    /// Only threads of these folders.
+    pub cwd: Option<OneOrMany>,
+    /// Only threads that hold this text.
+    pub search_term: Option<String>,
+    /// What they are sorted by.
+    pub sort_key: Option<ThreadSortKey>,
+    /// Only threads of these kinds of programs.
+    pub source_kinds: Option<Vec<String>>,
+}
+
+/// A text or several.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One.
+    One(PathBuf),
+    /// Several.
+    Many(Vec<PathBuf>),
+}
+
+/// What threads are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ThreadSortKey {
+    /// When they began.
+    #[serde(alias = "createdAt")]
+    CreatedAt,
+    /// When something happened last.
+    #[serde(alias = "updatedAt")]
+    UpdatedAt,
+    /// The same.
+    #[serde(alias = "recencyAt", other)]
+    RecencyAt,
+}
+
+/// What `thread/list` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadListResponse {
+    /// The threads, newest first.
+    pub data: Vec<Thread>,
+    /// Where to go on.
+    pub next_cursor: Option<String>,
+    /// Where to go back.
+    pub backwards_cursor: Option<String>,
+    /// What was read of each thread; not kept here.
+    pub read_states: Map<String, Value>,
+}
+
+/// A page: where to go on, and how many at most.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct PageParams {
+    /// Where to go on.
+    pub cursor: Option<String>,
+    /// How many at most.
+    pub limit: Option<u32>,
+}
+
+/// What `thread/loaded/list` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LoadedListResponse {
+    /// The names of the threads.
+    pub data: Vec<String>,
+    /// Where to go on.
+    pub next_cursor: Option<String>,
+}
+
+/// `thread/name/set`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadNameSetParams {
+    /// The thread.
+    pub thread_id: String,
+    /// What the user calls it.
+    pub name: String,
+}
+
+/// `thread/rollback`: forgets the last turns.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadRollbackParams {
+    /// The thread.
+    pub thread_id: String,
+    /// How many.
+    pub num_turns: u32,
+}
+
+/// `thread/revert`: forgets a turn and all after it.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadRevertParams {
+    /// The thread.
+    pub thread_id: String,
+    /// The first turn to forget.
+    pub before_turn_id: String,
+}
+
+/// `thread/settings/update`: what later turns run under.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSettingsUpdateParams {
+    /// The thread.
+    pub thread_id: String,
+    /// When a person is asked.
+    #[serde(default)]
+    pub approval_policy: Option<AskForApproval>,
+    /// Where it works.
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+    /// How hard the model thinks.
+    #[serde(default)]
+    pub effort: Option<ReasoningEffort>,
+    /// The model.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What commands may touch.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
+    pub sandbox_policy: Option<SandboxPolicy>,
+    /// How much of its thinking the model sums up.
+    #[serde(default)]
+    pub summary: Option<ReasoningSummary>,
+}
+
+/// `thread/shellCommand`: runs a command of the user's.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadShellCommandParams {
+    /// The thread.
+    pub thread_id: String,
+    /// The command, for a shell.
+    pub command: String,
+    /// How long it may take.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What `thread/unsubscribe` answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadUnsubscribeStatus"))]
+#[serde(rename_all = "camelCase")]
+pub enum UnsubscribeStatus {
+    /// The thread is not loaded.
+    NotLoaded,
+    /// The connection did not listen to it.
+    NotSubscribed,
+    /// The connection listens no more.
+    Unsubscribed,
+}
+
+/// What `thread/unsubscribe` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadUnsubscribeResponse {
+    /// How it went.
+    pub status: UnsubscribeStatus,
+}

@@ -1,0 +1,283 @@
+//! Turns: what `turn/*` takes and answers.
+
+use std::path::PathBuf;
+
+use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::input::UserInput;
+use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
+use codex_wire::review::ReviewTarget;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::item::{Nothing, ThreadItem, TimedItem};
+
+/// A turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Turn {
+    /// Its name.
+    pub id: String,
+    /// The turn it belongs to in the end: itself.
+    pub root_turn_id: String,
+    /// Its items, as far as `items_view` says.
+    pub items: Vec<TimedItem>,
+    /// How much of the items is here.
+    #[serde(default)]
+    pub items_view: ItemsView,
+    /// How far it is.
+    pub status: TurnStatus,
+    /// Why it failed.
+    #[serde(default)]
+    pub error: Option<TurnError>,
+    /// When it began, in seconds of Unix time.
+    #[serde(default)]
+    pub started_at: Option<i64>,
+    /// When it ended.
+    #[serde(default)]
+    pub completed_at: Option<i64>,
+    /// How long it took.
+    #[serde(default)]
+    pub duration_ms: Option<i64>,
+}
+
+impl Turn {
+    /// A turn that has begun, without its items.
+    #[must_use]
+    pub fn begun(id: String) -> Self {
+        Self {
+            root_turn_id: id.clone(),
+            id,
+            items: Vec::new(),
+            items_view: ItemsView::NotLoaded,
+            status: TurnStatus::InProgress,
+            error: None,
+            started_at: None,
+            completed_at: None,
+            duration_ms: None,
+        }
+    }
+
+    /// A turn that is over, with all its items but without their times.
+    #[must_use]
+    pub fn whole(id: String, items: Vec<ThreadItem>, status: TurnStatus) -> Self {
+        let timeless = |item| TimedItem { item, started_at_ms: None, completed_at_ms: None };
+        let items = items.into_iter().map(timeless).collect();
+        Self { items, items_view: ItemsView::Full, status, ..Self::begun(id) }
+    }
+}
+
+/// How much of a turn's items is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TurnItemsView"))]
+#[serde(rename_all = "camelCase")]
+pub enum ItemsView {
+    /// None.
+    NotLoaded,
+    /// The last message of the model.
+    Summary,
+    /// All.
+    #[default]
+    Full,
+}
+
+/// How far a turn is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum TurnStatus {
+    /// The model had nothing more to do.
+    Completed,
+    /// Someone stopped it.
+    Interrupted,
+    /// It could not go on.
+    Failed,
+    /// It runs.
+    InProgress,
+}
+
+/// Why a turn failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnError {
+    /// A sentence for people.
+    pub message: String,
+    /// The kind of failure.
+    #[serde(default)]
+    pub codex_error_info: Option<ErrorInfo>,
+    /// More, for people.
+    #[serde(default)]
+    pub additional_details: Option<String>,
+    /// Never known here.
+    #[serde(default)]
+    pub misalignment: Nothing,
+}
+
+/// The kind of a failure in camel case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_CodexErrorInfo"))]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "the same as in CodexErrorInfo")]
+pub enum ErrorInfo {
+    ContextWindowExceeded,
+    UsageLimitExceeded,
+    HttpConnectionFailed { http_status_code: Option<u16> },
+    ResponseStreamConnectionFailed { http_status_code: Option<u16> },
+    InternalServerError,
+    Unauthorized,
+    BadRequest,
+    SandboxError,
+    ResponseStreamDisconnected { http_status_code: Option<u16> },
+    ResponseTooManyFailedAttempts { http_status_code: Option<u16> },
+    Other,
+}
+
+impl From<&CodexErrorInfo> for ErrorInfo {
+    fn from(info: &CodexErrorInfo) -> Self {
+        match *info {
+            CodexErrorInfo::ContextWindowExceeded => Self::ContextWindowExceeded,
+            CodexErrorInfo::UsageLimitExceeded => Self::UsageLimitExceeded,
+            CodexErrorInfo::HttpConnectionFailed { http_status_code } => {
+                Self::HttpConnectionFailed { http_status_code }
+            }
+            CodexErrorInfo::ResponseStreamConnectionFailed { http_status_code } => {
+                Self::ResponseStreamConnectionFailed { http_status_code }
+            }
+            CodexErrorInfo::InternalServerError => Self::InternalServerError,
+            CodexErrorInfo::Unauthorized => Self::Unauthorized,
+            CodexErrorInfo::BadRequest => Self::BadRequest,
+            CodexErrorInfo::SandboxError => Self::SandboxError,
+            CodexErrorInfo::ResponseStreamDisconnected { http_status_code } => {
+                Self::ResponseStreamDisconnected { http_status_code }
+            }
+            CodexErrorInfo::ResponseTooManyFailedAttempts { http_status_code } => {
+                Self::ResponseTooManyFailedAttempts { http_status_code }
+            }
+            CodexErrorInfo::Other | CodexErrorInfo::Unknown(_) => Self::Other,
+        }
+    }
+}
+
+/// `turn/start`: says something to a thread.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnStartParams {
+    /// The thread.
+    #[serde(alias = "thread_id", alias = "conversationId")]
+    pub thread_id: String,
+    /// What is said.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<super::item::InputItem>"))]
+    pub input: Vec<UserInput>,
+    /// When a person is asked, from this turn on.
+    #[serde(default, alias = "approval_policy")]
+    pub approval_policy: Option<AskForApproval>,
+    /// Where to work, from this turn on.
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+    /// How hard the model thinks, from this turn on.
+    #[serde(default)]
+    pub effort: Option<ReasoningEffort>,
+    /// The model, from this turn on.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What commands may touch, from this turn on.
+    #[serde(default, alias = "sandbox_policy")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
+    pub sandbox_policy: Option<SandboxPolicy>,
+    /// How much of its thinking the model sums up, from this turn on.
+    #[serde(default)]
+    pub summary: Option<ReasoningSummary>,
+    /// The schema that the last message of this turn follows.
+    #[serde(default, alias = "output_schema")]
+    pub output_schema: Option<Value>,
+    /// The client's own name for this message; the same name twice starts one turn.
+    #[serde(default)]
+    pub client_user_message_id: Option<String>,
+}
+
+/// What `turn/start` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnStartResponse {
+    /// The turn.
+    pub turn: Turn,
+}
+
+/// `turn/steer`: says something to a running turn.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnSteerParams {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn that must be running.
+    pub expected_turn_id: String,
+    /// What is said.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<super::item::InputItem>"))]
+    pub input: Vec<UserInput>,
+    /// The client's own name for this message.
+    #[serde(default)]
+    pub client_user_message_id: Option<String>,
+}
+
+/// What `turn/steer` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnSteerResponse {
+    /// The turn that runs.
+    pub turn_id: String,
+}
+
+/// `turn/interrupt`: stops a running turn.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnInterruptParams {
+    /// The thread.
+    #[serde(alias = "thread_id", alias = "conversationId")]
+    pub thread_id: String,
+    /// The turn; whatever runs if it is left out.
+    #[serde(default, alias = "turn_id")]
+    pub turn_id: Option<String>,
+}
+
+/// Where a review runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ReviewDelivery {
+    /// In the thread itself.
+    #[default]
+    Inline,
+    /// In a thread of its own.
+    Detached,
+}
+
+/// `review/start`: has changes reviewed.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewStartParams {
+    /// The thread.
+    pub thread_id: String,
+    /// Which changes.
+    pub target: ReviewTarget,
+    /// Where the review runs.
+    #[serde(default)]
+    pub delivery: Option<ReviewDelivery>,
+}
+
+/// What `review/start` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewStartResponse {
+    /// The turn of the review.
+    pub turn: Turn,
+    /// The thread it runs in.
+    pub review_thread_id: String,
+}

@@ -1,0 +1,59 @@
+//! Tokens in camel case.
+
+use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
+use serde::Serialize;
+
+/// The tokens of a thread.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadTokenUsage {
+    /// All answers added up.
+    pub total: TokenUsageBreakdown,
+    /// The newest answer alone.
+    pub last: TokenUsageBreakdown,
+    /// The size of the model's window, where known.
+    pub model_context_window: Option<i64>,
+}
+
+impl From<&TokenUsageInfo> for ThreadTokenUsage {
+    fn from(info: &TokenUsageInfo) -> Self {
+        Self {
+            total: info.total_token_usage.into(),
+            last: info.last_token_usage.into(),
+            model_context_window: info.model_context_window,
+        }
+    }
+}
+
+/// Tokens by kind.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TokenUsageBreakdown {
+    /// Input and output together.
+    pub total_tokens: i64,
+    /// Tokens sent, cached ones included.
+    pub input_tokens: i64,
+    /// The part of the input that the provider had cached.
+    pub cached_input_tokens: i64,
+    /// The part of the input that the provider has cached now; not told by any.
+    pub cache_write_input_tokens: i64,
+    /// Tokens received, reasoning included.
+    pub output_tokens: i64,
+    /// The part of the output that was reasoning.
+    pub reasoning_output_tokens: i64,
+}
+
+impl From<TokenUsage> for TokenUsageBreakdown {
+    fn from(usage: TokenUsage) -> Self {
+        Self {
+            total_tokens: usage.total_tokens,
+            input_tokens: usage.input_tokens,
+            cached_input_tokens: usage.cached_input_tokens,
+            cache_write_input_tokens: 0,
+            output_tokens: usage.output_tokens,
+            reasoning_output_tokens: usage.reasoning_output_tokens,
+        }
+    }
+}
