@@ -29,7 +29,7 @@ use rustix::process::{
 };
 
 use super::metadata;
-use super::plan::{Confined, FirstWorkings, Workings, World};
+use super::plan::{Confined, FirstWorkings, Footing, Workings, World};
 use super::stand_in::StandIns;
 use super::sys::{self, Stack, Strings};
 use super::world;
@@ -145,12 +145,10 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
     let _ = setsid();
     sys::set_name(c"codex-command");
     let _ = rustix::process::chdir(c"/");
-    let Workings { stand_ins, mountable, first, arguments, first_stack, command_stack } = workings;
+    let Workings { stand_ins, mountable, first, arguments, joining_stack, first_stack, command_stack } = workings;
     let child = if let Some(Confined { world: Some(world), .. }) = &plan.confined {
         let run = move || first_process(plan, world, first, move || start_command(plan, arguments, command_stack));
-        // SAFETY: this process stays for as long as the other, and with it the plan; the rest is used by nobody else.
-        unsafe { sys::clone_sharing(first_stack, world.namespaces | libc::SIGCHLD, run) }
-            .map_err(Failure::of(Step::Namespaces))
+        start_first_process(&world.footing, run, first_stack, joining_stack).map_err(Failure::of(Step::Namespaces))
     } else {
         // Whatever loses its parent becomes a child of this process, so it can be found.
         let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
@@ -169,7 +167,41 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
 }
 
 /// A process that was started, and a handle on it.
-type Started = Result<(i32, OwnedFd), Failure>;
+type Started<E = Failure> = Result<(i32, OwnedFd), E>;
+
+/// What every sandbox has of its own.
+const NAMESPACES: c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+/// Starts the first process of the sandbox.
+fn start_first_process(
+    footing: &Footing,
+    run: impl FnOnce() -> c_int,
+    stack: &mut Stack,
+    joining_stack: &mut Stack,
+) -> Started<Errno> {
+    let Footing::Shared(shared) = footing else {
+        // SAFETY: this process stays for as long as the other, and with it all that is borrowed; nobody else uses that.
+        return unsafe { sys::clone_sharing(stack, NAMESPACES | libc::CLONE_NEWUSER | libc::SIGCHLD, run) };
+    };
+    // The supervisor stays outside, so another process joins, starts the first one as a sibling of its own, and ends.
+    // Until then the supervisor stands still; they have the same descriptors, among them the handle.
+    let mut started = Err(Errno::CANCELED);
+    let join = || {
+        started = shared.iter().flatten().try_for_each(|namespace| sys::join(sys::borrow(*namespace))).and_then(|()| {
+            // SAFETY: as above.
+            unsafe { sys::clone_sharing(stack, NAMESPACES | libc::CLONE_PARENT | libc::SIGCHLD, run) }
+        });
+        0
+    };
+    let flags = libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
+    // SAFETY: with CLONE_VFORK it has ended when this comes back.
+    let (_, joining) = unsafe { sys::clone_sharing(joining_stack, flags, join) }?;
+    let _ = waitid(WaitId::PidFd(joining.as_fd()), WaitIdOptions::EXITED);
+    for namespace in shared.iter().flatten() {
+        close_each(&[*namespace]);
+    }
+    started
+}
 
 /// Starts the process that becomes the command.
 fn start_command(plan: &Plan, arguments: &mut Strings, stack: &mut Stack) -> Started {
@@ -360,7 +392,9 @@ fn build_world(
     workings: &mut FirstWorkings,
     start_command: impl FnOnce() -> Started,
 ) -> Result<i32, Failure> {
-    world::map_user(world).map_err(Failure::of(Step::UserMap))?;
+    if let Footing::Own { maps, .. } = &world.footing {
+        maps.apply().map_err(Failure::of(Step::UserMap))?;
+    }
     let (pid, _) = start_command()?;
     close_each(&plan.pipes.places[1..]);
     let (ruleset, has_stand_ins) = match &plan.confined {
@@ -378,7 +412,7 @@ fn build_world(
 
 /// Leaves the network and gives up every privilege, and waits until the first process has made the mounts.
 fn enter_world(plan: &Plan, world: &World) -> Result<(), Failure> {
-    if world.without_network {
+    if let Footing::Own { without_network: true, .. } = world.footing {
         sys::leave_network().map_err(Failure::of(Step::Namespaces))?;
     }
     give_up_privileges()?;

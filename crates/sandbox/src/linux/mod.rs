@@ -5,6 +5,7 @@
 
 mod child;
 mod filter;
+mod ground;
 pub(crate) mod landlock;
 mod metadata;
 mod plan;

@@ -3,18 +3,20 @@
 //! Invariant: after `clone` nothing is looked up, formatted or allocated any more.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::io::Errno;
 
 use super::filter::{self, Needs};
+use super::ground;
 use super::landlock;
 use super::metadata;
 use super::stand_in::StandIns;
 use super::sys::{Instruction, Stack, Strings};
 use super::veil::Veil;
+use super::world::Maps;
 use crate::error::{SpawnError, Step};
 use crate::launch::{Launch, Rung};
 use crate::layout::{Kind, Layout};
@@ -90,6 +92,8 @@ pub(super) struct Workings {
     pub(super) first: FirstWorkings,
     /// The command's.
     pub(super) arguments: Strings,
+    /// What the process runs on that joins namespaces for the first one.
+    pub(super) joining_stack: Stack,
     /// What the first process runs on.
     pub(super) first_stack: Stack,
     /// What the command runs on until it is executed.
@@ -109,19 +113,23 @@ impl Workings {
         let places = confined.and_then(|it| it.world.as_ref()).map_or(0, |world| world.places.len());
         let mountable = vec![1; places];
         let first = FirstWorkings { trees: (0..places).map(|_| None).collect(), mountable: mountable.clone() };
-        let is_confined = confined.is_some_and(|confined| confined.world.is_some());
-        let first_stack = if is_confined { Stack::new() } else { Stack::none() };
-        Self { stand_ins, mountable, first, arguments, first_stack, command_stack: Stack::new() }
+        let stack_if = |needed: bool| if needed { Stack::new() } else { Stack::none() };
+        let footing = confined.and_then(|it| it.world.as_ref()).map(|world| &world.footing);
+        Self {
+            stand_ins,
+            mountable,
+            first,
+            arguments,
+            joining_stack: stack_if(matches!(footing, Some(Footing::Shared(_)))),
+            first_stack: stack_if(footing.is_some()),
+            command_stack: Stack::new(),
+        }
     }
 }
 
 /// The namespaces and what is mounted in them.
 pub(super) struct World {
-    pub(super) namespaces: i32,
-    /// The command makes a network namespace of its own. That takes the longest, so it is not part of the clone.
-    pub(super) without_network: bool,
-    pub(super) user_map: String,
-    pub(super) group_map: String,
+    pub(super) footing: Footing,
     pub(super) places: Vec<(CString, Kind)>,
     /// What hides the secrets of the home.
     pub(super) veil: Veil,
@@ -129,6 +137,18 @@ pub(super) struct World {
     pub(super) everything_open: bool,
     /// The rights that Landlock grants on the sandbox's own `/dev`.
     pub(super) dev_access: u64,
+}
+
+/// Whose user and network a sandbox has.
+pub(super) enum Footing {
+    /// Its own, made with it.
+    Own {
+        maps: Maps,
+        /// The command makes a network of its own. That takes the longest, so it is done beside the mounts.
+        without_network: bool,
+    },
+    /// Those of other sandboxes too, to be joined in this order; see [`ground`].
+    Shared([Option<RawFd>; 2]),
 }
 
 impl Confined {
@@ -154,14 +174,13 @@ impl Confined {
         let everything_open = layout.open().any(|path| path == Path::new("/"));
         let mut stand_ins = StandIns::default();
         let places = mount_places(layout, &mut stand_ins)?;
-        let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        let namespaces =
-            libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        let with_network = profile.network();
+        let footing = match ground::ground() {
+            Some(ground) => Footing::Shared(ground.descriptors(with_network)),
+            None => Footing::Own { maps: Maps::of_this_process(), without_network: !with_network },
+        };
         let world = World {
-            namespaces,
-            without_network: !profile.network(),
-            user_map: format!("{user} {user} 1"),
-            group_map: format!("{group} {group} 1"),
+            footing,
             places,
             veil: Veil::over(&profile.secrets()),
             everything_open,
@@ -193,6 +212,15 @@ impl Confined {
             metadata_is_judged: judged.is_some(),
         });
         Ok(Self { world: None, ruleset: Some(ruleset), filter, judged, has_stand_ins: false })
+    }
+
+    /// The namespaces that are joined.
+    pub(super) fn joined(&self) -> impl Iterator<Item = RawFd> {
+        let shared = match self.world.as_ref().map(|world| &world.footing) {
+            Some(Footing::Shared(shared)) => *shared,
+            Some(Footing::Own { .. }) | None => [None; 2],
+        };
+        shared.into_iter().flatten()
     }
 }
 

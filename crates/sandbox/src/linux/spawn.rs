@@ -155,6 +155,7 @@ impl Channels {
         let mut keep = for_command.clone();
         keep.extend([end, life].into_iter().chain(places).chain(built).chain(listener_number));
         keep.extend(stand_ins.descriptors().map(|fd| fd.as_raw_fd()));
+        keep.extend(confined.map(Confined::joined).into_iter().flatten());
         keep.sort_unstable();
         keep.dedup();
         (keep, for_command)

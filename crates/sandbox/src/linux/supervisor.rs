@@ -5,7 +5,7 @@
 //!
 //! Invariant: the memory of a supervisor is freed when that is known to have ended, and not before.
 
-use std::os::fd::{AsFd as _, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
 use rustix::io::Errno;
@@ -19,6 +19,17 @@ use super::sys::{self, Side, Stack};
 
 /// `__WALL`: supervisors end without a signal, and only this finds such children.
 const ALL: WaitIdOptions = WaitIdOptions::from_bits_retain(0x4000_0000);
+
+/// Waits until a child has ended.
+pub(super) fn await_end(process: BorrowedFd<'_>) -> Result<(), Errno> {
+    loop {
+        match waitid(WaitId::PidFd(process), WaitIdOptions::EXITED | ALL) {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
 
 /// What all processes of a command work with.
 pub(super) struct Memory {
@@ -93,14 +104,10 @@ impl Supervisor {
 
     /// Waits until it has ended, which is soon after it was let go of.
     pub(super) fn wait(self) {
-        loop {
-            match waitid(WaitId::PidFd(self.process.as_fd()), WaitIdOptions::EXITED | ALL) {
-                // SAFETY: the process has ended, and with it all that shared its memory.
-                Ok(Some(_)) => return drop(self.shared.map(|memory| unsafe { Box::from_raw(memory.as_ptr()) })),
-                Ok(None) | Err(Errno::INTR) => {}
-                // Somebody else has waited for it. Nothing is certain then, so the memory stays.
-                Err(_) => return,
-            }
+        // If somebody else has waited for it, nothing is certain, so the memory stays.
+        if await_end(self.process.as_fd()).is_ok() {
+            // SAFETY: the process has ended, and with it all that shared its memory.
+            drop(self.shared.map(|memory| unsafe { Box::from_raw(memory.as_ptr()) }));
         }
     }
 

@@ -8,6 +8,7 @@
 
 #![allow(
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     reason = "the kernel's interface is made of such numbers"
 )]
@@ -64,9 +65,9 @@ unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> Result<
     for (slot, argument) in all.iter_mut().zip(arguments) {
         *slot = argument;
     }
-    let [a, b, c, d, e, f] = all;
+    let [a0, a1, a2, a3, a4, a5] = all;
     // SAFETY: as the caller promises; unused arguments are not looked at.
-    let result = unsafe { syscalls::raw::syscall6(number as usize, a, b, c, d, e, f) };
+    let result = unsafe { syscalls::raw::syscall6(number as usize, a0, a1, a2, a3, a4, a5) };
     match result.wrapping_neg() {
         errno @ 1..=LAST_ERROR => Err(Errno::from_raw_os_error(errno as i32)),
         _ => Ok(result),
@@ -164,6 +165,12 @@ pub(super) unsafe fn clone_sharing<F: FnOnce() -> c_int>(
 pub(super) fn leave_network() -> Result<(), Errno> {
     // SAFETY: takes no pointers.
     unsafe { call(libc::SYS_unshare, [libc::CLONE_NEWNET as usize]) }.map(drop)
+}
+
+/// Moves this process to another namespace.
+pub(super) fn join(namespace: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: takes no pointers.
+    unsafe { call(libc::SYS_setns, [number(namespace), 0]) }.map(drop)
 }
 
 /// Ends this process at once, without destructors or exit handlers.

@@ -64,11 +64,25 @@ pub(super) fn build(
     Ok(())
 }
 
-/// Keeps this user and group, and nobody else.
-pub(super) fn map_user(world: &World) -> Result<(), Errno> {
-    write_file(c"/proc/self/setgroups", b"deny")?;
-    write_file(c"/proc/self/uid_map", world.user_map.as_bytes())?;
-    write_file(c"/proc/self/gid_map", world.group_map.as_bytes())
+/// Who somebody outside is in a new user namespace.
+pub(super) struct Maps {
+    user: String,
+    group: String,
+}
+
+impl Maps {
+    /// This user and group, and nobody else.
+    pub(super) fn of_this_process() -> Self {
+        let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        Self { user: format!("{user} {user} 1"), group: format!("{group} {group} 1") }
+    }
+
+    /// Makes it so in the user namespace that this process has just come to.
+    pub(super) fn apply(&self) -> Result<(), Errno> {
+        write_file(c"/proc/self/setgroups", b"deny")?;
+        write_file(c"/proc/self/uid_map", self.user.as_bytes())?;
+        write_file(c"/proc/self/gid_map", self.group.as_bytes())
+    }
 }
 
 fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {

@@ -164,6 +164,28 @@ fn the_network_can_be_allowed() {
 }
 
 #[test]
+fn every_sandbox_has_an_empty_network_and_processes_of_its_own() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    let outside = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).expect("a namespace");
+    // The first sandbox of a process makes its own network, later ones share one.
+    for _ in 0..3 {
+        let script = "cd /proc/self/ns; readlink net user pid mnt ipc; sed 1,2d /proc/net/dev";
+        let finished = world.shell(&SandboxPolicy::ReadOnly, script);
+        let text = finished.stdout.text();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let [network, user, processes, mounts, objects, device] = lines.as_slice() else { panic!("{text}") };
+        for (kind, inside) in [("net", network), ("user", user), ("pid", processes), ("mnt", mounts), ("ipc", objects)]
+        {
+            assert_ne!(Some(inside.as_str()), outside(kind).to_str(), "{kind}");
+        }
+        assert!(device.trim().starts_with("lo:"), "{device}");
+    }
+}
+
+#[test]
 fn ordinary_programs_work() {
     if !has_namespaces() {
         return;

@@ -1,0 +1,89 @@
+//! A user namespace and an empty network that all sandboxes of this process stand on.
+//!
+//! To make a network takes as long as everything else that a sandbox needs, and to take it down again even longer. It is
+//! empty and stays so, since nothing in a sandbox can make a socket, and whoever is in this user namespace has no rights
+//! there. So one is enough.
+//!
+//! Invariant: nothing runs in these namespaces but the processes of sandboxes.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::spawn::above_stdio;
+use super::supervisor::await_end;
+use super::sys::{self, Stack};
+use super::world::Maps;
+
+/// The namespaces, which last for as long as these are open.
+#[derive(Debug)]
+pub(super) struct Ground {
+    user: OwnedFd,
+    network: OwnedFd,
+}
+
+static GROUND: OnceLock<Option<Ground>> = OnceLock::new();
+static IS_SECOND: AtomicBool = AtomicBool::new(false);
+
+/// The ground for one more sandbox. There is none for the first of a process, which may well be the only one, and none where
+/// it cannot be made: such a sandbox makes its own.
+pub(super) fn ground() -> Option<&'static Ground> {
+    if !IS_SECOND.swap(true, Ordering::Relaxed) {
+        return None;
+    }
+    GROUND.get_or_init(|| Ground::make().ok()).as_ref()
+}
+
+impl Ground {
+    fn make() -> Result<Self, Errno> {
+        let (go, wait) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stand, ready) = pipe_with(PipeFlags::CLOEXEC)?;
+        let maps = Maps::of_this_process();
+        let mut stack = Stack::new();
+        let ends = [go.as_raw_fd(), wait.as_raw_fd(), ready.as_raw_fd()];
+        let run = || hold(ends, &maps);
+        let former = sys::block_signals();
+        // SAFETY: this function waits for the process, which makes plain system calls.
+        let started = unsafe { sys::clone_sharing(&mut stack, libc::CLONE_NEWUSER | libc::CLONE_NEWNET, run) };
+        sys::restore_signals(&former);
+        let (pid, process) = started?;
+        drop(ready);
+        let found = match rustix::io::read(&stand, &mut [0_u8]) {
+            Ok(1) => Self::of(pid),
+            Ok(_) => Err(Errno::PERM),
+            Err(errno) => Err(errno),
+        };
+        drop(wait);
+        await_end(process.as_fd())?;
+        found
+    }
+
+    fn of(pid: i32) -> Result<Self, Errno> {
+        let open = |kind: &str| {
+            let path = CString::new(format!("/proc/{pid}/ns/{kind}")).map_err(|_| Errno::INVAL)?;
+            above_stdio(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+        };
+        Ok(Self { user: open("user")?, network: open("net")? })
+    }
+
+    /// What has to be joined: the user namespace first, which gives the right to join the other.
+    pub(super) fn descriptors(&self, with_network: bool) -> [Option<RawFd>; 2] {
+        [Some(self.user.as_raw_fd()), (!with_network).then(|| self.network.as_raw_fd())]
+    }
+}
+
+/// Keeps the namespaces until they have been opened. The order of the descriptors is that of [`Ground::make`].
+fn hold([go, wait, ready]: [RawFd; 3], maps: &Maps) -> i32 {
+    let _ = sys::close_range(wait.unsigned_abs(), wait.unsigned_abs(), false);
+    if maps.apply().is_ok() {
+        let _ = rustix::io::write(sys::borrow(ready), b"1");
+    }
+    let _ = sys::close_range(ready.unsigned_abs(), ready.unsigned_abs(), false);
+    let _ = rustix::io::read(sys::borrow(go), &mut [0_u8]);
+    0
+}
