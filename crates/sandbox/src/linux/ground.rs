@@ -29,14 +29,20 @@ pub(super) struct Ground {
 
 static GROUND: OnceLock<Option<Ground>> = OnceLock::new();
 static IS_SECOND: AtomicBool = AtomicBool::new(false);
+static IS_FIRM: AtomicBool = AtomicBool::new(true);
 
 /// The ground for one more sandbox. There is none for the first of a process, which may well be the only one, and none where
 /// it cannot be made: such a sandbox makes its own.
 pub(super) fn ground() -> Option<&'static Ground> {
-    if !IS_SECOND.swap(true, Ordering::Relaxed) {
+    if !IS_SECOND.swap(true, Ordering::Relaxed) || !IS_FIRM.load(Ordering::Relaxed) {
         return None;
     }
     GROUND.get_or_init(|| Ground::make().ok()).as_ref()
+}
+
+/// Uses the ground no more, because it could not be joined. Says whether it was in use until now.
+pub(super) fn give_up() -> bool {
+    IS_FIRM.swap(false, Ordering::Relaxed) && matches!(GROUND.get(), Some(Some(_)))
 }
 
 impl Ground {

@@ -12,10 +12,10 @@ use rustix::termios::{OptionalActions, OutputModes, Winsize, tcgetattr, tcsetatt
 
 use super::child::{Failure, Pipes, Plan};
 use super::plan::{Confined, Words, Workings};
-use super::rungs;
 use super::running::{Parts, Running};
 use super::stand_in::StandIns;
 use super::supervisor::Supervisor;
+use super::{ground, rungs};
 use crate::error::{SpawnError, Step};
 use crate::launch::{Confinement, Launch, Rung, Stdio};
 use crate::profile::Profile;
@@ -33,6 +33,7 @@ pub fn spawn(launch: Launch) -> Result<Running, SpawnError> {
     for _ in 0..ATTEMPTS {
         match start(&launch, Some((profile, &rung))) {
             Err(SpawnError::Confine { source, path: Some(_), .. }) if source.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(SpawnError::Confine { step: Step::Namespaces, .. }) if ground::give_up() => {}
             Err(SpawnError::Confine { .. }) if rungs::known().is_none() => rung = rungs::rung().clone(),
             result => return result,
         }

@@ -111,7 +111,7 @@ pub(super) struct Stack(Box<[MaybeUninit<u8>]>);
 
 impl Stack {
     /// Ten times what the deepest of our processes was seen to use.
-    const SIZE: usize = 128 * 1024;
+    const SIZE: usize = 64 * 1024;
 
     pub(super) fn new() -> Self {
         Self(Box::new_uninit_slice(Self::SIZE))
