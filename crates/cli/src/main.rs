@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     if let Some(words) = apply_patch::words() {
         return apply_patch::run(&words);
     }
+    codex_sandbox::harden();
     let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
     let Some(command) = args.command else {
         return chat::run(&args.shared, args.chat).unwrap_or_else(|error| failure::report(&error));

@@ -1,6 +1,7 @@
 //! Which variables a command gets: `[shell_environment_policy]`.
 //!
-//! Invariant: a variable whose name tells of a secret reaches a command only if the user wrote that everything may.
+//! Invariant: a variable whose name tells of a secret, or that puts foreign code into programs, reaches a command only if the
+//! user wrote that everything may.
 
 use std::{collections::BTreeMap, ffi::OsString};
 
@@ -24,6 +25,9 @@ const CORE: &[&str] = &["HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", 
 /// Names that tell of secrets.
 const SECRETS: &[&str] = &["*KEY*", "*SECRET*", "*TOKEN*"];
 
+/// What tells the loader to put foreign code into a program.
+const LOADER: &[&str] = &["LD_*", "DYLD_*"];
+
 /// The variable that holds the token of a server.
 pub const SERVER_TOKEN_VARIABLE: &str = "CODEX_APP_SERVER_TOKEN";
 
@@ -32,8 +36,8 @@ pub const SERVER_TOKEN_VARIABLE: &str = "CODEX_APP_SERVER_TOKEN";
 pub struct ShellEnvironmentPolicy {
     /// `inherit`: what to start from.
     pub inherit: Inherit,
-    /// `ignore_default_excludes`: keep names that tell of secrets. Unless set, they are kept only where the file says
-    /// `inherit = "all"`.
+    /// `ignore_default_excludes`: keep names that tell of secrets or steer the loader. Unless set, they are kept only where
+    /// the file says `inherit = "all"`.
     pub keep_secrets: bool,
     /// `exclude`: globs of names to leave out.
     pub exclude: Vec<String>,
@@ -79,7 +83,8 @@ impl ShellEnvironmentPolicy {
             Inherit::Core => CORE.iter().any(|core| core.eq_ignore_ascii_case(&name)),
             Inherit::None => false,
         };
-        inherited && (self.keep_secrets || !matches_any(SECRETS, &name)) && !matches_any(&self.exclude, &name)
+        let is_withheld = matches_any(SECRETS, &name) || matches_any(LOADER, &name);
+        inherited && (self.keep_secrets || !is_withheld) && !matches_any(&self.exclude, &name)
     }
 }
 
@@ -124,6 +129,7 @@ mod tests {
         ("OPENAI_API_KEY", "sk"),
         ("my_token", "t"),
         ("AWS_SECRET_ACCESS", "s"),
+        ("LD_PRELOAD", "/x.so"),
         ("CODEX_APP_SERVER_TOKEN", "never"),
     ];
 
@@ -141,14 +147,21 @@ mod tests {
     }
 
     #[test]
-    fn secrets_stay_out_by_default() {
+    fn secrets_and_foreign_code_stay_out_by_default() {
         check("", &["FERN=green", "HOME=/home/me", "PATH=/bin"]);
     }
 
     #[test]
     fn secrets_come_along_where_the_file_says_so() {
-        let all =
-            &["AWS_SECRET_ACCESS=s", "FERN=green", "HOME=/home/me", "OPENAI_API_KEY=sk", "PATH=/bin", "my_token=t"];
+        let all = &[
+            "AWS_SECRET_ACCESS=s",
+            "FERN=green",
+            "HOME=/home/me",
+            "LD_PRELOAD=/x.so",
+            "OPENAI_API_KEY=sk",
+            "PATH=/bin",
+            "my_token=t",
+        ];
         check("shell_environment_policy.inherit = \"all\"", all);
         check("shell_environment_policy.ignore_default_excludes = true", all);
         let none = "shell_environment_policy = { inherit = \"all\", ignore_default_excludes = false }";

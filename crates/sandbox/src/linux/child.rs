@@ -403,7 +403,7 @@ fn build_world(
     };
     world::build(world, workings, has_stand_ins.then_some(plan.pipes.places[0]), ruleset)?;
     // The memory of this process is the supervisor's, a copy of the server's: nobody inside may look at it.
-    sys::prctl(libc::PR_SET_DUMPABLE, 0)
+    sys::set_visible(false)
         .and_then(|()| sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1))
         .and_then(|()| sys::use_no_capabilities())
         .map_err(Failure::of(Step::Privileges))?;
@@ -470,7 +470,7 @@ fn prepare_command(plan: &Plan) -> Result<(), Failure> {
             sys::landlock_restrict(ruleset.as_fd()).map_err(Failure::of(Step::Landlock))?;
         }
         hand_over(plan, confined).map_err(Failure::of(Step::Filter))?;
-        sys::prctl(libc::PR_SET_DUMPABLE, 0).map_err(Failure::of(Step::Privileges))?;
+        sys::set_visible(false).map_err(Failure::of(Step::Privileges))?;
     }
     sys::unblock_signals();
     Ok(())

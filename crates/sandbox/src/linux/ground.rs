@@ -17,7 +17,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::spawn::above_stdio;
 use super::supervisor::await_end;
-use super::sys::{self, Stack};
+use super::sys::{self, Side};
 use super::world::Maps;
 
 /// The namespaces, which last for as long as these are open.
@@ -50,14 +50,13 @@ impl Ground {
         let (go, wait) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stand, ready) = pipe_with(PipeFlags::CLOEXEC)?;
         let maps = Maps::of_this_process();
-        let mut stack = Stack::new();
-        let ends = [go.as_raw_fd(), wait.as_raw_fd(), ready.as_raw_fd()];
-        let run = || hold(ends, &maps);
         let former = sys::block_signals();
-        // SAFETY: this function waits for the process, which makes plain system calls.
-        let started = unsafe { sys::clone_sharing(&mut stack, libc::CLONE_NEWUSER | libc::CLONE_NEWNET, run) };
+        let started = sys::clone_process(libc::CLONE_NEWUSER | libc::CLONE_NEWNET);
+        if matches!(started, Ok(Side::Child)) {
+            hold([go.as_raw_fd(), wait.as_raw_fd(), ready.as_raw_fd()], &maps);
+        }
         sys::restore_signals(&former);
-        let (pid, process) = started?;
+        let Side::Parent { pid, pidfd } = started? else { sys::exit(1) };
         drop(ready);
         let found = match rustix::io::read(&stand, &mut [0_u8]) {
             Ok(1) => Self::of(pid),
@@ -65,7 +64,9 @@ impl Ground {
             Err(errno) => Err(errno),
         };
         drop(wait);
-        await_end(process.as_fd())?;
+        await_end(pidfd.as_fd())?;
+        // Sandboxes on this ground share the memory of this process, so it is closed to whoever would look into theirs.
+        sys::set_visible(false)?;
         found
     }
 
@@ -84,12 +85,12 @@ impl Ground {
 }
 
 /// Keeps the namespaces until they have been opened. The order of the descriptors is that of [`Ground::make`].
-fn hold([go, wait, ready]: [RawFd; 3], maps: &Maps) -> i32 {
+fn hold([go, wait, ready]: [RawFd; 3], maps: &Maps) -> ! {
     let _ = sys::close_range(wait.unsigned_abs(), wait.unsigned_abs(), false);
     if maps.apply().is_ok() {
         let _ = rustix::io::write(sys::borrow(ready), b"1");
     }
     let _ = sys::close_range(ready.unsigned_abs(), ready.unsigned_abs(), false);
     let _ = rustix::io::read(sys::borrow(go), &mut [0_u8]);
-    0
+    sys::exit(0)
 }

@@ -6,6 +6,7 @@
 mod child;
 mod filter;
 mod ground;
+mod harden;
 pub(crate) mod landlock;
 mod metadata;
 mod plan;
@@ -19,6 +20,7 @@ mod sys;
 mod veil;
 mod world;
 
+pub use harden::harden;
 pub use pty::Pty;
 pub use rungs::{force_rung, landlock_rung, rung};
 pub use running::{Input, Output, Running};

@@ -84,6 +84,8 @@ pub(super) struct Confined {
 }
 
 /// What the processes of a command work with and change. They share their memory, so each has parts of its own.
+///
+/// Descriptors that a process opens are numbers here: whoever frees this memory has other descriptors by those numbers.
 pub(super) struct Workings {
     /// The supervisor's.
     pub(super) stand_ins: StandIns,
@@ -103,7 +105,7 @@ pub(super) struct Workings {
 /// What the first process of the sandbox changes.
 pub(super) struct FirstWorkings {
     /// One slot for each place, for folders that are taken before everything becomes read-only.
-    pub(super) trees: Vec<Option<OwnedFd>>,
+    pub(super) trees: Vec<Option<RawFd>>,
     /// What the supervisor has found; see [`Workings::mountable`].
     pub(super) mountable: Vec<u8>,
 }
@@ -112,7 +114,7 @@ impl Workings {
     pub(super) fn new(arguments: Strings, confined: Option<&Confined>, stand_ins: StandIns) -> Self {
         let places = confined.and_then(|it| it.world.as_ref()).map_or(0, |world| world.places.len());
         let mountable = vec![1; places];
-        let first = FirstWorkings { trees: (0..places).map(|_| None).collect(), mountable: mountable.clone() };
+        let first = FirstWorkings { trees: vec![None; places], mountable: mountable.clone() };
         let stack_if = |needed: bool| if needed { Stack::new() } else { Stack::none() };
         let footing = confined.and_then(|it| it.world.as_ref()).map(|world| &world.footing);
         Self {
@@ -212,6 +214,11 @@ impl Confined {
             metadata_is_judged: judged.is_some(),
         });
         Ok(Self { world: None, ruleset: Some(ruleset), filter, judged, has_stand_ins: false })
+    }
+
+    /// Whether its processes need not open themselves to anybody; see [`ground`].
+    pub(super) fn is_on_shared_ground(&self) -> bool {
+        self.world.as_ref().is_some_and(|world| matches!(world.footing, Footing::Shared(_)))
     }
 
     /// The namespaces that are joined.

@@ -216,9 +216,10 @@ fn launch_supervisor(
     };
     if let Some(failure) = read_failure(&ready.0) {
         drop(life.1);
+        let plan = copied.as_ref().map(|memory| &memory.plan).or(supervisor.plan());
+        let error = explain_failure(launch, plan.and_then(|plan| plan.confined.as_ref()), failure);
         supervisor.wait();
-        let confined = copied.as_ref().and_then(|memory| memory.plan.confined.as_ref());
-        return Err(explain_failure(launch, confined, failure));
+        return Err(error);
     }
     Ok(Parts { supervisor, life: life.1, end: end.0, input, out, err, control })
 }

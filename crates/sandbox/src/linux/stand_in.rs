@@ -7,7 +7,7 @@
 //! Invariant: nothing is created or removed through a symbolic link.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, IntoRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, write};
 
+use super::sys;
 use crate::layout::{STAND_IN_FILE, STAND_IN_FOLDER, is_stand_in_mode};
 use crate::names::StandIn;
 
@@ -36,7 +37,8 @@ struct Wanted {
     stand_in: StandIn,
     /// Which place of the plan it is for.
     place: usize,
-    lock: Option<OwnedFd>,
+    /// Its descriptor in the supervisor, who never closes it.
+    lock: Option<RawFd>,
 }
 
 /// What became of a name.
@@ -76,7 +78,7 @@ impl StandIns {
         for wanted in &mut self.wanted {
             let Some((_, parent)) = self.parents.get(wanted.parent) else { continue };
             match hold(parent, &wanted.name, wanted.stand_in).map_err(|errno| (errno, wanted.place))? {
-                Placed::Held(lock) => wanted.lock = Some(lock),
+                Placed::Held(lock) => wanted.lock = Some(lock.into_raw_fd()),
                 Placed::Taken => {}
                 Placed::Impossible => {
                     if let Some(mark) = mountable.get_mut(wanted.place) {
@@ -92,7 +94,8 @@ impl StandIns {
     pub(super) fn remove(&self) {
         // Later ones may lie inside earlier ones.
         for wanted in self.wanted.iter().rev() {
-            let (Some((_, parent)), Some(lock)) = (self.parents.get(wanted.parent), &wanted.lock) else { continue };
+            let (Some((_, parent)), Some(lock)) = (self.parents.get(wanted.parent), wanted.lock) else { continue };
+            let lock = sys::borrow(lock);
             if flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue;
             }

@@ -1,9 +1,11 @@
 //! The supervisor of one command as the server sees it: a process, and the memory that it works with.
 //!
-//! The supervisor of a sandbox is a copy of the server, since a sandbox is closed to whoever would look into its processes,
-//! and memory can only be closed as a whole. Any other shares the server's memory, which takes a tenth of the time.
+//! It shares the server's memory, which takes a tenth of the time that a copy does, where that is safe: if nothing is confined,
+//! and once this process is closed to onlookers and its sandboxes have a [`ground`](super::ground). Before, a sandbox has to
+//! open itself to map its user or to hand over a descriptor, and memory is open or closed as a whole.
 //!
-//! Invariant: the memory of a supervisor is freed when that is known to have ended, and not before.
+//! Invariant: the memory of a supervisor is freed when that is known to have ended, and all that shared it before, and not
+//! earlier.
 
 use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
@@ -20,11 +22,11 @@ use super::sys::{self, Side, Stack};
 /// `__WALL`: supervisors end without a signal, and only this finds such children.
 const ALL: WaitIdOptions = WaitIdOptions::from_bits_retain(0x4000_0000);
 
-/// Waits until a child has ended.
+/// Waits until a child has ended by itself. One that was killed is an error.
 pub(super) fn await_end(process: BorrowedFd<'_>) -> Result<(), Errno> {
     loop {
         match waitid(WaitId::PidFd(process), WaitIdOptions::EXITED | ALL) {
-            Ok(Some(_)) => return Ok(()),
+            Ok(Some(status)) => return if status.exited() { Ok(()) } else { Err(Errno::CANCELED) },
             Ok(None) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
@@ -63,7 +65,7 @@ impl Supervisor {
     ///
     /// No signal tells of its end: whoever waits for children in this process must not find it.
     pub(super) fn start(plan: Plan, workings: Workings) -> Result<(Self, Option<Box<Memory>>), Errno> {
-        let is_copied = plan.confined.is_some();
+        let is_copied = plan.confined.as_ref().is_some_and(|confined| !confined.is_on_shared_ground());
         let stack = if is_copied { Stack::none() } else { Stack::new() };
         let memory = Box::new(Memory { plan, workings, stack });
         let former = sys::block_signals();
@@ -91,7 +93,7 @@ impl Supervisor {
     }
 
     fn copied(mut memory: Box<Memory>) -> Result<(Self, Option<Box<Memory>>), Errno> {
-        match sys::clone_process()? {
+        match sys::clone_process(0)? {
             Side::Parent { pid, pidfd } => Ok((Self { pid, process: pidfd, shared: None }, Some(memory))),
             Side::Child => sys::exit(supervise(&memory.plan, &mut memory.workings)),
         }
@@ -102,9 +104,15 @@ impl Supervisor {
         self.pid.unsigned_abs()
     }
 
+    /// What was planned, if that is shared.
+    pub(super) fn plan(&self) -> Option<&Plan> {
+        // SAFETY: it is there until this value is used up, and nobody changes it.
+        self.shared.map(|memory| unsafe { &(*memory.as_ptr()).plan })
+    }
+
     /// Waits until it has ended, which is soon after it was let go of.
     pub(super) fn wait(self) {
-        // If somebody else has waited for it, nothing is certain, so the memory stays.
+        // If somebody has killed it or waited for it, nothing is certain, so the memory stays.
         if await_end(self.process.as_fd()).is_ok() {
             // SAFETY: the process has ended, and with it all that shared its memory.
             drop(self.shared.map(|memory| unsafe { Box::from_raw(memory.as_ptr()) }));

@@ -90,15 +90,18 @@ pub(super) enum Side {
     Child,
 }
 
-/// Copies this process like `fork`, without the handlers that libc runs around it. Its end is told by no signal.
+/// Copies this process like `fork`, without the handlers that libc runs around it, in new namespaces if asked for. Its end
+/// is told by no signal.
 ///
 /// The child may only do what is safe in a signal handler, because the other threads are gone and may have held locks.
-pub(super) fn clone_process() -> Result<Side, Errno> {
+pub(super) fn clone_process(namespaces: c_int) -> Result<Side, Errno> {
     let mut pidfd: RawFd = -1;
-    let place = address(&raw mut pidfd);
+    let (flags, place) = (namespaces | libc::CLONE_PIDFD, address(&raw mut pidfd));
     // SAFETY: without CLONE_VM the child has a copy of this stack and memory; `pidfd` outlives the call.
-    let pid = unsafe { call(libc::SYS_clone, [libc::CLONE_PIDFD as usize, 0, place, 0, 0]) }?;
+    let pid = unsafe { call(libc::SYS_clone, [flags as usize, 0, place, 0, 0]) }?;
     if pid == 0 {
+        // Only who may be looked at can map its user or hand a descriptor over; this process closes itself again.
+        let _ = set_visible(true);
         return Ok(Side::Child);
     }
     // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
@@ -189,6 +192,12 @@ pub(super) fn kill_all() {
 pub(super) fn borrow(fd: RawFd) -> BorrowedFd<'static> {
     // SAFETY: callers pass descriptors of the plan, which stay open until exec or exit; a wrong number gives EBADF.
     unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+/// Takes over a descriptor that this process has opened and noted as a number.
+pub(super) fn own(fd: RawFd) -> OwnedFd {
+    // SAFETY: whoever noted it has let go of it.
+    unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
 /// Blocks every signal and returns the former mask.
@@ -394,6 +403,11 @@ pub(super) fn use_no_capabilities() -> Result<(), Errno> {
     let none = [0_u32; 6];
     // SAFETY: both arrays have the layout that version 3 asks for.
     unsafe { call(libc::SYS_capset, [address(header.as_ptr()), address(none.as_ptr())]) }.map(drop)
+}
+
+/// Opens the memory of this process to others of the same user, or closes it: no tracing, no core dumps.
+pub(super) fn set_visible(is_visible: bool) -> Result<(), Errno> {
+    prctl(libc::PR_SET_DUMPABLE, u64::from(is_visible))
 }
 
 /// Names this process as lists of processes show it.

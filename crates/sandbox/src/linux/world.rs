@@ -8,7 +8,7 @@
 //! path is followed through a symbolic link.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, IntoRawFd as _, OwnedFd, RawFd};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
 use rustix::io::Errno;
@@ -91,13 +91,13 @@ fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
 }
 
 /// Takes copies of the open folders as long as they are writable, with what is mounted below them.
-fn take_open(world: &World, trees: &mut [Option<OwnedFd>]) -> Result<(), Failure> {
+fn take_open(world: &World, trees: &mut [Option<RawFd>]) -> Result<(), Failure> {
     for (index, ((path, kind), slot)) in world.places.iter().zip(trees).enumerate() {
         if *kind == Kind::Open {
             let failed = Failure::at(Step::OpenFolder, index);
             let tree = open_path(path).and_then(|place| take(&place)).map_err(&failed)?;
             sys::set_mount_attributes(tree.as_fd(), NO_SUID | NO_DEV, true).map_err(&failed)?;
-            *slot = Some(tree);
+            *slot = Some(tree.into_raw_fd());
         }
     }
     Ok(())
@@ -113,7 +113,7 @@ fn put_places(world: &World, workings: &mut FirstWorkings) -> Result<(), Failure
         let failed = Failure::at(step, index);
         let place = open_path(path).map_err(&failed)?;
         let tree = match slot.take() {
-            Some(tree) => tree,
+            Some(tree) => sys::own(tree),
             None => take(&place).map_err(&failed)?,
         };
         if *kind == Kind::Closed {

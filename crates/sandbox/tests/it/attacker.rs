@@ -38,7 +38,7 @@ fn attempt(name: &str, arguments: &[&str]) -> io::Result<()> {
     let argument = |index: usize| *arguments.get(index).expect("enough arguments");
     let number = |index: usize| argument(index).parse::<i64>().expect("a number");
     match name {
-        "victim" | "launcher" | "without" => crate::outside::play(name, arguments),
+        "victim" | "launcher" | "hardened" | "without" => crate::outside::play(name, arguments),
         // Files.
         "create" => OpenOptions::new().write(true).create_new(true).open(argument(0))?.write_all(b"PWNED"),
         "append" => OpenOptions::new().append(true).open(argument(0))?.write_all(b"PWNED"),

@@ -87,18 +87,28 @@ fn killing_says_so_and_leaves_nothing() {
 
 #[test]
 fn a_killed_server_leaves_nothing() {
-    let world = World::new();
-    let script = format!("{TREE} touch /tmp/x; sleep 60");
-    let words =
-        ["launcher", &world.ws("").display().to_string(), &world.path("codex_home").display().to_string(), &script];
-    let mut server = start_role(&words.map(str::to_owned));
-    let mut out = std::io::BufReader::new(server.stdout.take().expect("piped"));
-    line_after(&mut out, "launched");
-    eventually("the tree is up", || is_held(&world.ws("lock")));
-    server.kill().expect("SIGKILL");
-    server.wait().expect("it ends");
-    eventually("the tree ends", || !is_held(&world.ws("lock")));
-    eventually("its stand-ins go", || entries(&world.ws("")) == ["lock"]);
+    for earlier in ["0", "1", "2"] {
+        let world = World::new();
+        let script = format!("{TREE} touch /tmp/x; sleep 60");
+        let (ws, home) = (world.ws("").display().to_string(), world.path("codex_home").display().to_string());
+        let mut server = start_role(&["launcher", &ws, &home, &script, earlier].map(str::to_owned));
+        let mut out = std::io::BufReader::new(server.stdout.take().expect("piped"));
+        line_after(&mut out, "launched");
+        eventually("the tree is up", || is_held(&world.ws("lock")));
+        server.kill().expect("SIGKILL");
+        server.wait().expect("it ends");
+        eventually("the tree ends", || !is_held(&world.ws("lock")));
+        eventually("its stand-ins go", || entries(&world.ws("")) == ["lock"]);
+    }
+}
+
+#[test]
+fn a_hardened_process_is_closed_to_onlookers() {
+    let mut process = start_role(&["hardened".to_owned()]);
+    let mut out = std::io::BufReader::new(process.stdout.take().expect("piped"));
+    assert_eq!(line_after(&mut out, "visible"), "0, core dumps up to 0 of 0");
+    assert_eq!(line_after(&mut out, "child"), "Some(7)");
+    process.wait().expect("it ends");
 }
 
 #[test]

@@ -33,12 +33,29 @@ pub(crate) fn play(name: &str, arguments: &[&str]) -> io::Result<()> {
             Ok(())
         }
         "launcher" => runtime().block_on(async {
+            // Sandboxes after the first one share more with the process that they come from.
+            for _ in 0..arguments[3].parse().expect("a number") {
+                codex_sandbox::spawn(launch(arguments, &["/bin/true"])).expect("it starts").wait().await;
+            }
             let mut running =
                 codex_sandbox::spawn(launch(arguments, &["/bin/sh", "-c", arguments[2]])).expect("it starts");
             println!("\nlaunched");
             running.wait().await;
             Ok(())
         }),
+        "hardened" => {
+            codex_sandbox::harden();
+            let mut limit = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
+            // SAFETY: the struct is valid for writing; the other call takes no pointers.
+            let visible = unsafe {
+                assert_eq!(libc::getrlimit(libc::RLIMIT_CORE, &raw mut limit), 0);
+                libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0)
+            };
+            println!("\nvisible {visible}, core dumps up to {} of {}", limit.rlim_cur, limit.rlim_max);
+            let status = Command::new("/bin/sh").args(["-c", "exit 7"]).status()?;
+            println!("\nchild {:?}", status.code());
+            Ok(())
+        }
         "without" => {
             refuse_system_calls(arguments[3]);
             println!("\nrung {:?}", rung());
