@@ -8,6 +8,7 @@ mod filter;
 mod ground;
 mod harden;
 pub(crate) mod landlock;
+mod messages;
 mod metadata;
 mod plan;
 mod pty;

@@ -9,7 +9,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use super::child::End;
+use super::messages::End;
 use super::pty::Pty;
 use super::supervisor::Supervisor;
 use crate::launch::Exit;

@@ -10,7 +10,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
-use super::child::{Failure, Pipes, Plan};
+use super::child::{Pipes, Plan};
+use super::messages::Failure;
 use super::plan::{Confined, Words, Workings};
 use super::running::{Parts, Running};
 use super::stand_in::StandIns;

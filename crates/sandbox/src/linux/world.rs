@@ -16,8 +16,8 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
 };
 
-use super::child::Failure;
 use super::landlock::DEVICES;
+use super::messages::Failure;
 use super::plan::{FirstWorkings, World};
 use super::sys::{self, NO_DEV, NO_SUID, READ_ONLY};
 use crate::error::Step;
