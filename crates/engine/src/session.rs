@@ -74,7 +74,7 @@ pub(crate) struct Session {
     is_finishing: bool,
     journal: Journal,
     running: Option<Running>,
-    inbox: mpsc::Receiver<Command>,
+    inbox: mpsc::Receiver<Box<Command>>,
 }
 
 /// The running turn.
@@ -101,7 +101,10 @@ enum Wake {
 
 impl Session {
     /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
-    pub(crate) async fn start(mut setup: Setup, inbox: mpsc::Receiver<Command>) -> Result<(Self, Feed), StartError> {
+    pub(crate) async fn start(
+        mut setup: Setup,
+        inbox: mpsc::Receiver<Box<Command>>,
+    ) -> Result<(Self, Feed), StartError> {
         let Opening { started, instructions, preface, skills, mut warnings, mut journal, catalogue, past } =
             Opening::prepare(&setup).await?;
         let given = std::mem::take(&mut setup.beginning).given();
@@ -240,10 +243,10 @@ impl Session {
             // Commands first: an interrupt must not wait behind a flood of deltas.
             Some(running) => tokio::select! {
                 biased;
-                command = self.inbox.recv() => Wake::Command(command),
+                command = self.inbox.recv() => Wake::Command(command.map(|command| *command)),
                 arrived = running.work.next() => Wake::Arrived(arrived),
             },
-            None => Wake::Command(self.inbox.recv().await),
+            None => Wake::Command(self.inbox.recv().await.map(|command| *command)),
         }
     }
 

@@ -194,7 +194,8 @@ pub struct Thread {
     config: Arc<Config>,
     home: Home,
     started: Arc<ThreadStarted>,
-    commands: mpsc::Sender<Command>,
+    /// In boxes, because room for thirty of them is made at once and every thread has it.
+    commands: mpsc::Sender<Box<Command>>,
 }
 
 /// What a session is asked to do.
@@ -425,7 +426,7 @@ impl Thread {
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Closed> {
         let (reply, answer) = oneshot::channel();
-        self.commands.send(command(reply)).await.map_err(|_| Closed)?;
+        self.commands.send(Box::new(command(reply))).await.map_err(|_| Closed)?;
         answer.await.map_err(|_| Closed)
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Connection {
     pub(crate) beside: Beside,
     client: OnceLock<Client>,
     /// Where the requests about each thread go.
-    desks: Mutex<HashMap<ThreadId, mpsc::Sender<Task>>>,
+    desks: Mutex<HashMap<ThreadId, mpsc::Sender<Box<Task>>>>,
     /// The listeners of the first version, and the thread that each listens to.
     listeners: Mutex<HashMap<String, ThreadId>>,
     /// Requests of ours that the client has not answered.
@@ -233,7 +233,7 @@ impl Connection {
         let Some(asked) = lock(&self.asked).remove(number) else { return };
         let Some(desk) = self.desk(asked.thread) else { return };
         let answer = result.ok().flatten().map(|answer| answer.get().to_owned());
-        let _: Result<(), _> = desk.send(Task::Answered { number: *number, call: asked.call, answer }).await;
+        let _: Result<(), _> = desk.send(Box::new(Task::Answered { number: *number, call: asked.call, answer })).await;
     }
 
     /// Remembers a question to the client.
@@ -247,13 +247,13 @@ impl Connection {
     }
 
     /// Where requests about a thread go.
-    pub(crate) fn desk(&self, thread: ThreadId) -> Option<mpsc::Sender<Task>> {
+    pub(crate) fn desk(&self, thread: ThreadId) -> Option<mpsc::Sender<Box<Task>>> {
         lock(&self.desks).get(&thread).filter(|desk| !desk.is_closed()).cloned()
     }
 
     /// Makes place for the desk of a thread: requests about it wait there from here on. None if it has one already, so
     /// that nobody is told anything twice.
-    pub(crate) fn reserve_desk(&self, thread: ThreadId) -> Option<mpsc::Receiver<Task>> {
+    pub(crate) fn reserve_desk(&self, thread: ThreadId) -> Option<mpsc::Receiver<Box<Task>>> {
         let mut desks = lock(&self.desks);
         if desks.get(&thread).is_some_and(|desk| !desk.is_closed()) {
             return None;

@@ -187,7 +187,7 @@ impl Desk {
     }
 
     /// Works until the connection or the thread ends.
-    pub(crate) async fn run(mut self: Box<Self>, mut tasks: mpsc::Receiver<Task>) {
+    pub(crate) async fn run(mut self: Box<Self>, mut tasks: mpsc::Receiver<Box<Task>>) {
         let connection = Arc::clone(&self.connection);
         let mut is_staffed = true;
         while self.leaving.is_none() {
@@ -203,7 +203,7 @@ impl Desk {
                 biased;
                 task = tasks.recv(), if is_staffed => match task {
                     // Boxed, so that a desk without work costs only what it waits with.
-                    Some(task) => Box::pin(self.perform(task)).await,
+                    Some(task) => Box::pin(self.perform(*task)).await,
                     None if connection.has_parted() => self.leaving = Some(Leaving::Alive),
                     None => is_staffed = false,
                 },
@@ -223,7 +223,7 @@ impl Desk {
         // What came too late for the thread is answered all the same.
         tasks.close();
         while let Some(task) = tasks.recv().await {
-            Box::pin(self.perform(task)).await;
+            Box::pin(self.perform(*task)).await;
         }
         self.remove_listeners();
         if self.leaving == Some(Leaving::Unloaded) {

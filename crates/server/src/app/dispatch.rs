@@ -90,15 +90,15 @@ async fn at_desk_of_conversation(
 
 async fn hand_over(
     connection: &Connection,
-    desk: Result<mpsc::Sender<Task>, ErrorObject>,
+    desk: Result<mpsc::Sender<Box<Task>>, ErrorObject>,
     task: Task,
     gone: impl Fn() -> ErrorObject,
 ) {
     match desk {
-        Ok(desk) => match desk.try_send(task) {
+        Ok(desk) => match desk.try_send(Box::new(task)) {
             Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(task)) => refuse(connection, task, overloaded()).await,
-            Err(mpsc::error::TrySendError::Closed(task)) => refuse(connection, task, gone()).await,
+            Err(mpsc::error::TrySendError::Full(task)) => refuse(connection, *task, overloaded()).await,
+            Err(mpsc::error::TrySendError::Closed(task)) => refuse(connection, *task, gone()).await,
         },
         Err(error) => refuse(connection, task, error).await,
     }
@@ -116,7 +116,7 @@ pub(crate) fn not_found(name: &str) -> ErrorObject {
 }
 
 /// The desk of a loaded thread; a new one for a client that listens so.
-async fn desk(connection: &Arc<Connection>, id: ThreadId, listening: Listening) -> Option<mpsc::Sender<Task>> {
+async fn desk(connection: &Arc<Connection>, id: ThreadId, listening: Listening) -> Option<mpsc::Sender<Box<Task>>> {
     if let Some(desk) = connection.desk(id) {
         return Some(desk);
     }
@@ -146,7 +146,7 @@ pub(crate) fn new_desk(
 }
 
 /// Opens a desk at its place.
-pub(crate) fn open_desk(desk: Desk, tasks: mpsc::Receiver<Task>) {
+pub(crate) fn open_desk(desk: Desk, tasks: mpsc::Receiver<Box<Task>>) {
     tokio::spawn(Box::new(desk).run(tasks));
 }
 

@@ -34,7 +34,7 @@ use super::vintage::Vintage;
 pub(crate) struct Opened {
     pub(crate) desk: Desk,
     /// What waits for the desk.
-    pub(crate) tasks: mpsc::Receiver<Task>,
+    pub(crate) tasks: mpsc::Receiver<Box<Task>>,
     pub(crate) answer: ThreadOpened,
     /// Whether all hear that it is there now.
     is_news: bool,
@@ -53,8 +53,10 @@ pub(crate) async fn serve(connection: Arc<Connection>, unanswered: Unanswered, r
             }
             Ok(Resumed::AtDesk(desk)) => {
                 // The client listens already; its desk answers, in order with everything else.
-                let task = Task::Serve(unanswered, ClientRequest::ThreadResume(params));
-                if let Err(mpsc::error::SendError(Task::Serve(unanswered, _))) = desk.send(task).await {
+                let task = Box::new(Task::Serve(unanswered, ClientRequest::ThreadResume(params)));
+                if let Err(mpsc::error::SendError(task)) = desk.send(task).await
+                    && let Task::Serve(unanswered, _) = *task
+                {
                     connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
                 }
             }
@@ -131,14 +133,14 @@ pub(crate) async fn begin(
 }
 
 /// A desk that is not open yet, what waits for it, and its thread.
-pub(crate) type Begun = (Desk, mpsc::Receiver<Task>, Thread);
+pub(crate) type Begun = (Desk, mpsc::Receiver<Box<Task>>, Thread);
 
 /// How a thread is resumed.
 pub(crate) enum Resumed {
     /// It was opened for this client.
     Opened(Box<Opened>),
     /// The client listens to it already.
-    AtDesk(mpsc::Sender<Task>),
+    AtDesk(mpsc::Sender<Box<Task>>),
 }
 
 async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<Opened, ErrorObject> {

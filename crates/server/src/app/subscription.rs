@@ -71,8 +71,10 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
             open_desk(desk, tasks);
         }
         Ok(Seat::AtDesk(desk)) => {
-            let task = Task::Serve(unanswered, ClientRequest::ThreadSubscribe(Box::new(params)));
-            if let Err(mpsc::error::SendError(Task::Serve(unanswered, _))) = desk.send(task).await {
+            let task = Box::new(Task::Serve(unanswered, ClientRequest::ThreadSubscribe(Box::new(params))));
+            if let Err(mpsc::error::SendError(task)) = desk.send(task).await
+                && let Task::Serve(unanswered, _) = *task
+            {
                 connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
             }
         }
@@ -85,13 +87,13 @@ enum Seat {
     /// At a desk that is opened for it.
     New(Box<New>),
     /// Where it listens already.
-    AtDesk(mpsc::Sender<Task>),
+    AtDesk(mpsc::Sender<Box<Task>>),
 }
 
 /// A desk that is not open yet.
 struct New {
     desk: Desk,
-    tasks: mpsc::Receiver<Task>,
+    tasks: mpsc::Receiver<Box<Task>>,
     answer: ThreadSubscribeResponse,
     /// The last event the client knows of.
     told: Option<u64>,

@@ -27,7 +27,7 @@ use crate::app::opening::{begin, find, insisted, read_history, setup};
 use crate::app::shelf::{blocking, tell};
 
 /// A desk at which nobody listens yet, and what waits for it.
-type Place = (Desk, mpsc::Receiver<Task>);
+type Place = (Desk, mpsc::Receiver<Box<Task>>);
 
 /// A conversation that was there before.
 struct Resumed {
