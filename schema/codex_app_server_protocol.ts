@@ -307,6 +307,18 @@ export type ClientRequest =
     method: "thread/name/set";
     params: v2.ThreadNameSetParams;
   }
+  /** Says that a thread was read, or is to be read again. */
+  | {
+    id: RequestId;
+    method: "thread/readState/update";
+    params: v2.ThreadReadStateUpdateParams;
+  }
+  /** Changes what is known of a thread's repository. */
+  | {
+    id: RequestId;
+    method: "thread/metadata/update";
+    params: v2.ThreadMetadataUpdateParams;
+  }
   /** Forgets the last turns of a thread. */
   | {
     id: RequestId;
@@ -755,6 +767,8 @@ export type ClientRequestMethods = {
   "thread/unarchive": { params: v2.ThreadUnarchiveParams; response: v2.ThreadUnarchiveResponse };
   "thread/delete": { params: v2.ThreadDeleteParams; response: v2.ThreadDeleteResponse };
   "thread/name/set": { params: v2.ThreadNameSetParams; response: v2.ThreadNameSetResponse };
+  "thread/readState/update": { params: v2.ThreadReadStateUpdateParams; response: v2.ThreadReadStateUpdateResponse };
+  "thread/metadata/update": { params: v2.ThreadMetadataUpdateParams; response: v2.ThreadMetadataUpdateResponse };
   "thread/rollback": { params: v2.ThreadRollbackParams; response: v2.ThreadRollbackResponse };
   "thread/revert": { params: v2.ThreadRevertParams; response: v2.ThreadRevertResponse };
   "thread/compact/start": { params: v2.ThreadCompactStartParams; response: v2.ThreadCompactStartResponse };
@@ -2671,6 +2685,15 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
+  /** More or less of a thread was read. */
+  | {
+    method: "thread/readState/changed";
+    params: v2.ThreadReadStateChangedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
   /** Tokens were used. */
   | {
     method: "thread/tokenUsage/updated";
@@ -4242,7 +4265,7 @@ export namespace v2 {
 
   export type ConfigValueWriteResponse = v2.ConfigWriteResponse;
 
-  /** Something in the configuration the user should know about. */
+  /** `configWarning`. */
   export type ConfigWarningNotification = {
     /** What. */
     summary: string;
@@ -4339,7 +4362,7 @@ export namespace v2 {
     balance: string | null;
   };
 
-  /** Something the client should stop using. */
+  /** `deprecationNotice`. */
   export type DeprecationNoticeNotification = {
     /** What. */
     summary: string;
@@ -5863,9 +5886,29 @@ export namespace v2 {
     nextCursor: string | null;
     /** Where to go back. */
     backwardsCursor: string | null;
-    /** What was read of each thread; not kept here. */
-    readStates: { [key: string]: unknown };
+    /** What of each thread was not read; nothing is said of threads that are read with another. */
+    readStates: { [key: string]: v2.ThreadReadState };
   };
+
+  /** What changes of a thread's repository: what is left out stays, and `null` takes away. */
+  export type ThreadMetadataGitInfoUpdateParams = {
+    /** The commit. */
+    sha?: string | null;
+    /** The branch. */
+    branch?: string | null;
+    /** Where it came from. */
+    originUrl?: string | null;
+  };
+
+  /** `thread/metadata/update`. */
+  export type ThreadMetadataUpdateParams = {
+    /** The thread. */
+    threadId: string;
+    /** What changes of its repository. */
+    gitInfo?: v2.ThreadMetadataGitInfoUpdateParams | null;
+  };
+
+  export type ThreadMetadataUpdateResponse = v2.ThreadResponse;
 
   /** `thread/name/set`. */
   export type ThreadNameSetParams = {
@@ -5945,7 +5988,56 @@ export namespace v2 {
     includeTurns?: boolean;
   };
 
-  export type ThreadReadResponse = v2.ThreadResponse;
+  /** What `thread/read` answers. */
+  export type ThreadReadResponse = {
+    /** The thread. */
+    thread: v2.Thread;
+    /** What the user has not read of it; left out for threads that are read with another, or not kept. */
+    readState?: v2.ThreadReadState | null;
+  };
+
+  /** What of a thread the user has not read. */
+  export type ThreadReadState = {
+    /** Where it begins; none if everything was read. */
+    firstUnread: v2.ThreadUnreadPosition | null;
+    /** Changes with everything that happens, so that nobody marks as read what they have not seen. */
+    revision: string;
+  };
+
+  /** `thread/readState/changed`. */
+  export type ThreadReadStateChangedNotification = {
+    /** The thread. */
+    threadId: string;
+    /** What holds now. */
+    readState: v2.ThreadReadState;
+  };
+
+  /** What the user says of a thread. */
+  export type ThreadReadStateOperation =
+    /** They have read it. */
+    | {
+      type: "read";
+    }
+    /** They want to read it again. */
+    | {
+      type: "unread";
+    };
+
+  /** `thread/readState/update`. */
+  export type ThreadReadStateUpdateParams = {
+    /** The thread. */
+    threadId: string;
+    /** The revision that the user has seen. */
+    expectedRevision: string;
+    /** What they say. */
+    operation: v2.ThreadReadStateOperation;
+  };
+
+  /** What `thread/readState/update` answers. */
+  export type ThreadReadStateUpdateResponse = {
+    /** What holds now. */
+    readState: v2.ThreadReadState;
+  };
 
   /** What answers with a thread and nothing else. */
   export type ThreadResponse = {
@@ -6182,6 +6274,19 @@ export namespace v2 {
   export type ThreadUnarchiveResponse = v2.ThreadResponse;
 
   export type ThreadUnarchivedNotification = v2.ThreadNamed;
+
+  /** Where begins what was not read. */
+  export type ThreadUnreadPosition =
+    /** The user has said that they have not read it. */
+    | {
+      type: "threadStart";
+    }
+    /** A turn has ended since. */
+    | {
+      type: "turn";
+      /** The first of them. */
+      turnId: string;
+    };
 
   export type ThreadUnsubscribeParams = v2.ThreadParams;
 
@@ -6467,7 +6572,7 @@ export namespace v2 {
       path: string;
     };
 
-  /** Something the user should know. */
+  /** `warning`. */
   export type WarningNotification = {
     /** The thread, if it is about one. */
     threadId: string | null;

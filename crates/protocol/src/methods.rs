@@ -49,6 +49,7 @@ use crate::v2::fs::{
 use crate::v2::hooks::{HooksListParams, HooksListResponse};
 use crate::v2::initialize::{InitializeParams, InitializeResponse};
 use crate::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
+use crate::v2::metadata::ThreadMetadataUpdateParams;
 use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
 use crate::v2::pages::{
     ThreadInjectItemsParams, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
@@ -56,6 +57,7 @@ use crate::v2::pages::{
 };
 use crate::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
 use crate::v2::permissions::{PermissionProfileListParams, PermissionProfileListResponse};
+use crate::v2::read_state::{ThreadReadResponse, ThreadReadStateUpdateParams, ThreadReadStateUpdateResponse};
 use crate::v2::search::{
     FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionStartParams,
     FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
@@ -63,11 +65,11 @@ use crate::v2::search::{
 use crate::v2::skills::{SkillsListParams, SkillsListResponse};
 use crate::v2::subscribe::{ThreadSubscribeParams, ThreadSubscribeResponse};
 use crate::v2::thread::{
-    LoadedListResponse, PageParams, ThreadForkParams, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
-    ThreadOpened, ThreadParams, ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams,
-    ThreadRollbackParams, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams,
-    ThreadUnsubscribeResponse,
+    LoadedListResponse, PageParams, ThreadForkParams, ThreadNameSetParams, ThreadOpened, ThreadParams,
+    ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams, ThreadRollbackParams,
+    ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams, ThreadUnsubscribeResponse,
 };
+use crate::v2::thread_list::{ThreadListParams, ThreadListResponse};
 use crate::v2::turn::{
     ReviewStartParams, ReviewStartResponse, TurnInterruptParams, TurnStartParams, TurnStartResponse, TurnSteerParams,
     TurnSteerResponse,
@@ -186,7 +188,7 @@ methods! {
     /// Lists the threads that are loaded.
     ThreadLoadedList = "thread/loaded/list" (PageParams) -> LoadedListResponse, Connection, "0.105";
     /// Reads a thread.
-    ThreadRead = "thread/read" (ThreadReadParams) -> ThreadResponse, Process, "0.105";
+    ThreadRead = "thread/read" (ThreadReadParams) -> ThreadReadResponse, Process, "0.105";
     /// Lists the turns of a thread.
     ThreadTurnsList = "thread/turns/list" (ThreadTurnsListParams) -> ThreadTurnsListResponse, Process, "0.166";
     /// Lists the items of a thread.
@@ -199,6 +201,10 @@ methods! {
     ThreadDelete = "thread/delete" (ThreadParams) -> Empty, Thread, "0.166";
     /// Calls a thread something.
     ThreadNameSet = "thread/name/set" (ThreadNameSetParams) -> Empty, Thread, "0.105";
+    /// Says that a thread was read, or is to be read again.
+    ThreadReadStateUpdate = "thread/readState/update" (ThreadReadStateUpdateParams) -> ThreadReadStateUpdateResponse, Connection, "0.166";
+    /// Changes what is known of a thread's repository.
+    ThreadMetadataUpdate = "thread/metadata/update" (ThreadMetadataUpdateParams) -> ThreadResponse, Connection, "0.117";
     /// Forgets the last turns of a thread.
     ThreadRollback = "thread/rollback" (ThreadRollbackParams) -> ThreadResponse, Thread, "0.85";
     /// Forgets a turn of a thread and all after it.

@@ -33,7 +33,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("thread/goal/", "this release keeps no goals of threads"),
     ("thread/attachment", "this release keeps no attachments of threads"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
-    ("thread/metadata/update", "this release keeps what a thread's log says of its repository"),
     ("thread/memory", "this release keeps no memories across threads"),
     ("memory/", "this release keeps no memories across threads"),
     ("thread/queue/", "this release takes input during a turn with `turn/steer` and queues none"),

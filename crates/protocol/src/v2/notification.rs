@@ -1,7 +1,5 @@
 //! What the server tells a client, one variant for each method.
 
-use std::path::PathBuf;
-
 use codex_wire::ids::RequestId;
 use codex_wire::plan::StepStatus;
 use codex_wire::response::ResponseItem;
@@ -14,11 +12,13 @@ use super::command_exec::CommandExecOutputDeltaNotification;
 use super::created::{CreatedItemDelta, ItemCreated};
 use super::fs::FsChangedNotification;
 use super::item::{FileUpdateChange, TimedItem};
+use super::read_state::ThreadReadStateChangedNotification;
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
 use super::subscribe::ThreadCaughtUp;
 use super::thread::{Thread, ThreadStatus};
 use super::turn::{Turn, TurnError, TurnStatus};
 use super::usage::ThreadTokenUsage;
+use super::warning::{ConfigWarning, DeprecationNotice, Warning};
 use crate::v1::auth::AuthStatusChangeNotification;
 use crate::v1::conversation::SessionConfiguredNotification;
 
@@ -71,6 +71,8 @@ notifications! {
     "thread/reverted" => ThreadReverted(ThreadNamed),
     /// A thread is called something else now.
     "thread/name/updated" => ThreadNameUpdated(ThreadNameUpdated),
+    /// More or less of a thread was read.
+    "thread/readState/changed" => ThreadReadStateChanged(ThreadReadStateChangedNotification),
     /// Tokens were used.
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
     /// A conversation was summed up.
@@ -456,38 +458,4 @@ pub struct ServerRequestResolved {
     pub thread_id: String,
     /// The request.
     pub request_id: RequestId,
-}
-
-/// See [`ServerNotification::Warning`].
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Warning {
-    /// The thread, if it is about one.
-    pub thread_id: Option<String>,
-    /// What.
-    pub message: String,
-}
-
-/// See [`ServerNotification::ConfigWarning`].
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct ConfigWarning {
-    /// What.
-    pub summary: String,
-    /// More.
-    pub details: Option<String>,
-    /// The file.
-    pub path: Option<PathBuf>,
-}
-
-/// See [`ServerNotification::DeprecationNotice`].
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DeprecationNotice {
-    /// What.
-    pub summary: String,
-    /// More.
-    pub details: Option<String>,
 }

@@ -198,6 +198,7 @@ impl Host {
             asks_again: true,
             tells_of_interrupts: vintage == Vintage::V0166,
             recent_bytes: self.start.recent_bytes,
+            notes: (vintage == Vintage::V0166).then(|| self.index.notes()),
             cwd,
         })
     }

@@ -65,11 +65,15 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
         }
         ClientRequest::ThreadRollback(params) => {
             let done = roll_back(desk, params.num_turns as usize).await;
+            let left = names_of_turns(&done);
             outbox.answer::<call::ThreadRollback>(id, done).await;
+            super::notes::turns_left(&connection, desk.thread.id(), left).await;
         }
         ClientRequest::ThreadRevert(params) => {
             let done = revert(desk, params.before_turn_id).await;
+            let left = names_of_turns(&done);
             outbox.answer::<call::ThreadRevert>(id, done).await;
+            super::notes::turns_left(&connection, desk.thread.id(), left).await;
         }
         ClientRequest::ServerRequestList(_) => {
             let data = desk.pending().await;
@@ -258,6 +262,11 @@ async fn roll_back(desk: &mut Desk, turns: usize) -> Result<ThreadResponse, Erro
     let settings = desk.thread.configure(SettingsChange::default()).await.map_err(|_| closed(desk))?;
     let thread = super::shelf::describe(&desk.connection, &desk.thread, &settings, Turns::Wanted).await?;
     Ok(ThreadResponse { thread })
+}
+
+/// The turns of a thread that is left after others were forgotten; none if none were.
+fn names_of_turns(done: &Result<ThreadResponse, ErrorObject>) -> Option<Vec<String>> {
+    done.as_ref().ok().map(|response| response.thread.turns.iter().map(|turn| turn.id.clone()).collect())
 }
 
 async fn revert(desk: &mut Desk, before: String) -> Result<ThreadResponse, ErrorObject> {

@@ -14,6 +14,7 @@ mod app_files;
 mod app_known_items;
 mod app_known_threads;
 mod app_methods;
+mod app_notes;
 mod app_pages;
 mod app_revived;
 mod app_shapes;

@@ -21,6 +21,7 @@ pub use listing::{ListQuery, Page, SortKey, SourceKind};
 pub use search::{SearchHit, SearchResults};
 pub use shelf::ShelfError;
 
+use crate::notes::Notes;
 use crate::threads::ThreadSummary;
 use database::Database;
 
@@ -82,9 +83,18 @@ impl ThreadIndex {
         &self.shared.home
     }
 
+    /// What clients note about the threads.
+    #[must_use]
+    pub fn notes(&self) -> Notes {
+        Notes::of(&self.shared.home)
+    }
+
     /// A page of threads. Threads that other processes have begun, moved or deleted by now are seen.
     pub fn list(&self, query: &ListQuery) -> Result<Page, IndexError> {
-        self.with(|database| listing::list(database, query))
+        let mut page = self.with(|database| listing::list(database, query))?;
+        let notes = self.notes();
+        page.threads.iter_mut().for_each(|thread| notes.add_to(thread));
+        Ok(page)
     }
 
     /// Threads in which the words were said or run, the best first. What another release adds to a thread that is known
@@ -100,14 +110,16 @@ impl ThreadIndex {
 
     /// A thread by its name, from those in use if it is also among those put away.
     pub fn find(&self, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
-        self.with(|database| {
+        let mut found = self.with(|database| {
             freshen::names(database)?;
             if let Some(found) = listing::find(database, thread)? {
                 return Ok(Some(found));
             }
             freshen::folders(database)?;
             listing::find(database, thread)
-        })
+        })?;
+        found.iter_mut().for_each(|thread| self.notes().add_to(thread));
+        Ok(found)
     }
 
     /// Takes note of a rollout that was begun or written.

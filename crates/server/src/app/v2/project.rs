@@ -15,12 +15,15 @@ use codex_protocol::v2::notification::{
     ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted, ReasoningSummaryPartAdded,
     ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction, ThreadNamed,
     ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed, TurnPlanStep,
-    TurnPlanUpdated, TurnStarted, Warning,
+    TurnPlanUpdated, TurnStarted,
 };
+use codex_protocol::v2::read_state::ThreadReadStateChangedNotification;
 use codex_protocol::v2::thread::{ActiveFlag, ThreadStatus};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
+use codex_protocol::v2::warning::Warning;
 
 use super::item::thread_item;
+use super::thread::read_state;
 use crate::app::vintage::Vintage;
 
 /// The notifications of one thread.
@@ -80,6 +83,11 @@ impl Projector {
             Body::RolledBack { .. } => {
                 let thread_id = self.thread.clone();
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id }));
+            }
+            Body::Unread(state) => {
+                let (thread_id, read_state) = (self.thread.clone(), read_state(state));
+                let changed = ThreadReadStateChangedNotification { thread_id, read_state };
+                out.push(ServerNotification::ThreadReadStateChanged(changed));
             }
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => {

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use codex_engine::log::ThreadStarted;
 use codex_engine::settings::Settings;
+use codex_protocol::v2::read_state::{ThreadReadState, ThreadUnreadPosition};
 use codex_protocol::v2::thread::{Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadStatus, Unsaid};
-use codex_store::ThreadSummary;
+use codex_store::{ReadState, ThreadSummary, Unread};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
 use serde_json::Value;
@@ -41,7 +42,6 @@ pub(crate) fn stored(summary: ThreadSummary, default_provider: &str, status: Thr
         cli_version: summary.cli_version,
         originator: Some(summary.originator),
         source: source_word(summary.source.as_ref()),
-        git_info: summary.git.as_ref().map(git_info),
         ..thread.origin
     };
     Thread {
@@ -59,6 +59,7 @@ pub(crate) fn describe(thread: &mut Thread, summary: &ThreadSummary) {
     thread.name.clone_from(&summary.name);
     thread.updated_at = summary.updated_at.timestamp();
     thread.recency_at = thread.updated_at;
+    thread.origin.git_info = summary.git.as_ref().map(git_info);
     thread.origin.forked_from_id = summary.forked_from.map(|id| id.to_string());
     thread.origin.parent_thread_id = summary.parent.map(|id| id.to_string());
 }
@@ -95,6 +96,15 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
 
 fn git_info(git: &StoredGitInfo) -> GitInfo {
     GitInfo { sha: git.commit_hash.clone(), branch: git.branch.clone(), origin_url: git.repository_url.clone() }
+}
+
+/// What of a thread was not read.
+pub(crate) fn read_state(state: &ReadState) -> ThreadReadState {
+    let first_unread = state.first_unread.as_ref().map(|first| match first {
+        Unread::Start => ThreadUnreadPosition::ThreadStart,
+        Unread::Turn(turn) => ThreadUnreadPosition::Turn { turn_id: turn.clone() },
+    });
+    ThreadReadState { first_unread, revision: state.revision.clone() }
 }
 
 /// A thread that says nothing of its source was started by a client of the app-server.

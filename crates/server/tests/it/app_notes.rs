@@ -1,0 +1,148 @@
+//! What clients note about threads.
+
+use codex_server::app::Vintage;
+use serde_json::{Value, json};
+
+use crate::app_client::{AppClient, Hello};
+use crate::app_threads::{start, turn};
+
+/// A client that may use what is not settled yet, with a model that answers by this script.
+async fn unsettled(script: &Value) -> AppClient {
+    let hello = Hello { capabilities: Some(json!({"experimentalApi": true})), ..Hello::default() };
+    let config = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
+                  script = 'script.json'\n";
+    let client = AppClient::start_with(hello, config).await;
+    std::fs::write(client.home("script.json"), script.to_string()).expect("a file can be written");
+    client
+}
+
+fn answers(count: usize) -> Value {
+    (0..count).map(|number| json!({"items": [{"text": format!("answer {number}")}]})).collect()
+}
+
+async fn listed(client: &mut AppClient, thread: &str) -> Value {
+    client.ok("thread/list", json!({})).await["readStates"][thread].take()
+}
+
+#[tokio::test]
+async fn what_a_turn_has_left_is_unread_until_somebody_says_so() {
+    let mut client = unsettled(&answers(3)).await;
+    let thread = start(&mut client).await;
+    let read = client.ok("thread/read", json!({"threadId": thread})).await;
+    assert_eq!(read["readState"]["firstUnread"], Value::Null);
+    let first = turn(&mut client, &thread, "one").await;
+    let changed = client.next_notification("thread/readState/changed").await;
+    let unread = json!({"type": "turn", "turnId": first});
+    assert_eq!((&changed["threadId"], &changed["readState"]["firstUnread"]), (&json!(thread), &unread));
+    turn(&mut client, &thread, "two").await;
+    let later = client.next_notification("thread/readState/changed").await;
+    assert_eq!(later["readState"]["firstUnread"], unread);
+    assert_ne!(later["readState"]["revision"], changed["readState"]["revision"]);
+    let state = listed(&mut client, &thread).await;
+    assert_eq!(state, later["readState"]);
+    assert_eq!(client.ok("thread/read", json!({"threadId": thread})).await["readState"], state);
+
+    let update = |revision: &Value, operation: &str| json!({"threadId": thread, "expectedRevision": revision, "operation": {"type": operation}});
+    let stale = update(&changed["readState"]["revision"], "read");
+    let (code, message) = client.refused("thread/readState/update", stale).await;
+    assert!(code == -32600 && message.contains("the read state has changed: expected revision"), "{message}");
+    let mut other = client.another().await;
+    let read = client.ok("thread/readState/update", update(&state["revision"], "read")).await["readState"].take();
+    assert_eq!(read["firstUnread"], Value::Null);
+    for client in [&mut client, &mut other] {
+        let told = client.next_notification("thread/readState/changed").await;
+        assert_eq!(told, json!({"threadId": thread, "readState": read}));
+    }
+    let same = client.ok("thread/readState/update", update(&read["revision"], "read")).await;
+    assert_eq!(same["readState"], read);
+    let marked = client.ok("thread/readState/update", update(&read["revision"], "unread")).await["readState"].take();
+    assert_eq!(marked["firstUnread"], json!({"type": "threadStart"}));
+    other.end_unread().await;
+    let mut client = client.start_again().await;
+    assert_eq!(listed(&mut client, &thread).await, marked);
+    client.ok("thread/delete", json!({"threadId": thread})).await;
+    assert_eq!(std::fs::read_dir(client.home("thread-notes")).expect("a folder").count(), 0);
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn turns_that_are_forgotten_need_not_be_read() {
+    let mut client = unsettled(&answers(3)).await;
+    let thread = start(&mut client).await;
+    turn(&mut client, &thread, "one").await;
+    let state = client.next_notification("thread/readState/changed").await["readState"].take();
+    let read = json!({"threadId": thread, "expectedRevision": state["revision"], "operation": {"type": "read"}});
+    client.ok("thread/readState/update", read).await;
+    client.next_notification("thread/readState/changed").await;
+    let second = turn(&mut client, &thread, "two").await;
+    client.next_notification("thread/readState/changed").await;
+    client.ok("thread/revert", json!({"threadId": thread, "beforeTurnId": second})).await;
+    let left = client.next_notification("thread/readState/changed").await;
+    assert_eq!(left["readState"]["firstUnread"], Value::Null);
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn what_is_no_result_leaves_nothing_to_read() {
+    let script = json!([{"items": [{"text": "summary"}]}, {"items": [{"hang": true}]}]);
+    let mut client = unsettled(&script).await;
+    let thread = start(&mut client).await;
+    client.ok("thread/compact/start", json!({"threadId": thread})).await;
+    client.next_notification("turn/completed").await;
+    client.ok("thread/shellCommand", json!({"threadId": thread, "command": "true"})).await;
+    client.next_notification("turn/completed").await;
+    let input = json!([{"type": "text", "text": "go"}]);
+    let begun = client.ok("turn/start", json!({"threadId": thread, "input": input})).await;
+    client.ok("turn/interrupt", json!({"threadId": thread, "turnId": begun["turn"]["id"]})).await;
+    client.next_notification("turn/completed").await;
+    let read = client.ok("thread/read", json!({"threadId": thread})).await;
+    assert_eq!(read["readState"]["firstUnread"], Value::Null);
+    let told = client.end_with_rest().await;
+    assert!(told.iter().all(|message| message["method"] != "thread/readState/changed"), "{told:?}");
+}
+
+#[tokio::test]
+async fn clients_of_older_releases_and_those_who_want_what_is_settled_are_not_told() {
+    for vintage in [Vintage::V077, Vintage::V0166] {
+        let config = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
+                      script = 'script.json'\n";
+        let mut client = AppClient::start_as(vintage, config).await;
+        std::fs::write(client.home("script.json"), answers(1).to_string()).expect("a file can be written");
+        let thread = start(&mut client).await;
+        turn(&mut client, &thread, "one").await;
+        let is_new = vintage == Vintage::V0166;
+        assert_eq!(listed(&mut client, &thread).await.is_object(), is_new);
+        let read = client.ok("thread/read", json!({"threadId": thread})).await;
+        assert_eq!(read["readState"].is_object(), is_new);
+        assert_eq!(client.home("thread-notes").exists(), is_new);
+        let told = client.end_with_rest().await;
+        assert!(told.iter().all(|message| message["method"] != "thread/readState/changed"), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_known_of_a_repository_is_changed_in_part_or_taken_away() {
+    let mut client = unsettled(&answers(1)).await;
+    let thread = start(&mut client).await;
+    let update = |git: Value| json!({"threadId": thread, "gitInfo": git});
+    let git = json!({"sha": "abc", "branch": "main", "originUrl": "https://example.com/r.git"});
+    let changed = client.ok("thread/metadata/update", update(git.clone())).await;
+    assert_eq!((&changed["thread"]["id"], &changed["thread"]["gitInfo"]), (&json!(thread), &git));
+    let changed = client.ok("thread/metadata/update", update(json!({"branch": null, "sha": "def"}))).await;
+    let git = json!({"sha": "def", "branch": null, "originUrl": "https://example.com/r.git"});
+    assert_eq!(changed["thread"]["gitInfo"], git);
+    for nothing in [json!({}), Value::Null] {
+        assert_eq!(client.ok("thread/metadata/update", update(nothing)).await["thread"]["gitInfo"], git);
+    }
+    let (code, message) = client.refused("thread/metadata/update", update(json!({"branch": " "}))).await;
+    assert_eq!((code, message.as_str()), (-32600, "branch must not be empty"));
+    let unknown = json!({"threadId": "01940000-0000-7000-8000-000000000000", "gitInfo": {"branch": "b"}});
+    let (code, message) = client.refused("thread/metadata/update", unknown).await;
+    assert!(code == -32600 && message.starts_with("no rollout found"), "{message}");
+    turn(&mut client, &thread, "one").await;
+    let mut client = client.start_again().await;
+    let list = client.ok("thread/list", json!({})).await;
+    assert_eq!(list["data"][0]["gitInfo"], git);
+    assert_eq!(client.ok("thread/resume", json!({"threadId": thread})).await["thread"]["gitInfo"], git);
+    client.end_unread().await;
+}

@@ -1,0 +1,105 @@
+//! What clients note about threads, whoever else writes.
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::fs;
+use std::path::Path;
+
+use codex_store::{ListQuery, NoteError, Notes, ReadMark, ReadState, RepositoryChange, ThreadIndex, Unread};
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::GitInfo;
+use serde_json::json;
+
+/// Writes the file of a thread, as another process would.
+fn begin(home: &Path) -> ThreadId {
+    let id = ThreadId::fresh();
+    let folder = home.join("sessions/2026/01/02");
+    fs::create_dir_all(&folder).unwrap();
+    let meta = json!({"id": id, "timestamp": "2026-01-02T10:00:00.000Z", "cwd": "/w", "originator": "o",
+        "cli_version": "0.77.0", "git": {"commit_hash": "abc", "branch": "main"}});
+    let said = json!({"type": "user_message", "message": "hello"});
+    let line = |kind: &str, payload| {
+        json!({"timestamp": "2026-01-02T10:00:00.000Z", "type": kind, "payload": payload}).to_string() + "\n"
+    };
+    let text = line("session_meta", meta) + &line("event_msg", said);
+    fs::write(folder.join(format!("rollout-2026-01-02T10-00-00-{id}.jsonl")), text).unwrap();
+    id
+}
+
+fn notes_in(home: &Path) -> usize {
+    fs::read_dir(home.join("thread-notes")).unwrap().count()
+}
+
+#[test]
+fn what_is_known_of_a_repository_is_changed_and_survives_the_index() {
+    let home = tempfile::tempdir().unwrap();
+    let thread = begin(home.path());
+    let index = ThreadIndex::open(home.path());
+    let git = || {
+        let listed = index.list(&ListQuery { limit: 9, ..ListQuery::default() }).unwrap().threads.remove(0).git;
+        assert_eq!(index.find(thread).unwrap().unwrap().git, listed);
+        listed
+    };
+    let change = |change| index.notes().change_repository(&index.find(thread).unwrap().unwrap(), change);
+    change(RepositoryChange { branch: Some(Some("work".to_owned())), ..RepositoryChange::default() }).unwrap();
+    let changed =
+        GitInfo { commit_hash: Some("abc".to_owned()), branch: Some("work".to_owned()), repository_url: None };
+    assert_eq!(git(), Some(changed));
+    change(RepositoryChange { commit: Some(None), url: Some(Some("u".to_owned())), branch: None }).unwrap();
+    fs::remove_file(home.path().join("thread-index.sqlite")).unwrap();
+    let changed = GitInfo { commit_hash: None, branch: Some("work".to_owned()), repository_url: Some("u".to_owned()) };
+    assert_eq!(git(), Some(changed.clone()));
+    let empty = change(RepositoryChange { branch: Some(Some(" ".to_owned())), ..RepositoryChange::default() });
+    assert_eq!(empty.unwrap_err().to_string(), "branch must not be empty");
+    let long = change(RepositoryChange { commit: Some(Some("a".repeat(5000))), ..RepositoryChange::default() });
+    assert_eq!(long.unwrap_err().to_string(), "sha has 5000 bytes; at most 4096 are kept");
+    assert_eq!(git(), Some(changed));
+    change(RepositoryChange { commit: None, branch: Some(None), url: Some(None) }).unwrap();
+    assert_eq!(git(), None);
+    index.notes().turn_ended(thread, "1").unwrap();
+    assert_eq!(notes_in(home.path()), 2);
+    index.delete(thread).unwrap();
+    assert_eq!(notes_in(home.path()), 0);
+}
+
+#[test]
+fn the_first_turn_that_was_not_read_stays_the_first() {
+    let home = tempfile::tempdir().unwrap();
+    let (notes, thread) = (Notes::of(home.path()), ThreadId::fresh());
+    let untouched = notes.read_state(thread);
+    assert_eq!(untouched, ReadState::default());
+    let one = notes.turn_ended(thread, "1").unwrap();
+    let two = Notes::of(home.path()).turn_ended(thread, "2").unwrap();
+    assert_eq!((&one.first_unread, &two.first_unread), (&Some(Unread::Turn("1".to_owned())), &one.first_unread));
+    assert!(one.revision != two.revision && one.revision != untouched.revision);
+    assert_eq!(notes.read_state(thread), two);
+    assert_eq!(notes.read_state(ThreadId::fresh()), untouched);
+}
+
+#[test]
+fn nobody_marks_what_they_have_not_seen() {
+    let home = tempfile::tempdir().unwrap();
+    let (notes, thread) = (Notes::of(home.path()), ThreadId::fresh());
+    let seen = notes.turn_ended(thread, "1").unwrap();
+    let unseen = notes.turn_ended(thread, "2").unwrap();
+    let error = notes.mark(thread, &seen.revision, ReadMark::Read).unwrap_err();
+    assert!(matches!(&error, NoteError::Revision { present, .. } if *present == unseen.revision), "{error}");
+    assert_eq!(notes.read_state(thread), unseen);
+    let (read, is_new) = notes.mark(thread, &unseen.revision, ReadMark::Read).unwrap();
+    assert_eq!((&read.first_unread, is_new), (&None, true));
+    assert_eq!(notes.mark(thread, &read.revision, ReadMark::Read).unwrap(), (read.clone(), false));
+    let (unread, _) = notes.mark(thread, &read.revision, ReadMark::Unread).unwrap();
+    assert_eq!(unread.first_unread, Some(Unread::Start));
+    assert_eq!(notes.turn_ended(thread, "3").unwrap().first_unread, Some(Unread::Start));
+}
+
+#[test]
+fn what_was_forgotten_need_not_be_read() {
+    let home = tempfile::tempdir().unwrap();
+    let (notes, thread) = (Notes::of(home.path()), ThreadId::fresh());
+    assert_eq!(notes.turns_left(thread, &[]).unwrap(), None);
+    notes.turn_ended(thread, "2").unwrap();
+    assert_eq!(notes.turns_left(thread, &["1", "2"]).unwrap(), None);
+    let left = notes.turns_left(thread, &["1"]).unwrap().unwrap();
+    assert_eq!(left.first_unread, None);
+    assert_eq!(notes.read_state(thread), left);
+}
