@@ -319,6 +319,30 @@ export type ClientRequest =
     method: "thread/metadata/update";
     params: v2.ThreadMetadataUpdateParams;
   }
+  /** Attaches something to a thread. */
+  | {
+    id: RequestId;
+    method: "thread/attachment/add";
+    params: v2.ThreadAttachmentAddParams;
+  }
+  /** Lists what is attached to a thread. */
+  | {
+    id: RequestId;
+    method: "thread/attachment/list";
+    params: v2.ThreadAttachmentListParams;
+  }
+  /** Takes something from a thread that was attached to it. */
+  | {
+    id: RequestId;
+    method: "thread/attachment/remove";
+    params: v2.ThreadAttachmentRemoveParams;
+  }
+  /** Lists the threads that something is attached to. */
+  | {
+    id: RequestId;
+    method: "thread/attachmentOwner/list";
+    params: v2.ThreadAttachmentOwnerListParams;
+  }
   /** Forgets the last turns of a thread. */
   | {
     id: RequestId;
@@ -769,6 +793,10 @@ export type ClientRequestMethods = {
   "thread/name/set": { params: v2.ThreadNameSetParams; response: v2.ThreadNameSetResponse };
   "thread/readState/update": { params: v2.ThreadReadStateUpdateParams; response: v2.ThreadReadStateUpdateResponse };
   "thread/metadata/update": { params: v2.ThreadMetadataUpdateParams; response: v2.ThreadMetadataUpdateResponse };
+  "thread/attachment/add": { params: v2.ThreadAttachmentAddParams; response: v2.ThreadAttachmentAddResponse };
+  "thread/attachment/list": { params: v2.ThreadAttachmentListParams; response: v2.ThreadAttachmentListResponse };
+  "thread/attachment/remove": { params: v2.ThreadAttachmentRemoveParams; response: v2.ThreadAttachmentRemoveResponse };
+  "thread/attachmentOwner/list": { params: v2.ThreadAttachmentOwnerListParams; response: v2.ThreadAttachmentOwnerListResponse };
   "thread/rollback": { params: v2.ThreadRollbackParams; response: v2.ThreadRollbackResponse };
   "thread/revert": { params: v2.ThreadRevertParams; response: v2.ThreadRevertResponse };
   "thread/compact/start": { params: v2.ThreadCompactStartParams; response: v2.ThreadCompactStartResponse };
@@ -2689,6 +2717,15 @@ export type ServerNotification =
   | {
     method: "thread/readState/changed";
     params: v2.ThreadReadStateChangedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** Something was attached to a thread, or taken away. */
+  | {
+    method: "thread/attachment/updated";
+    params: v2.ThreadAttachmentUpdatedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
@@ -5621,6 +5658,128 @@ export namespace v2 {
   export type ThreadArchiveResponse = Empty;
 
   export type ThreadArchivedNotification = v2.ThreadNamed;
+
+  /** Something that a client has attached to a thread. */
+  export type ThreadAttachment = {
+    /** Its name. */
+    id: string;
+    /** What it is, in a word of the client's. */
+    attachmentType: string;
+    /** What it is about. */
+    identityKey: string;
+    /** The value. */
+    payload: unknown;
+    /** When it was attached, in seconds of Unix time. */
+    createdAt: number;
+  };
+
+  /** Whether something was attached before. */
+  export type ThreadAttachmentAddOutcome =
+    /** It was not. */
+    | "created"
+    /** It was, and stays as it was. */
+    | "existing";
+
+  /** `thread/attachment/add`. */
+  export type ThreadAttachmentAddParams = {
+    /** The thread. */
+    threadId: string;
+    /** What it is, in a word of the client's. */
+    attachmentType: string;
+    /** What it is about. A thread has one attachment of a type and a key. */
+    identityKey: string;
+    /** The value. */
+    payload: unknown;
+  };
+
+  /** What `thread/attachment/add` answers. */
+  export type ThreadAttachmentAddResponse = {
+    /** What is attached now. */
+    attachment: v2.ThreadAttachment;
+    /** Whether it was there before. */
+    outcome: v2.ThreadAttachmentAddOutcome;
+  };
+
+  /** `thread/attachment/list`. */
+  export type ThreadAttachmentListParams = {
+    /** The thread. */
+    threadId: string;
+    /** Where to go on. */
+    cursor?: string | null;
+    /** How many at most. */
+    limit?: number | null;
+  };
+
+  /** What `thread/attachment/list` answers. */
+  export type ThreadAttachmentListResponse = {
+    /** The attachments, oldest first. */
+    data: Array<v2.ThreadAttachment>;
+    /** Where to go on. */
+    nextCursor: string | null;
+  };
+
+  /** What became of an attachment. */
+  export type ThreadAttachmentOperation =
+    /** It was attached. */
+    | "created"
+    /** It was taken away. */
+    | "deleted";
+
+  /** A thread that has an attachment. */
+  export type ThreadAttachmentOwner = {
+    /** The thread. */
+    threadId: string;
+    /** Whether it was put away. */
+    archived: boolean;
+  };
+
+  /** `thread/attachmentOwner/list`. */
+  export type ThreadAttachmentOwnerListParams = {
+    /** What is attached. */
+    attachmentType: string;
+    /** What it is about. */
+    identityKey: string;
+    /** Whether only threads that were put away are wanted, or only the others; all if unset. */
+    archived?: boolean | null;
+    /** Where to go on. */
+    cursor?: string | null;
+    /** How many at most. */
+    limit?: number | null;
+  };
+
+  /** What `thread/attachmentOwner/list` answers. */
+  export type ThreadAttachmentOwnerListResponse = {
+    /** The threads, oldest first. */
+    data: Array<v2.ThreadAttachmentOwner>;
+    /** Where to go on. */
+    nextCursor: string | null;
+  };
+
+  /** `thread/attachment/remove`. */
+  export type ThreadAttachmentRemoveParams = {
+    /** The thread. */
+    threadId: string;
+    /** What it is. */
+    attachmentType: string;
+    /** What it is about. */
+    identityKey: string;
+  };
+
+  export type ThreadAttachmentRemoveResponse = Empty;
+
+  /** `thread/attachment/updated`. */
+  export type ThreadAttachmentUpdatedNotification = {
+    /** The thread. */
+    threadId: string;
+    /** The attachment. */
+    attachmentId: string;
+    /** What it is. */
+    attachmentType: string;
+    /** What it is about. */
+    identityKey: string;
+    /** What became of it. */
+    operation: v2.ThreadAttachmentOperation;
+  };
 
   /** `thread/caughtUp`: what follows is new. */
   export type ThreadCaughtUpNotification = {

@@ -28,6 +28,10 @@ use crate::v2::account::{
     CancelLoginAccountParams, CancelLoginAccountResponse, GetAccountParams, GetAccountRateLimitsResponse,
     GetAccountResponse, LoginAccountParams, LoginAccountResponse,
 };
+use crate::v2::attachment::{
+    ThreadAttachmentAddParams, ThreadAttachmentAddResponse, ThreadAttachmentListParams, ThreadAttachmentListResponse,
+    ThreadAttachmentOwnerListParams, ThreadAttachmentOwnerListResponse, ThreadAttachmentRemoveParams,
+};
 use crate::v2::command_exec::{
     CommandExecParams, CommandExecResizeParams, CommandExecResponse, CommandExecTerminateParams, CommandExecWriteParams,
 };
@@ -205,6 +209,14 @@ methods! {
     ThreadReadStateUpdate = "thread/readState/update" (ThreadReadStateUpdateParams) -> ThreadReadStateUpdateResponse, Connection, "0.166";
     /// Changes what is known of a thread's repository.
     ThreadMetadataUpdate = "thread/metadata/update" (ThreadMetadataUpdateParams) -> ThreadResponse, Connection, "0.117";
+    /// Attaches something to a thread.
+    ThreadAttachmentAdd = "thread/attachment/add" (ThreadAttachmentAddParams) -> ThreadAttachmentAddResponse, Connection, "0.166";
+    /// Lists what is attached to a thread.
+    ThreadAttachmentList = "thread/attachment/list" (ThreadAttachmentListParams) -> ThreadAttachmentListResponse, Connection, "0.166";
+    /// Takes something from a thread that was attached to it.
+    ThreadAttachmentRemove = "thread/attachment/remove" (ThreadAttachmentRemoveParams) -> Empty, Connection, "0.166";
+    /// Lists the threads that something is attached to.
+    ThreadAttachmentOwnerList = "thread/attachmentOwner/list" (ThreadAttachmentOwnerListParams) -> ThreadAttachmentOwnerListResponse, Process, "0.166";
     /// Forgets the last turns of a thread.
     ThreadRollback = "thread/rollback" (ThreadRollbackParams) -> ThreadResponse, Thread, "0.85";
     /// Forgets a turn of a thread and all after it.

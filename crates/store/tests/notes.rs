@@ -7,7 +7,7 @@ use std::path::Path;
 use codex_store::{ListQuery, NoteError, Notes, ReadMark, ReadState, RepositoryChange, ThreadIndex, Unread};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Writes the file of a thread, as another process would.
 fn begin(home: &Path) -> ThreadId {
@@ -102,4 +102,67 @@ fn what_was_forgotten_need_not_be_read() {
     let left = notes.turns_left(thread, &["1"]).unwrap().unwrap();
     assert_eq!(left.first_unread, None);
     assert_eq!(notes.read_state(thread), left);
+}
+
+#[test]
+fn a_thread_has_one_attachment_of_a_type_and_a_key() {
+    let home = tempfile::tempdir().unwrap();
+    let (notes, one, two) = (Notes::of(home.path()), ThreadId::fresh(), ThreadId::fresh());
+    assert!(notes.attachments(one).unwrap().is_empty());
+    assert!(notes.attached_to("ticket", "7").unwrap().is_empty());
+    let (first, is_new) = notes.attach(one, "ticket", "7", json!({"url": "u"})).unwrap();
+    assert!(is_new);
+    assert_eq!(notes.attach(one, "ticket", "7", json!("other")).unwrap(), (first.clone(), false));
+    assert!(notes.attach(one, "link", "7", json!(null)).unwrap().1);
+    assert!(notes.attach(two, "ticket", "7", json!(1)).unwrap().1);
+    assert_eq!(notes.attached_to("ticket", "7").unwrap(), [one, two]);
+    assert_eq!(notes.detach(one, "ticket", "7").unwrap(), Some(first));
+    assert_eq!(notes.detach(one, "ticket", "7").unwrap(), None);
+    assert_eq!(notes.attached_to("ticket", "7").unwrap(), [two]);
+    let kinds: Vec<String> = notes.attachments(one).unwrap().into_iter().map(|left| left.kind).collect();
+    assert_eq!(kinds, ["link"]);
+}
+
+#[test]
+fn attachments_are_bounded() {
+    let home = tempfile::tempdir().unwrap();
+    let (notes, thread) = (Notes::of(home.path()), ThreadId::fresh());
+    let refused = |kind: &str, key: &str, payload| notes.attach(thread, kind, key, payload).unwrap_err().to_string();
+    assert_eq!(refused(" ", "k", json!(1)), "attachmentType must not be empty");
+    assert_eq!(refused("t", "", json!(1)), "identityKey must not be empty");
+    assert_eq!(refused(&"t".repeat(129), "k", json!(1)), "attachmentType has 129 bytes; at most 128 are kept");
+    assert_eq!(refused("t", "k", json!("x".repeat(65536))), "payload has 65538 bytes; at most 65536 are kept");
+    assert!(!home.path().join("thread-notes").exists());
+    let write = |thread: ThreadId, count: usize, payload: &Value| {
+        let one = |number: usize| json!({"id": number.to_string(), "kind": "t", "key": number.to_string(), "payload": payload, "created_at": 1});
+        let all: Value = (0..count).map(one).collect();
+        fs::create_dir_all(home.path().join("thread-notes")).unwrap();
+        fs::write(home.path().join(format!("thread-notes/{thread}.attachments.json")), all.to_string()).unwrap();
+    };
+    let large = json!("x".repeat(65000));
+    write(thread, 64, &large);
+    assert!(refused("t", "64", large).starts_with("what is attached to the thread has 4"));
+    assert!(notes.attach(thread, "t", "64", json!(1)).unwrap().1);
+    let other = ThreadId::fresh();
+    write(other, 256, &json!(1));
+    let error = notes.attach(other, "t", "256", json!(256)).unwrap_err();
+    assert_eq!(error.to_string(), "there are 256 attachments of a thread already, and more are not kept");
+    assert!(!notes.attach(other, "t", "255", json!(0)).unwrap().1);
+}
+
+#[test]
+fn two_writers_attach_side_by_side() {
+    let home = tempfile::tempdir().unwrap();
+    let thread = ThreadId::fresh();
+    std::thread::scope(|scope| {
+        for writer in ["a", "b"] {
+            let notes = Notes::of(home.path());
+            scope.spawn(move || {
+                for number in 0..20 {
+                    notes.attach(thread, writer, &number.to_string(), json!(number)).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(Notes::of(home.path()).attachments(thread).unwrap().len(), 40);
 }

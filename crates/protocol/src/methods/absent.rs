@@ -31,7 +31,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("threadSection/", "this release does not sort threads into sections"),
     ("thread/section/", "this release does not sort threads into sections"),
     ("thread/goal/", "this release keeps no goals of threads"),
-    ("thread/attachment", "this release keeps no attachments of threads"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
     ("thread/memory", "this release keeps no memories across threads"),
     ("memory/", "this release keeps no memories across threads"),

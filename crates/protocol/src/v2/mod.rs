@@ -2,6 +2,7 @@
 //! camel case.
 
 // Threads and what happens in them.
+pub mod attachment;
 pub mod created;
 pub mod initialize;
 pub mod item;

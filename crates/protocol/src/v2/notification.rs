@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::account::{
     AccountLoginCompletedNotification, AccountRateLimitsUpdatedNotification, AccountUpdatedNotification,
 };
+use super::attachment::ThreadAttachmentUpdatedNotification;
 use super::command_exec::CommandExecOutputDeltaNotification;
 use super::created::{CreatedItemDelta, ItemCreated};
 use super::fs::FsChangedNotification;
@@ -73,6 +74,8 @@ notifications! {
     "thread/name/updated" => ThreadNameUpdated(ThreadNameUpdated),
     /// More or less of a thread was read.
     "thread/readState/changed" => ThreadReadStateChanged(ThreadReadStateChangedNotification),
+    /// Something was attached to a thread, or taken away.
+    "thread/attachment/updated" => ThreadAttachmentUpdated(ThreadAttachmentUpdatedNotification),
     /// Tokens were used.
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
     /// A conversation was summed up.

@@ -146,3 +146,86 @@ async fn what_is_known_of_a_repository_is_changed_in_part_or_taken_away() {
     assert_eq!(client.ok("thread/resume", json!({"threadId": thread})).await["thread"]["gitInfo"], git);
     client.end_unread().await;
 }
+
+#[tokio::test]
+async fn what_is_attached_to_a_thread_is_found_from_both_sides() {
+    let mut client = unsettled(&answers(1)).await;
+    let (one, two) = (start(&mut client).await, start(&mut client).await);
+    let mut other = client.another().await;
+    let named = |thread: &str, key: &str| json!({"threadId": thread, "attachmentType": "ticket", "identityKey": key});
+    let with = |mut params: Value, payload: Value| {
+        params["payload"] = payload;
+        params
+    };
+    let added = client.ok("thread/attachment/add", with(named(&one, "7"), json!({"url": "u"}))).await;
+    assert_eq!(added["outcome"], "created");
+    let attachment = &added["attachment"];
+    assert_eq!((&attachment["attachmentType"], &attachment["payload"]), (&json!("ticket"), &json!({"url": "u"})));
+    assert!(attachment["createdAt"].as_i64().is_some_and(|at| at > 1_700_000_000), "{attachment}");
+    let told = json!({"threadId": one, "attachmentId": attachment["id"], "attachmentType": "ticket",
+        "identityKey": "7", "operation": "created"});
+    for client in [&mut client, &mut other] {
+        assert_eq!(client.next_notification("thread/attachment/updated").await, told);
+    }
+    let again = client.ok("thread/attachment/add", with(named(&one, "7"), json!("other"))).await;
+    assert_eq!(again, json!({"attachment": attachment, "outcome": "existing"}));
+    for key in ["8", "9"] {
+        client.ok("thread/attachment/add", with(named(&one, key), Value::Null)).await;
+    }
+    client.ok("thread/attachment/add", with(named(&two, "7"), json!([1]))).await;
+
+    let first = client.ok("thread/attachment/list", json!({"threadId": one, "limit": 2})).await;
+    let keys =
+        |page: &Value| page["data"].as_array().expect("a list").iter().map(|it| it["identityKey"].clone()).collect();
+    assert_eq!((keys(&first), first["nextCursor"].is_string()), (vec![json!("7"), json!("8")], true));
+    client.ok("thread/attachment/remove", named(&one, "8")).await;
+    let rest = json!({"threadId": one, "limit": 2, "cursor": first["nextCursor"]});
+    let rest = client.ok("thread/attachment/list", rest).await;
+    assert_eq!((keys(&rest), &rest["nextCursor"]), (vec![json!("9")], &Value::Null));
+    client.ok("thread/attachment/remove", named(&one, "8")).await;
+
+    client.ok("thread/archive", json!({"threadId": two})).await;
+    let owner = |thread: &str, archived: bool| json!({"threadId": thread, "archived": archived});
+    let owners = |archived: Value| json!({"attachmentType": "ticket", "identityKey": "7", "archived": archived});
+    let all = client.ok("thread/attachmentOwner/list", owners(Value::Null)).await;
+    assert_eq!(all, json!({"data": [owner(&one, false), owner(&two, true)], "nextCursor": null}));
+    let used = client.ok("thread/attachmentOwner/list", owners(json!(false))).await;
+    assert_eq!(used["data"], json!([owner(&one, false)]));
+    client.ok("thread/delete", json!({"threadId": two})).await;
+    let left = client.ok("thread/attachmentOwner/list", owners(json!(true))).await;
+    assert_eq!(left["data"], json!([]));
+    other.end_unread().await;
+    let told = client.end_with_rest().await;
+    let deleted = |message: &&Value| message["params"]["operation"] == "deleted";
+    assert_eq!(told.iter().filter(deleted).count(), 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_attached_is_refused_in_words() {
+    let mut client = unsettled(&answers(1)).await;
+    let thread = start(&mut client).await;
+    let add = |thread: &str, key: &str, payload: Value| json!({"threadId": thread, "attachmentType": "t", "identityKey": key, "payload": payload});
+    let unknown = "01940000-0000-7000-8000-000000000000";
+    for (params, expected) in [
+        (add(unknown, "k", json!(1)), "no rollout found for thread id"),
+        (add("x", "k", json!(1)), "invalid thread id"),
+        (add(&thread, "", json!(1)), "identityKey must not be empty"),
+        (add(&thread, "k", json!("x".repeat(70_000))), "payload has 70002 bytes; at most 65536 are kept"),
+        (
+            json!({"threadId": thread, "attachmentType": "t", "identityKey": "k"}),
+            "Invalid request: missing field `payload`",
+        ),
+    ] {
+        let (code, message) = client.refused("thread/attachment/add", params).await;
+        assert!(code == -32600 && message.starts_with(expected), "{message}");
+    }
+    let odd = json!({"threadId": thread, "cursor": "odd"});
+    assert_eq!(client.refused("thread/attachment/list", odd).await.1, "invalid cursor: odd");
+    std::fs::create_dir_all(client.home("thread-notes")).expect("a folder can be made");
+    let path = client.home(format!("thread-notes/{thread}.attachments.json"));
+    std::fs::write(&path, "{").expect("a file can be written");
+    let (code, message) = client.refused("thread/attachment/add", add(&thread, "k", json!(1))).await;
+    assert!(code == -32603 && message.contains("does not hold what is noted there"), "{message}");
+    assert_eq!(std::fs::read_to_string(&path).expect("it is left alone"), "{");
+    client.end().await;
+}

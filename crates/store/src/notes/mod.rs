@@ -6,6 +6,7 @@
 //! Invariant: a file is replaced as a whole, by one process after the other. Whoever reads sees the old text or the new,
 //! and no change is lost.
 
+mod attachments;
 mod file;
 mod read_state;
 mod repository;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;
 
+pub use attachments::Attachment;
 pub use read_state::{ReadMark, ReadState, Unread};
 pub use repository::RepositoryChange;
 
@@ -82,6 +84,14 @@ pub enum NoteError {
         /// How long it may be.
         most: usize,
     },
+    /// There are as many as there may be.
+    #[error("there are {most} {what} already, and more are not kept")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
 }
 
 impl NoteError {
@@ -90,7 +100,7 @@ impl NoteError {
     pub fn is_mistake(&self) -> bool {
         match self {
             Self::Busy { .. } | Self::Read { .. } | Self::Write { .. } | Self::Broken { .. } => false,
-            Self::Revision { .. } | Self::Empty { .. } | Self::TooLong { .. } => true,
+            Self::Revision { .. } | Self::Empty { .. } | Self::TooLong { .. } | Self::TooMany { .. } => true,
         }
     }
 }
@@ -111,7 +121,8 @@ impl Notes {
     /// Forgets everything about a thread that is gone.
     pub(crate) fn forget(&self, thread: ThreadId) -> Result<(), NoteError> {
         self.read_state_file(thread).remove()?;
-        self.repository_file(thread).remove()
+        self.repository_file(thread).remove()?;
+        self.attachments_file(thread).remove()
     }
 
     /// Adds to what the index knows of a thread.
@@ -124,6 +135,10 @@ impl Notes {
     fn read_state_file(&self, thread: ThreadId) -> NoteFile {
         NoteFile::fleeting(self.folder.join(format!("{thread}.read.json")))
     }
+    fn attachments_file(&self, thread: ThreadId) -> NoteFile {
+        NoteFile::precious(self.folder.join(format!("{thread}{}", attachments::ENDING)))
+    }
+
     fn repository_file(&self, thread: ThreadId) -> NoteFile {
         NoteFile::precious(self.folder.join(format!("{thread}.git.json")))
     }
