@@ -263,7 +263,7 @@ export type ClientRequest =
   | {
     id: RequestId;
     method: "thread/loaded/list";
-    params?: v2.PageParams;
+    params?: v2.ThreadLoadedListParams;
   }
   /** Reads a thread. */
   | {
@@ -342,6 +342,36 @@ export type ClientRequest =
     id: RequestId;
     method: "thread/attachmentOwner/list";
     params: v2.ThreadAttachmentOwnerListParams;
+  }
+  /** Puts a thread into a section or takes it out. */
+  | {
+    id: RequestId;
+    method: "thread/section/move";
+    params: v2.ThreadSectionMoveParams;
+  }
+  /** Lists sections. */
+  | {
+    id: RequestId;
+    method: "threadSection/list";
+    params?: v2.ThreadSectionListParams;
+  }
+  /** Makes a section. */
+  | {
+    id: RequestId;
+    method: "threadSection/create";
+    params: v2.ThreadSectionCreateParams;
+  }
+  /** Names a section, or changes how it is shown. */
+  | {
+    id: RequestId;
+    method: "threadSection/update";
+    params: v2.ThreadSectionUpdateParams;
+  }
+  /** Takes a section away. */
+  | {
+    id: RequestId;
+    method: "threadSection/delete";
+    params: v2.ThreadSectionDeleteParams;
   }
   /** Forgets the last turns of a thread. */
   | {
@@ -783,7 +813,7 @@ export type ClientRequestMethods = {
   "thread/resume": { params: v2.ThreadResumeParams; response: v2.ThreadResumeResponse };
   "thread/fork": { params: v2.ThreadForkParams; response: v2.ThreadForkResponse };
   "thread/list": { params: v2.ThreadListParams; response: v2.ThreadListResponse };
-  "thread/loaded/list": { params: v2.PageParams; response: v2.LoadedListResponse };
+  "thread/loaded/list": { params: v2.ThreadLoadedListParams; response: v2.LoadedListResponse };
   "thread/read": { params: v2.ThreadReadParams; response: v2.ThreadReadResponse };
   "thread/turns/list": { params: v2.ThreadTurnsListParams; response: v2.ThreadTurnsListResponse };
   "thread/items/list": { params: v2.ThreadItemsListParams; response: v2.ThreadItemsListResponse };
@@ -797,6 +827,11 @@ export type ClientRequestMethods = {
   "thread/attachment/list": { params: v2.ThreadAttachmentListParams; response: v2.ThreadAttachmentListResponse };
   "thread/attachment/remove": { params: v2.ThreadAttachmentRemoveParams; response: v2.ThreadAttachmentRemoveResponse };
   "thread/attachmentOwner/list": { params: v2.ThreadAttachmentOwnerListParams; response: v2.ThreadAttachmentOwnerListResponse };
+  "thread/section/move": { params: v2.ThreadSectionMoveParams; response: v2.ThreadSectionMoveResponse };
+  "threadSection/list": { params: v2.ThreadSectionListParams; response: v2.ThreadSectionListResponse };
+  "threadSection/create": { params: v2.ThreadSectionCreateParams; response: v2.ThreadSectionCreateResponse };
+  "threadSection/update": { params: v2.ThreadSectionUpdateParams; response: v2.ThreadSectionUpdateResponse };
+  "threadSection/delete": { params: v2.ThreadSectionDeleteParams; response: v2.ThreadSectionDeleteResponse };
   "thread/rollback": { params: v2.ThreadRollbackParams; response: v2.ThreadRollbackResponse };
   "thread/revert": { params: v2.ThreadRevertParams; response: v2.ThreadRevertResponse };
   "thread/compact/start": { params: v2.ThreadCompactStartParams; response: v2.ThreadCompactStartResponse };
@@ -5632,11 +5667,13 @@ export namespace v2 {
     gitInfo: v2.GitInfo | null;
     /** Whether a client may speak to it. */
     canAcceptDirectInput: boolean | null;
-    /** What the user calls it. */
+    /** What it is called. */
     name: string | null;
+    /** The section it is in. */
+    section: v2.ThreadSection | null;
+    /** Since when, in seconds of Unix time. */
+    sectionEnteredAt: number | null;
     extra: null;
-    section: null;
-    sectionEnteredAt: null;
     projectId: null;
     threadSource: null;
     agentNickname: null;
@@ -6031,8 +6068,12 @@ export namespace v2 {
     cwd?: v2.OneOrMany | null;
     /** Only threads that hold this text. */
     searchTerm?: string | null;
+    /** Only threads of this section, or with `null` those in none. */
+    sectionId?: string | null;
     /** What they are sorted by. */
     sortKey?: v2.ThreadSortKey | null;
+    /** In which direction; newest first if unset, and a section from its top. */
+    sortDirection?: v2.SortDirection | null;
     /** Only threads of these kinds of programs. */
     sourceKinds?: Array<string> | null;
   };
@@ -6048,6 +6089,8 @@ export namespace v2 {
     /** What of each thread was not read; nothing is said of threads that are read with another. */
     readStates: { [key: string]: v2.ThreadReadState };
   };
+
+  export type ThreadLoadedListParams = v2.PageParams;
 
   /** What changes of a thread's repository: what is left out stays, and `null` takes away. */
   export type ThreadMetadataGitInfoUpdateParams = {
@@ -6260,6 +6303,90 @@ export namespace v2 {
 
   export type ThreadRollbackResponse = v2.ThreadResponse;
 
+  /** A section. */
+  export type ThreadSection = {
+    /** Its name for programs, which stays. */
+    id: string;
+    /** Its name for people. */
+    name: string;
+    /** How it is shown. */
+    appearance: v2.ThreadSectionAppearance | null;
+  };
+
+  /** How a section is shown. */
+  export type ThreadSectionAppearance = {
+    /** Its colour, in words of the client's. */
+    color: string | null;
+    /** Its icon, in words of the client's. */
+    icon: string | null;
+  };
+
+  /** How a section is shown. */
+  export type ThreadSectionAppearanceInput = {
+    /** Its colour, in words of the client's. */
+    color?: string | null;
+    /** Its icon, in words of the client's. */
+    icon?: string | null;
+  };
+
+  /** `threadSection/create`. */
+  export type ThreadSectionCreateParams = {
+    /** Its name for people. */
+    name: string;
+    /** How it is shown. */
+    appearance?: v2.ThreadSectionAppearanceInput | null;
+  };
+
+  export type ThreadSectionCreateResponse = v2.ThreadSectionResponse;
+
+  /** `threadSection/delete`. */
+  export type ThreadSectionDeleteParams = {
+    /** Which section. */
+    sectionId: string;
+  };
+
+  export type ThreadSectionDeleteResponse = Empty;
+
+  export type ThreadSectionListParams = v2.PageParams;
+
+  /** What `threadSection/list` answers. */
+  export type ThreadSectionListResponse = {
+    /** The sections, oldest first. */
+    data: Array<v2.ThreadSection>;
+    /** Where to go on. */
+    nextCursor: string | null;
+  };
+
+  /** `thread/section/move`. */
+  export type ThreadSectionMoveParams = {
+    /** The thread. */
+    threadId: string;
+    /** Where it goes; `null` takes it out of the section it is in. It must be said. */
+    sectionId?: string | null;
+    /** The thread of that section that it goes before; it goes to the end if unset. */
+    beforeThreadId?: string | null;
+  };
+
+  export type ThreadSectionMoveResponse = Empty;
+
+  /** What `threadSection/create` and `threadSection/update` answer. */
+  export type ThreadSectionResponse = {
+    /** The section. */
+    section: v2.ThreadSection;
+  };
+
+  /** `threadSection/update`. */
+  export type ThreadSectionUpdateParams = {
+    /** Which section. */
+    sectionId: string;
+    /** Its name for people from now on. */
+    name: string;
+    /** How it is shown from now on: what is left out stays, and `null` takes away. */
+    appearance?: v2.ThreadSectionAppearanceInput | null;
+  };
+
+  export type ThreadSectionUpdateResponse = v2.ThreadSectionResponse;
+
   /** `thread/settings/update`: what later turns run under. */
   export type ThreadSettingsUpdateParams = {
     /** The thread. */
@@ -6298,7 +6425,9 @@ export namespace v2 {
     | "created_at"
     /** When something happened last. */
     | "updated_at"
-    /** The same. */
+    /** Where the user has put them in their section. */
+    | "section_position"
+    /** When something happened last. */
     | "recency_at";
 
   /** `thread/start`. */

@@ -66,6 +66,10 @@ use crate::v2::search::{
     FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionStartParams,
     FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
 };
+use crate::v2::section::{
+    ThreadSectionCreateParams, ThreadSectionDeleteParams, ThreadSectionListResponse, ThreadSectionMoveParams,
+    ThreadSectionResponse, ThreadSectionUpdateParams,
+};
 use crate::v2::skills::{SkillsListParams, SkillsListResponse};
 use crate::v2::subscribe::{ThreadSubscribeParams, ThreadSubscribeResponse};
 use crate::v2::thread::{
@@ -217,6 +221,16 @@ methods! {
     ThreadAttachmentRemove = "thread/attachment/remove" (ThreadAttachmentRemoveParams) -> Empty, Connection, "0.166";
     /// Lists the threads that something is attached to.
     ThreadAttachmentOwnerList = "thread/attachmentOwner/list" (ThreadAttachmentOwnerListParams) -> ThreadAttachmentOwnerListResponse, Process, "0.166";
+    /// Puts a thread into a section or takes it out.
+    ThreadSectionMove = "thread/section/move" (ThreadSectionMoveParams) -> Empty, Connection, "0.166";
+    /// Lists sections.
+    ThreadSectionList = "threadSection/list" (PageParams) -> ThreadSectionListResponse, Connection, "0.166";
+    /// Makes a section.
+    ThreadSectionCreate = "threadSection/create" (ThreadSectionCreateParams) -> ThreadSectionResponse, Connection, "0.166";
+    /// Names a section, or changes how it is shown.
+    ThreadSectionUpdate = "threadSection/update" (ThreadSectionUpdateParams) -> ThreadSectionResponse, Connection, "0.166";
+    /// Takes a section away.
+    ThreadSectionDelete = "threadSection/delete" (ThreadSectionDeleteParams) -> Empty, Connection, "0.166";
     /// Forgets the last turns of a thread.
     ThreadRollback = "thread/rollback" (ThreadRollbackParams) -> ThreadResponse, Thread, "0.85";
     /// Forgets a turn of a thread and all after it.

@@ -4,7 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use codex_store::{ListQuery, NoteError, Notes, ReadMark, ReadState, RepositoryChange, ThreadIndex, Unread};
+use codex_store::{
+    Appearance, IndexError, ListQuery, NoteError, Notes, ReadMark, ReadState, RepositoryChange, SectionFilter, SortKey,
+    ThreadIndex, Unread,
+};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;
 use serde_json::{Value, json};
@@ -165,4 +168,107 @@ fn two_writers_attach_side_by_side() {
         }
     });
     assert_eq!(Notes::of(home.path()).attachments(thread).unwrap().len(), 40);
+}
+
+#[test]
+fn sections_are_made_changed_and_taken_away() {
+    let home = tempfile::tempdir().unwrap();
+    let notes = Notes::of(home.path());
+    assert!(notes.sections().unwrap().is_empty());
+    let red = Appearance { color: Some("red".to_owned()), icon: None };
+    let one = notes.create_section("One".to_owned(), Some(red.clone())).unwrap();
+    let two = notes.create_section("Two".to_owned(), None).unwrap();
+    assert_eq!(notes.sections().unwrap(), [one.clone(), two.clone()]);
+    let renamed = notes.update_section(&one.id, "Uno".to_owned(), None).unwrap();
+    assert_eq!((renamed.name.as_str(), &renamed.appearance), ("Uno", &Some(red)));
+    assert_eq!(notes.update_section(&one.id, "Uno".to_owned(), Some(None)).unwrap().appearance, None);
+    notes.delete_section(&two.id).unwrap();
+    assert_eq!(notes.delete_section(&two.id).unwrap_err().to_string(), format!("section not found: {}", two.id));
+    let empty = notes.create_section("  ".to_owned(), None).unwrap_err();
+    assert_eq!(empty.to_string(), "name must not be empty");
+    let gaudy = Appearance { color: None, icon: Some("x".repeat(129)) };
+    let gaudy = notes.create_section("x".to_owned(), Some(gaudy)).unwrap_err();
+    assert_eq!(gaudy.to_string(), "icon has 129 bytes; at most 128 are kept");
+    assert_eq!(notes.sections().unwrap().len(), 1);
+}
+
+#[test]
+fn a_section_is_listed_in_the_users_order_page_by_page() {
+    let home = tempfile::tempdir().unwrap();
+    let threads: Vec<ThreadId> = (0..6).map(|_| begin(home.path())).collect();
+    let index = ThreadIndex::open(home.path());
+    let notes = index.notes();
+    let section = notes.create_section("s".to_owned(), None).unwrap().id;
+    for thread in [3, 0, 4] {
+        notes.move_thread(threads[thread], Some(&section), None).unwrap();
+    }
+    notes.move_thread(threads[2], Some(&section), Some(threads[0])).unwrap();
+    let query = |sort, section| ListQuery { sort, section, ascending: true, limit: 2, ..ListQuery::default() };
+    let inside = query(SortKey::Place, SectionFilter::In(section.clone()));
+    let names = |page: &codex_store::Page| -> Vec<ThreadId> { page.threads.iter().map(|it| it.id).collect() };
+    let first = index.list(&inside).unwrap();
+    assert_eq!(names(&first), [threads[3], threads[2]]);
+    let placed = first.threads[0].section.clone().unwrap();
+    assert!(placed.section.id == section && placed.since > 1_700_000_000);
+    // The thread that the page ended with moves away, and the next page goes on where it stood.
+    let next = |cursor: &Option<String>| ListQuery { cursor: cursor.clone(), ..inside.clone() };
+    assert_eq!(names(&index.list(&next(&first.next_cursor)).unwrap()), [threads[0], threads[4]]);
+    notes.move_thread(threads[2], None, None).unwrap();
+    let second = index.list(&next(&first.next_cursor)).unwrap();
+    assert_eq!((names(&second), second.next_cursor), (vec![threads[0], threads[4]], None));
+    let backwards = index.list(&ListQuery { ascending: false, ..inside.clone() }).unwrap();
+    assert_eq!(names(&backwards), [threads[4], threads[0]]);
+    let last = ListQuery { ascending: false, ..next(&backwards.next_cursor) };
+    assert_eq!(names(&index.list(&last).unwrap()), [threads[3]]);
+    let outside = ListQuery { limit: 9, ..query(SortKey::Created, SectionFilter::Outside) };
+    assert_eq!(names(&index.list(&outside).unwrap()), [threads[1], threads[2], threads[5]]);
+    let by_time = ListQuery { limit: 9, ..query(SortKey::Created, SectionFilter::In(section.clone())) };
+    assert_eq!(names(&index.list(&by_time).unwrap()), [threads[0], threads[3], threads[4]]);
+    for cursor in ["odd", "1|odd", "|"] {
+        let error = index.list(&next(&Some(cursor.to_owned()))).unwrap_err();
+        assert!(matches!(error, IndexError::Cursor { .. }), "{error}");
+    }
+    let unknown = index.list(&query(SortKey::Place, SectionFilter::In("x".to_owned()))).unwrap_err();
+    assert_eq!(unknown.to_string(), "section not found: x");
+    index.delete(threads[3]).unwrap();
+    assert_eq!(names(&index.list(&inside).unwrap()), [threads[0], threads[4]]);
+    assert!(
+        !fs::read_to_string(home.path().join("thread-notes/sections.json")).unwrap().contains(&threads[3].to_string())
+    );
+}
+
+#[test]
+fn a_thread_is_in_one_section_since_it_has_come() {
+    let home = tempfile::tempdir().unwrap();
+    let thread = begin(home.path());
+    let index = ThreadIndex::open(home.path());
+    let notes = index.notes();
+    let section = |name: &str| notes.create_section(name.to_owned(), None).unwrap().id;
+    let (one, two) = (section("one"), section("two"));
+    let other = ThreadId::fresh();
+    notes.move_thread(thread, Some(&one), None).unwrap();
+    let path = home.path().join("thread-notes/sections.json");
+    let long_ago = {
+        let mut kept: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        kept["sections"][0]["threads"][0]["since"] = json!(5);
+        kept.to_string()
+    };
+    fs::write(&path, long_ago).unwrap();
+    let now = || index.find(thread).unwrap().unwrap().section.map(|now| (now.section.id, now.since == 5));
+    notes.move_thread(thread, Some(&one), None).unwrap();
+    assert_eq!(now(), Some((one.clone(), true)));
+    let error = notes.move_thread(thread, Some(&two), Some(other)).unwrap_err();
+    assert!(matches!(error, NoteError::NotThere { .. }), "{error}");
+    assert_eq!(now(), Some((one.clone(), true)));
+    notes.move_thread(thread, Some(&two), None).unwrap();
+    assert_eq!(now(), Some((two.clone(), false)));
+    notes.delete_section(&two).unwrap();
+    assert_eq!(now(), None);
+    // Notes that cannot be read hide no thread.
+    fs::write(&path, "[").unwrap();
+    assert_eq!(now(), None);
+    assert_eq!(index.list(&ListQuery { limit: 9, ..ListQuery::default() }).unwrap().threads.len(), 1);
+    assert!(matches!(notes.move_thread(thread, Some(&one), None), Err(NoteError::Broken { .. })));
+    let outside = ListQuery { limit: 9, section: SectionFilter::Outside, ..ListQuery::default() };
+    assert!(matches!(index.list(&outside), Err(IndexError::Note(NoteError::Broken { .. }))));
 }

@@ -28,8 +28,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("skills/config/write", "this release cannot switch single skills off; move the skill's folder away"),
     ("skills/extraRoots/set", "this release finds skills in the home folder and in trusted projects only"),
     ("externalAgentConfig/", "this release takes over no settings of other agents"),
-    ("threadSection/", "this release does not sort threads into sections"),
-    ("thread/section/", "this release does not sort threads into sections"),
     ("thread/goal/", "this release keeps no goals of threads"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
     ("thread/memory", "this release keeps no memories across threads"),

@@ -11,6 +11,7 @@ pub mod notification;
 pub mod policy;
 pub mod read_state;
 pub mod request;
+pub mod section;
 pub mod subscribe;
 pub mod thread;
 pub mod thread_list;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::item::Nothing;
 use super::pages::{InitialTurnsPageParams, ResumedParts};
 use super::policy::Sandbox;
+use super::section::ThreadSection;
 use super::turn::Turn;
 
 /// A thread.
@@ -52,8 +53,9 @@ pub struct Thread {
     pub origin: ThreadOrigin,
     /// Whether a client may speak to it.
     pub can_accept_direct_input: Option<bool>,
-    /// What the user calls it.
-    pub name: Option<String>,
+    /// What the user has made of it.
+    #[serde(flatten)]
+    pub place: ThreadPlace,
     /// What others say of threads.
     #[serde(flatten)]
     pub unsaid: Unsaid,
@@ -80,6 +82,19 @@ pub struct ThreadOrigin {
     pub git_info: Option<GitInfo>,
 }
 
+/// What the user has made of a thread.
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadPlace {
+    /// What it is called.
+    pub name: Option<String>,
+    /// The section it is in.
+    pub section: Option<ThreadSection>,
+    /// Since when, in seconds of Unix time.
+    pub section_entered_at: Option<i64>,
+}
+
 /// Members that clients may look for and that are never known here.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -87,8 +102,6 @@ pub struct ThreadOrigin {
 #[expect(missing_docs, reason = "each is always null")]
 pub struct Unsaid {
     pub extra: Nothing,
-    pub section: Nothing,
-    pub section_entered_at: Nothing,
     pub project_id: Nothing,
     pub thread_source: Nothing,
     pub agent_nickname: Nothing,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::lenient::if_said;
+use super::pages::SortDirection;
 use super::read_state::ThreadReadState;
 use super::thread::Thread;
 
@@ -25,8 +27,14 @@ pub struct ThreadListParams {
     pub cwd: Option<OneOrMany>,
     /// Only threads that hold this text.
     pub search_term: Option<String>,
+    /// Only threads of this section, or with `null` those in none.
+    #[serde(deserialize_with = "if_said")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub section_id: Option<Option<String>>,
     /// What they are sorted by.
     pub sort_key: Option<ThreadSortKey>,
+    /// In which direction; newest first if unset, and a section from its top.
+    pub sort_direction: Option<SortDirection>,
     /// Only threads of these kinds of programs.
     pub source_kinds: Option<Vec<String>>,
 }
@@ -53,7 +61,10 @@ pub enum ThreadSortKey {
     /// When something happened last.
     #[serde(alias = "updatedAt")]
     UpdatedAt,
-    /// The same.
+    /// Where the user has put them in their section.
+    #[serde(alias = "sectionPosition")]
+    SectionPosition,
+    /// When something happened last.
     #[serde(alias = "recencyAt", other)]
     RecencyAt,
 }

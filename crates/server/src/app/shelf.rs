@@ -9,13 +9,14 @@ use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed};
+use codex_protocol::v2::pages::SortDirection;
 use codex_protocol::v2::read_state::ThreadReadResponse;
 use codex_protocol::v2::thread::{
     ActiveFlag, Thread as ShownThread, ThreadNameSetParams, ThreadReadParams, ThreadResponse, ThreadStatus,
 };
 use codex_protocol::v2::thread_list::{OneOrMany, ThreadListParams, ThreadListResponse, ThreadSortKey};
 use codex_protocol::v2::turn::{Turn, TurnStatus};
-use codex_store::{ListQuery, ShelfError, SortKey, SourceKind};
+use codex_store::{IndexError, ListQuery, SectionFilter, ShelfError, SortKey, SourceKind};
 use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
 
@@ -126,11 +127,18 @@ pub(crate) async fn tell_all(connection: &Arc<Connection>, notification: &Server
 }
 
 async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<ThreadListResponse, ErrorObject> {
+    let is_of_section = matches!(params.section_id, Some(Some(_)));
+    if params.sort_key == Some(ThreadSortKey::SectionPosition) && !is_of_section {
+        return Err(ErrorObject::invalid("sortKey section_position needs the sectionId of one section"));
+    }
     let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
     blocking(move || {
         let provider = host.config()?.provider.id.clone();
         let query = query(params, &provider);
-        let page = host.index.list(&query).map_err(ErrorObject::internal_from)?;
+        let page = host.index.list(&query).map_err(|error| match error {
+            IndexError::Note(error) => notes::refusal(error),
+            error => ErrorObject::internal_from(error),
+        })?;
         let backwards_cursor = page.threads.first().map(|first| first.created_at.to_rfc3339());
         let read_states = notes::read_states(&host.index.notes(), &page.threads, vintage);
         let shown = |summary: codex_store::ThreadSummary| {
@@ -166,8 +174,18 @@ pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
         sort: match params.sort_key {
             None | Some(ThreadSortKey::CreatedAt) => SortKey::Created,
             Some(ThreadSortKey::UpdatedAt | ThreadSortKey::RecencyAt) => SortKey::Updated,
+            Some(ThreadSortKey::SectionPosition) => SortKey::Place,
         },
-        ascending: false,
+        // A list begins with the newest, a section with what the user has put at its top.
+        ascending: match params.sort_direction {
+            Some(direction) => direction == SortDirection::Asc,
+            None => params.sort_key == Some(ThreadSortKey::SectionPosition),
+        },
+        section: match params.section_id {
+            None => SectionFilter::Any,
+            Some(None) => SectionFilter::Outside,
+            Some(Some(section)) => SectionFilter::In(section),
+        },
         cursor: params.cursor,
         limit: limit.clamp(1, LARGEST_PAGE),
     }

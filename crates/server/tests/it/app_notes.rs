@@ -229,3 +229,85 @@ async fn what_cannot_be_attached_is_refused_in_words() {
     assert_eq!(std::fs::read_to_string(&path).expect("it is left alone"), "{");
     client.end().await;
 }
+
+fn names(list: &Value) -> Vec<&str> {
+    list["data"].as_array().expect("a list").iter().filter_map(|thread| thread["id"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn threads_are_sorted_into_sections() {
+    let mut client = unsettled(&answers(3)).await;
+    let mut threads = Vec::new();
+    for _ in 0..3 {
+        let thread = start(&mut client).await;
+        turn(&mut client, &thread, "hello").await;
+        threads.push(thread);
+    }
+    let create = json!({"name": "Later", "appearance": {"color": "blue"}});
+    let later = client.ok("threadSection/create", create).await["section"].take();
+    assert_eq!((&later["name"], &later["appearance"]), (&json!("Later"), &json!({"color": "blue", "icon": null})));
+    let done = client.ok("threadSection/create", json!({"name": "Done"})).await["section"].take();
+    assert_eq!(done["appearance"], Value::Null);
+    let first = client.ok("threadSection/list", json!({"limit": 1})).await;
+    assert_eq!(first["data"], json!([later]));
+    let rest = client.ok("threadSection/list", json!({"limit": 1, "cursor": first["nextCursor"]})).await;
+    assert_eq!(rest, json!({"data": [done], "nextCursor": null}));
+
+    let to = |thread: usize, section: &Value, before: Value| json!({"threadId": threads[thread], "sectionId": section, "beforeThreadId": before});
+    client.ok("thread/section/move", to(0, &later["id"], Value::Null)).await;
+    client.ok("thread/section/move", to(2, &later["id"], json!(threads[0]))).await;
+    let sorted = json!({"sectionId": later["id"], "sortKey": "section_position"});
+    let list = client.ok("thread/list", sorted.clone()).await;
+    assert_eq!(names(&list), [threads[2].as_str(), threads[0].as_str()]);
+    assert_eq!(list["data"][0]["section"], later);
+    assert!(list["data"][0]["sectionEnteredAt"].as_i64().is_some_and(|at| at > 1_700_000_000));
+    let unsorted = client.ok("thread/list", json!({"sectionId": null})).await;
+    assert_eq!(names(&unsorted), [threads[1].as_str()]);
+    assert_eq!(unsorted["data"][0]["section"], Value::Null);
+    assert_eq!(names(&client.ok("thread/list", json!({})).await).len(), 3);
+    let read = client.ok("thread/read", json!({"threadId": threads[0]})).await;
+    assert_eq!(read["thread"]["section"], later);
+
+    let update = json!({"sectionId": later["id"], "name": "Soon"});
+    let soon = client.ok("threadSection/update", update).await["section"].take();
+    assert_eq!((&soon["name"], &soon["appearance"]), (&json!("Soon"), &later["appearance"]));
+    let plain = json!({"sectionId": later["id"], "name": "Soon", "appearance": null});
+    assert_eq!(client.ok("threadSection/update", plain).await["section"]["appearance"], Value::Null);
+    client.ok("thread/section/move", json!({"threadId": threads[2], "sectionId": null})).await;
+    let mut client = client.start_again().await;
+    let list = client.ok("thread/list", sorted.clone()).await;
+    assert_eq!((names(&list), &list["data"][0]["section"]["name"]), (vec![threads[0].as_str()], &json!("Soon")));
+    client.ok("threadSection/delete", json!({"sectionId": later["id"]})).await;
+    let read = client.ok("thread/read", json!({"threadId": threads[0]})).await;
+    assert_eq!(read["thread"]["section"], Value::Null);
+    assert!(client.refused("thread/list", sorted).await.1.starts_with("section not found"));
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_sorted_is_refused_in_words() {
+    let mut client = unsettled(&answers(1)).await;
+    let thread = start(&mut client).await;
+    let section = client.ok("threadSection/create", json!({"name": "s"})).await["section"]["id"].take();
+    let unknown = "01940000-0000-7000-8000-000000000000";
+    for (method, params, expected) in [
+        ("threadSection/create", json!({"name": " "}), "name must not be empty"),
+        ("threadSection/create", json!({"name": "x".repeat(300)}), "name has 300 bytes"),
+        ("threadSection/update", json!({"sectionId": unknown, "name": "n"}), "section not found"),
+        ("threadSection/delete", json!({"sectionId": unknown}), "section not found"),
+        ("thread/section/move", json!({"threadId": thread}), "Invalid request: missing field `sectionId`"),
+        ("thread/section/move", json!({"threadId": unknown, "sectionId": section}), "no rollout found"),
+        ("thread/section/move", json!({"threadId": thread, "sectionId": "x"}), "section not found: x"),
+        (
+            "thread/section/move",
+            json!({"threadId": thread, "sectionId": null, "beforeThreadId": thread}),
+            "beforeThreadId needs a sectionId",
+        ),
+        ("thread/section/move", json!({"threadId": thread, "sectionId": section, "beforeThreadId": thread}), "thread "),
+        ("thread/list", json!({"sortKey": "section_position"}), "sortKey section_position needs"),
+    ] {
+        let (code, message) = client.refused(method, params).await;
+        assert!(code == -32600 && message.starts_with(expected), "{method}: {message}");
+    }
+    client.end().await;
+}

@@ -8,6 +8,7 @@ mod freshen;
 mod listing;
 mod rows;
 mod search;
+mod sectioned;
 mod shelf;
 
 use std::path::{Path, PathBuf};
@@ -19,11 +20,13 @@ use codex_wire::ids::ThreadId;
 
 pub use listing::{ListQuery, Page, SortKey, SourceKind};
 pub use search::{SearchHit, SearchResults};
+pub use sectioned::SectionFilter;
 pub use shelf::ShelfError;
 
-use crate::notes::Notes;
+use crate::notes::{NoteError, Notes};
 use crate::threads::ThreadSummary;
 use database::Database;
+use sectioned::Members;
 
 /// How long a search may spend on texts that are not in the index yet.
 const SEARCH_CATCH_UP: Duration = Duration::from_millis(25);
@@ -56,6 +59,9 @@ pub enum IndexError {
         /// The cursor.
         cursor: String,
     },
+    /// The sections could not be read, or there is none of that name.
+    #[error(transparent)]
+    Note(#[from] NoteError),
 }
 
 /// The index of all threads of a home. Clones share it. Its calls block; make them off the async threads.
@@ -91,9 +97,15 @@ impl ThreadIndex {
 
     /// A page of threads. Threads that other processes have begun, moved or deleted by now are seen.
     pub fn list(&self, query: &ListQuery) -> Result<Page, IndexError> {
-        let mut page = self.with(|database| listing::list(database, query))?;
         let notes = self.notes();
-        page.threads.iter_mut().for_each(|thread| notes.add_to(thread));
+        let sections = match query.section {
+            // What was sorted wrongly is listed all the same.
+            SectionFilter::Any => notes.sorted().unwrap_or_default(),
+            SectionFilter::Outside | SectionFilter::In(_) => notes.sorted()?,
+        };
+        let members = Members::of(&query.section, &sections)?;
+        let mut page = self.with(|database| listing::list(database, query, &members))?;
+        page.threads.iter_mut().for_each(|thread| notes.add_to(thread, &sections));
         Ok(page)
     }
 
@@ -118,7 +130,8 @@ impl ThreadIndex {
             freshen::folders(database)?;
             listing::find(database, thread)
         })?;
-        found.iter_mut().for_each(|thread| self.notes().add_to(thread));
+        let notes = self.notes();
+        found.iter_mut().for_each(|thread| notes.add_to(thread, &notes.sorted().unwrap_or_default()));
         Ok(found)
     }
 

@@ -10,6 +10,7 @@ mod attachments;
 mod file;
 mod read_state;
 mod repository;
+mod sections;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ use codex_wire::rollout::GitInfo;
 pub use attachments::Attachment;
 pub use read_state::{ReadMark, ReadState, Unread};
 pub use repository::RepositoryChange;
+pub(crate) use sections::Sections;
+pub use sections::{Appearance, InSection, Section};
 
 use crate::threads::ThreadSummary;
 use file::NoteFile;
@@ -92,6 +95,20 @@ pub enum NoteError {
         /// How many there may be.
         most: usize,
     },
+    /// There is no such section.
+    #[error("section not found: {section}")]
+    NoSection {
+        /// Which one was looked for.
+        section: String,
+    },
+    /// A thread that another was to be put before is not in that section.
+    #[error("thread {thread} is not in section {section}, so nothing can be put before it there")]
+    NotThere {
+        /// That thread.
+        thread: ThreadId,
+        /// The section.
+        section: String,
+    },
 }
 
 impl NoteError {
@@ -100,7 +117,12 @@ impl NoteError {
     pub fn is_mistake(&self) -> bool {
         match self {
             Self::Busy { .. } | Self::Read { .. } | Self::Write { .. } | Self::Broken { .. } => false,
-            Self::Revision { .. } | Self::Empty { .. } | Self::TooLong { .. } | Self::TooMany { .. } => true,
+            Self::Revision { .. }
+            | Self::Empty { .. }
+            | Self::TooLong { .. }
+            | Self::TooMany { .. }
+            | Self::NoSection { .. }
+            | Self::NotThere { .. } => true,
         }
     }
 }
@@ -122,11 +144,13 @@ impl Notes {
     pub(crate) fn forget(&self, thread: ThreadId) -> Result<(), NoteError> {
         self.read_state_file(thread).remove()?;
         self.repository_file(thread).remove()?;
-        self.attachments_file(thread).remove()
+        self.attachments_file(thread).remove()?;
+        self.leave_section(thread)
     }
 
     /// Adds to what the index knows of a thread.
-    pub(crate) fn add_to(&self, summary: &mut ThreadSummary) {
+    pub(crate) fn add_to(&self, summary: &mut ThreadSummary, sections: &Sections) {
+        summary.section = sections.of(summary.id);
         if let Some(git) = self.repository(summary.id) {
             summary.git = Some(git).filter(|git| *git != GitInfo::default());
         }

@@ -4,6 +4,7 @@
 mod attachments;
 mod metadata;
 mod read_states;
+mod sections;
 
 use std::sync::Arc;
 
@@ -53,6 +54,29 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
                 connection.outbox.answer::<call::ThreadAttachmentOwnerList>(&unanswered.id, owners).await;
             });
         }
+        other => return sections_of(connection, unanswered, other).await,
+    }
+    None
+}
+
+async fn sections_of(connection: &Connection, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    let (outbox, id) = (&connection.outbox, &unanswered.id);
+    match request {
+        ClientRequest::ThreadSectionList(params) => {
+            outbox.answer::<call::ThreadSectionList>(id, sections::list(connection, *params).await).await;
+        }
+        ClientRequest::ThreadSectionCreate(params) => {
+            outbox.answer::<call::ThreadSectionCreate>(id, sections::create(connection, *params).await).await;
+        }
+        ClientRequest::ThreadSectionUpdate(params) => {
+            outbox.answer::<call::ThreadSectionUpdate>(id, sections::update(connection, *params).await).await;
+        }
+        ClientRequest::ThreadSectionDelete(params) => {
+            outbox.answer::<call::ThreadSectionDelete>(id, sections::delete(connection, *params).await).await;
+        }
+        ClientRequest::ThreadSectionMove(params) => {
+            outbox.answer::<call::ThreadSectionMove>(id, sections::move_thread(connection, *params).await).await;
+        }
         other => return Some((unanswered, other)),
     }
     None
@@ -72,7 +96,7 @@ async fn finish<M: Method>(connection: &Arc<Connection>, id: &RequestId, done: W
 }
 
 /// Why a note could not be made, with its cause.
-fn refusal(error: NoteError) -> ErrorObject {
+pub(crate) fn refusal(error: NoteError) -> ErrorObject {
     if error.is_mistake() {
         return ErrorObject::from_display(error);
     }

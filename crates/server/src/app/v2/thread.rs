@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use codex_engine::log::ThreadStarted;
 use codex_engine::settings::Settings;
 use codex_protocol::v2::read_state::{ThreadReadState, ThreadUnreadPosition};
-use codex_protocol::v2::thread::{Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadStatus, Unsaid};
-use codex_store::{ReadState, ThreadSummary, Unread};
+use codex_protocol::v2::section::{ThreadSection, ThreadSectionAppearance};
+use codex_protocol::v2::thread::{
+    Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadPlace, ThreadStatus, Unsaid,
+};
+use codex_store::{Appearance, ReadState, Section, ThreadSummary, Unread};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
 use serde_json::Value;
@@ -56,7 +59,11 @@ pub(crate) fn stored(summary: ThreadSummary, default_provider: &str, status: Thr
 /// Adds what only the index knows.
 pub(crate) fn describe(thread: &mut Thread, summary: &ThreadSummary) {
     thread.preview.clone_from(&summary.preview);
-    thread.name.clone_from(&summary.name);
+    thread.place = ThreadPlace {
+        name: summary.name.clone(),
+        section: summary.section.as_ref().map(|placed| section(placed.section.clone())),
+        section_entered_at: summary.section.as_ref().map(|placed| placed.since),
+    };
     thread.updated_at = summary.updated_at.timestamp();
     thread.recency_at = thread.updated_at;
     thread.origin.git_info = summary.git.as_ref().map(git_info);
@@ -88,7 +95,7 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
         cwd,
         origin: ThreadOrigin::default(),
         can_accept_direct_input: None,
-        name: None,
+        place: ThreadPlace::default(),
         unsaid: Unsaid::default(),
         turns: Vec::new(),
     }
@@ -96,6 +103,13 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
 
 fn git_info(git: &StoredGitInfo) -> GitInfo {
     GitInfo { sha: git.commit_hash.clone(), branch: git.branch.clone(), origin_url: git.repository_url.clone() }
+}
+
+/// A section.
+pub(crate) fn section(section: Section) -> ThreadSection {
+    let Section { id, name, appearance } = section;
+    let appearance = appearance.map(|Appearance { color, icon }| ThreadSectionAppearance { color, icon });
+    ThreadSection { id, name, appearance }
 }
 
 /// What of a thread was not read.
