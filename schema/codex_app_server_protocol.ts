@@ -607,6 +607,18 @@ export type ClientRequest =
     method: "skills/list";
     params?: v2.SkillsListParams;
   }
+  /** Switches a skill on or off. */
+  | {
+    id: RequestId;
+    method: "skills/config/write";
+    params: v2.SkillsConfigWriteParams;
+  }
+  /** Looks for skills in other folders too, until the server ends. */
+  | {
+    id: RequestId;
+    method: "skills/extraRoots/set";
+    params: v2.SkillsExtraRootsSetParams;
+  }
   /** Lists programs that are run on events. */
   | {
     id: RequestId;
@@ -873,6 +885,8 @@ export type ClientRequestMethods = {
   "mcpServerStatus/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
   "mcpServers/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
   "skills/list": { params: v2.SkillsListParams; response: v2.SkillsListResponse };
+  "skills/config/write": { params: v2.SkillsConfigWriteParams; response: v2.SkillsConfigWriteResponse };
+  "skills/extraRoots/set": { params: v2.SkillsExtraRootsSetParams; response: v2.SkillsExtraRootsSetResponse };
   "hooks/list": { params: v2.HooksListParams; response: v2.HooksListResponse };
   "account/read": { params: v2.GetAccountParams; response: v2.GetAccountResponse };
   "account/login/start": { params: v2.LoginAccountParams; response: v2.LoginAccountResponse };
@@ -3049,6 +3063,15 @@ export type ServerNotification =
   | {
     method: "fuzzyFileSearch/sessionCompleted";
     params: v2.FuzzyFileSearchSessionCompletedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** Other skills count now. */
+  | {
+    method: "skills/changed";
+    params: v2.SkillsChangedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
@@ -5575,6 +5598,32 @@ export namespace v2 {
     /** Whether the model is told about it; 0.77 did not say. */
     enabled: boolean;
   };
+
+  export type SkillsChangedNotification = Empty;
+
+  /** The parameters of `skills/config/write`: which skill by name or by file, and whether it counts. */
+  export type SkillsConfigWriteParams = {
+    /** Its name. */
+    name?: string | null;
+    /** Its `SKILL.md`. */
+    path?: string | null;
+    /** Whether it counts. */
+    enabled: boolean;
+  };
+
+  /** The answer of `skills/config/write`. */
+  export type SkillsConfigWriteResponse = {
+    /** Whether it counts now. */
+    effectiveEnabled: boolean;
+  };
+
+  /** The parameters of `skills/extraRoots/set`. */
+  export type SkillsExtraRootsSetParams = {
+    /** Folders to look for skills in, besides the usual ones. */
+    extraRoots: Array<string>;
+  };
+
+  export type SkillsExtraRootsSetResponse = Empty;
 
   /** The skills that apply to one folder. */
   export type SkillsListEntry = {

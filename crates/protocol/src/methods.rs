@@ -70,7 +70,9 @@ use crate::v2::section::{
     ThreadSectionCreateParams, ThreadSectionDeleteParams, ThreadSectionListResponse, ThreadSectionMoveParams,
     ThreadSectionResponse, ThreadSectionUpdateParams,
 };
-use crate::v2::skills::{SkillsListParams, SkillsListResponse};
+use crate::v2::skills::{
+    SkillsConfigWriteParams, SkillsConfigWriteResponse, SkillsExtraRootsSetParams, SkillsListParams, SkillsListResponse,
+};
 use crate::v2::subscribe::{ThreadSubscribeParams, ThreadSubscribeResponse};
 use crate::v2::thread::{
     LoadedListResponse, PageParams, ThreadForkParams, ThreadNameSetParams, ThreadOpened, ThreadParams,
@@ -315,6 +317,10 @@ methods! {
     McpServerStatusList = "mcpServerStatus/list" | "mcpServers/list" (ListMcpServerStatusParams) -> ListMcpServerStatusResponse, Connection, "0.65";
     /// Lists skills.
     SkillsList = "skills/list" (SkillsListParams) -> SkillsListResponse, Process, "0.75";
+    /// Switches a skill on or off.
+    SkillsConfigWrite = "skills/config/write" (SkillsConfigWriteParams) -> SkillsConfigWriteResponse, Connection, "0.105";
+    /// Looks for skills in other folders too, until the server ends.
+    SkillsExtraRootsSet = "skills/extraRoots/set" (SkillsExtraRootsSetParams) -> Empty, Connection, "0.166";
     /// Lists programs that are run on events.
     HooksList = "hooks/list" (HooksListParams) -> HooksListResponse, Connection, "0.166";
     /// Tells who is logged in.

@@ -25,8 +25,6 @@ const CLOUD: &[(&str, &str)] = &[
 /// Beginnings of methods that other releases have and this one has not.
 const ABSENT: &[(&str, &str)] = &[
     ("mcpServer/", "this release lists MCP servers but does not connect to them"),
-    ("skills/config/write", "this release cannot switch single skills off; move the skill's folder away"),
-    ("skills/extraRoots/set", "this release finds skills in the home folder and in trusted projects only"),
     ("externalAgentConfig/", "this release takes over no settings of other agents"),
     ("thread/goal/", "this release keeps no goals of threads"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),

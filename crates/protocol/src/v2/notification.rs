@@ -11,6 +11,7 @@ use super::account::{
 use super::attachment::ThreadAttachmentUpdatedNotification;
 use super::command_exec::CommandExecOutputDeltaNotification;
 use super::created::{CreatedItemDelta, ItemCreated};
+use super::empty::Empty;
 use super::fs::FsChangedNotification;
 use super::item::{FileUpdateChange, TimedItem};
 use super::read_state::ThreadReadStateChangedNotification;
@@ -143,6 +144,8 @@ notifications! {
     "fuzzyFileSearch/sessionUpdated" => FuzzyFileSearchSessionUpdated(FuzzyFileSearchSessionUpdatedNotification),
     /// A search has looked at everything.
     "fuzzyFileSearch/sessionCompleted" => FuzzyFileSearchSessionCompleted(FuzzyFileSearchSessionCompletedNotification),
+    /// Other skills count now.
+    "skills/changed" => SkillsChanged(Empty),
     /// Something on disk has changed.
     "fs/changed" => FsChanged(FsChangedNotification),
 }

@@ -18,6 +18,7 @@ mod app_notes;
 mod app_pages;
 mod app_revived;
 mod app_shapes;
+mod app_skills;
 mod app_subscribe;
 mod app_threads;
 mod app_turns;

@@ -25,7 +25,7 @@ const PAGE: usize = 25;
 const LARGEST_PAGE: usize = 100;
 
 /// An answer, and what all clients are told after it.
-type WithNews<T> = Result<(T, Option<ServerNotification>), ErrorObject>;
+pub(crate) type WithNews<T> = Result<(T, Option<ServerNotification>), ErrorObject>;
 
 /// Serves the requests of this group.
 pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
@@ -83,7 +83,7 @@ async fn sections_of(connection: &Connection, unanswered: Unanswered, request: C
 }
 
 /// Answers, and then tells all clients what came of it.
-async fn finish<M: Method>(connection: &Arc<Connection>, id: &RequestId, done: WithNews<M::Response>) {
+pub(crate) async fn finish<M: Method>(connection: &Arc<Connection>, id: &RequestId, done: WithNews<M::Response>) {
     match done {
         Ok((answer, news)) => {
             connection.outbox.answer::<M>(id, Ok(answer)).await;
