@@ -6411,7 +6411,7 @@ export namespace v2 {
     /** The thread. */
     threadId: string;
     /** Where it goes; `null` takes it out of the section it is in. It must be said. */
-    sectionId?: string | null;
+    sectionId: string | null;
     /** The thread of that section that it goes before; it goes to the end if unset. */
     beforeThreadId?: string | null;
   };

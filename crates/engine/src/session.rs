@@ -411,9 +411,9 @@ impl Session {
             return;
         }
         let (thread, turn) = (self.started.meta.id, running.id.clone());
-        let noted = tokio::task::spawn_blocking(move || notes.turn_ended(thread, turn.as_str()));
+        let noting = tokio::task::spawn_blocking(move || notes.turn_ended(thread, turn.as_str()));
         // The thread itself is whole without the note.
-        if let Ok(Ok(state)) = noted.await {
+        if let Ok(Ok(state)) = noting.await {
             self.emit(Body::Unread(Arc::new(state)));
         }
     }

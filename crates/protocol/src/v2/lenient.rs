@@ -13,17 +13,6 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Reads a member that is there, `null` or not: the value, nothing, or that it was not said.
-///
-/// Use it with `#[serde(default, deserialize_with = "if_said")]`.
-pub(crate) fn if_said<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    Option::deserialize(deserializer).map(Some)
-}
-
 /// Bytes that travel as Base64 or not at all.
 pub(crate) mod optional_base64 {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

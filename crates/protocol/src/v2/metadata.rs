@@ -1,8 +1,7 @@
 //! `thread/metadata/update`: what is known of a thread besides what was said in it.
 
+use codex_wire::forms::nullable;
 use serde::Deserialize;
-
-use super::lenient::if_said;
 
 /// `thread/metadata/update`.
 #[derive(Debug, Clone, Deserialize)]
@@ -22,15 +21,15 @@ pub struct ThreadMetadataUpdateParams {
 #[serde(rename_all = "camelCase")]
 pub struct ThreadMetadataGitInfoUpdateParams {
     /// The commit.
-    #[serde(default, deserialize_with = "if_said")]
+    #[serde(default, deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub sha: Option<Option<String>>,
     /// The branch.
-    #[serde(default, deserialize_with = "if_said")]
+    #[serde(default, deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub branch: Option<Option<String>>,
     /// Where it came from.
-    #[serde(default, deserialize_with = "if_said")]
+    #[serde(default, deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub origin_url: Option<Option<String>>,
 }

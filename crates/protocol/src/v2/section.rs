@@ -1,8 +1,7 @@
 //! Sections that the user sorts threads into: `threadSection/*` and `thread/section/move`.
 
+use codex_wire::forms::nullable;
 use serde::{Deserialize, Serialize};
-
-use super::lenient::if_said;
 
 /// A section.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,7 +59,7 @@ pub struct ThreadSectionUpdateParams {
     /// Its name for people from now on.
     pub name: String,
     /// How it is shown from now on: what is left out stays, and `null` takes away.
-    #[serde(default, deserialize_with = "if_said")]
+    #[serde(default, deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<ThreadSectionAppearance>"))]
     pub appearance: Option<Option<ThreadSectionAppearance>>,
 }
@@ -85,6 +84,7 @@ pub struct ThreadSectionDeleteParams {
 /// `thread/section/move`.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["threadId", "sectionId"])))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSectionMoveParams {
     /// The thread.

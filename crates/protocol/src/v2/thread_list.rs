@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use codex_wire::forms::nullable;
 use serde::{Deserialize, Serialize};
 
-use super::lenient::if_said;
 use super::pages::SortDirection;
 use super::read_state::ThreadReadState;
 use super::thread::Thread;
@@ -28,7 +28,7 @@ pub struct ThreadListParams {
     /// Only threads that hold this text.
     pub search_term: Option<String>,
     /// Only threads of this section, or with `null` those in none.
-    #[serde(deserialize_with = "if_said")]
+    #[serde(deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub section_id: Option<Option<String>>,
     /// What they are sorted by.

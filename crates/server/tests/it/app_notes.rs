@@ -43,8 +43,8 @@ async fn what_a_turn_has_left_is_unread_until_somebody_says_so() {
     assert_eq!(client.ok("thread/read", json!({"threadId": thread})).await["readState"], state);
 
     let update = |revision: &Value, operation: &str| json!({"threadId": thread, "expectedRevision": revision, "operation": {"type": operation}});
-    let stale = update(&changed["readState"]["revision"], "read");
-    let (code, message) = client.refused("thread/readState/update", stale).await;
+    let outdated = update(&changed["readState"]["revision"], "read");
+    let (code, message) = client.refused("thread/readState/update", outdated).await;
     assert!(code == -32600 && message.contains("the read state has changed: expected revision"), "{message}");
     let mut other = client.another().await;
     let read = client.ok("thread/readState/update", update(&state["revision"], "read")).await["readState"].take();

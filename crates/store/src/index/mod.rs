@@ -105,7 +105,9 @@ impl ThreadIndex {
         };
         let members = Members::of(&query.section, &sections)?;
         let mut page = self.with(|database| listing::list(database, query, &members))?;
-        page.threads.iter_mut().for_each(|thread| notes.add_to(thread, &sections));
+        for thread in &mut page.threads {
+            notes.add_to(thread, &sections);
+        }
         Ok(page)
     }
 
@@ -131,7 +133,9 @@ impl ThreadIndex {
             listing::find(database, thread)
         })?;
         let notes = self.notes();
-        found.iter_mut().for_each(|thread| notes.add_to(thread, &notes.sorted().unwrap_or_default()));
+        if let Some(thread) = &mut found {
+            notes.add_to(thread, &notes.sorted().unwrap_or_default());
+        }
         Ok(found)
     }
 

@@ -133,6 +133,13 @@ impl NoteFile {
 mod tests {
     use super::*;
 
+    fn add(number: u32) -> impl FnOnce(&mut Vec<u32>) -> Result<(), NoteError> {
+        move |notes| {
+            notes.push(number);
+            Ok(())
+        }
+    }
+
     #[test]
     fn many_writers_lose_nothing() {
         let folder = tempfile::tempdir().unwrap();
@@ -142,8 +149,7 @@ mod tests {
                 let path = path.clone();
                 scope.spawn(move || {
                     for number in 0..25 {
-                        let add = |notes: &mut Vec<u32>| Ok(notes.push(writer * 100 + number));
-                        NoteFile::fleeting(path.clone()).change(add).unwrap();
+                        NoteFile::fleeting(path.clone()).change(add(writer * 100 + number)).unwrap();
                     }
                 });
             }
@@ -163,11 +169,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes.json");
         std::fs::write(&path, "[1, 2").unwrap();
-        let add = |notes: &mut Vec<u32>| Ok(notes.push(3));
-        let error = NoteFile::precious(path.clone()).change(add).unwrap_err();
+        let error = NoteFile::precious(path.clone()).change(add(3)).unwrap_err();
         assert!(error.to_string().ends_with("does not hold what is noted there; mend it or move it away"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "[1, 2");
-        NoteFile::fleeting(path.clone()).change(add).unwrap();
+        NoteFile::fleeting(path.clone()).change(add(3)).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "[3]");
     }
 
@@ -175,8 +180,7 @@ mod tests {
     fn a_change_that_is_refused_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let notes = NoteFile::precious(folder.path().join("notes.json"));
-        let add = |notes: &mut Vec<u32>| Ok(notes.push(1));
-        notes.change(add).unwrap();
+        notes.change(add(1)).unwrap();
         let refuse = |notes: &mut Vec<u32>| -> Result<(), NoteError> {
             notes.clear();
             Err(NoteError::Busy { path: PathBuf::new() })

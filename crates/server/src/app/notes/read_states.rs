@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use codex_protocol::rpc::ErrorObject;
-use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::read_state::{
-    ThreadReadState, ThreadReadStateChangedNotification, ThreadReadStateOperation, ThreadReadStateUpdateParams,
-    ThreadReadStateUpdateResponse,
+    ThreadReadState, ThreadReadStateOperation, ThreadReadStateUpdateParams, ThreadReadStateUpdateResponse,
 };
 use codex_store::{Notes, ReadMark, ThreadSummary};
 use codex_wire::ids::ThreadId;
@@ -63,28 +61,21 @@ pub(super) async fn mark(
             return Err(ErrorObject::invalid(format!("thread {id} is read with the thread that started it")));
         }
         let (state, is_new) = host.index.notes().mark(id, &params.expected_revision, mark).map_err(refusal)?;
-        let read_state = thread::read_state(&state);
-        let news = is_new.then(|| changed(id, read_state.clone()));
-        Ok((ThreadReadStateUpdateResponse { read_state }, news))
+        let news = is_new.then(|| thread::read_state_changed(id.to_string(), &state));
+        Ok((ThreadReadStateUpdateResponse { read_state: thread::read_state(&state) }, news))
     })
     .await
 }
 
 /// Notes that only some turns of a thread are left, and tells if that has left nothing to read.
-pub(crate) async fn turns_left(connection: &Arc<Connection>, id: ThreadId, left: Option<Vec<String>>) {
-    let Some(left) = left else { return };
+pub(crate) async fn turns_left(connection: &Arc<Connection>, id: ThreadId, left: Vec<String>) {
     let notes = connection.host.index.notes();
-    let noted = blocking(move || {
+    let noting = blocking(move || {
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
         notes.turns_left(id, &left).map_err(refusal)
     });
     // The turns are gone whatever becomes of the note.
-    if let Ok(Some(state)) = noted.await {
-        tell_all(connection, &changed(id, thread::read_state(&state))).await;
+    if let Ok(Some(state)) = noting.await {
+        tell_all(connection, &thread::read_state_changed(id.to_string(), &state)).await;
     }
-}
-
-fn changed(id: ThreadId, read_state: ThreadReadState) -> ServerNotification {
-    let thread_id = id.to_string();
-    ServerNotification::ThreadReadStateChanged(ThreadReadStateChangedNotification { thread_id, read_state })
 }
