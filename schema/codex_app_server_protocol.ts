@@ -263,7 +263,7 @@ export type ClientRequest =
   | {
     id: RequestId;
     method: "thread/loaded/list";
-    params?: v2.PageParams;
+    params?: v2.ThreadLoadedListParams;
   }
   /** Reads a thread. */
   | {
@@ -306,6 +306,72 @@ export type ClientRequest =
     id: RequestId;
     method: "thread/name/set";
     params: v2.ThreadNameSetParams;
+  }
+  /** Says that a thread was read, or is to be read again. */
+  | {
+    id: RequestId;
+    method: "thread/readState/update";
+    params: v2.ThreadReadStateUpdateParams;
+  }
+  /** Changes what is known of a thread's repository. */
+  | {
+    id: RequestId;
+    method: "thread/metadata/update";
+    params: v2.ThreadMetadataUpdateParams;
+  }
+  /** Attaches something to a thread. */
+  | {
+    id: RequestId;
+    method: "thread/attachment/add";
+    params: v2.ThreadAttachmentAddParams;
+  }
+  /** Lists what is attached to a thread. */
+  | {
+    id: RequestId;
+    method: "thread/attachment/list";
+    params: v2.ThreadAttachmentListParams;
+  }
+  /** Takes something from a thread that was attached to it. */
+  | {
+    id: RequestId;
+    method: "thread/attachment/remove";
+    params: v2.ThreadAttachmentRemoveParams;
+  }
+  /** Lists the threads that something is attached to. */
+  | {
+    id: RequestId;
+    method: "thread/attachmentOwner/list";
+    params: v2.ThreadAttachmentOwnerListParams;
+  }
+  /** Puts a thread into a section or takes it out. */
+  | {
+    id: RequestId;
+    method: "thread/section/move";
+    params: v2.ThreadSectionMoveParams;
+  }
+  /** Lists sections. */
+  | {
+    id: RequestId;
+    method: "threadSection/list";
+    params?: v2.ThreadSectionListParams;
+  }
+  /** Makes a section. */
+  | {
+    id: RequestId;
+    method: "threadSection/create";
+    params: v2.ThreadSectionCreateParams;
+  }
+  /** Names a section, or changes how it is shown. */
+  | {
+    id: RequestId;
+    method: "threadSection/update";
+    params: v2.ThreadSectionUpdateParams;
+  }
+  /** Takes a section away. */
+  | {
+    id: RequestId;
+    method: "threadSection/delete";
+    params: v2.ThreadSectionDeleteParams;
   }
   /** Forgets the last turns of a thread. */
   | {
@@ -541,6 +607,18 @@ export type ClientRequest =
     method: "skills/list";
     params?: v2.SkillsListParams;
   }
+  /** Switches a skill on or off. */
+  | {
+    id: RequestId;
+    method: "skills/config/write";
+    params: v2.SkillsConfigWriteParams;
+  }
+  /** Looks for skills in other folders too, until the server ends. */
+  | {
+    id: RequestId;
+    method: "skills/extraRoots/set";
+    params: v2.SkillsExtraRootsSetParams;
+  }
   /** Lists programs that are run on events. */
   | {
     id: RequestId;
@@ -747,7 +825,7 @@ export type ClientRequestMethods = {
   "thread/resume": { params: v2.ThreadResumeParams; response: v2.ThreadResumeResponse };
   "thread/fork": { params: v2.ThreadForkParams; response: v2.ThreadForkResponse };
   "thread/list": { params: v2.ThreadListParams; response: v2.ThreadListResponse };
-  "thread/loaded/list": { params: v2.PageParams; response: v2.LoadedListResponse };
+  "thread/loaded/list": { params: v2.ThreadLoadedListParams; response: v2.LoadedListResponse };
   "thread/read": { params: v2.ThreadReadParams; response: v2.ThreadReadResponse };
   "thread/turns/list": { params: v2.ThreadTurnsListParams; response: v2.ThreadTurnsListResponse };
   "thread/items/list": { params: v2.ThreadItemsListParams; response: v2.ThreadItemsListResponse };
@@ -755,6 +833,17 @@ export type ClientRequestMethods = {
   "thread/unarchive": { params: v2.ThreadUnarchiveParams; response: v2.ThreadUnarchiveResponse };
   "thread/delete": { params: v2.ThreadDeleteParams; response: v2.ThreadDeleteResponse };
   "thread/name/set": { params: v2.ThreadNameSetParams; response: v2.ThreadNameSetResponse };
+  "thread/readState/update": { params: v2.ThreadReadStateUpdateParams; response: v2.ThreadReadStateUpdateResponse };
+  "thread/metadata/update": { params: v2.ThreadMetadataUpdateParams; response: v2.ThreadMetadataUpdateResponse };
+  "thread/attachment/add": { params: v2.ThreadAttachmentAddParams; response: v2.ThreadAttachmentAddResponse };
+  "thread/attachment/list": { params: v2.ThreadAttachmentListParams; response: v2.ThreadAttachmentListResponse };
+  "thread/attachment/remove": { params: v2.ThreadAttachmentRemoveParams; response: v2.ThreadAttachmentRemoveResponse };
+  "thread/attachmentOwner/list": { params: v2.ThreadAttachmentOwnerListParams; response: v2.ThreadAttachmentOwnerListResponse };
+  "thread/section/move": { params: v2.ThreadSectionMoveParams; response: v2.ThreadSectionMoveResponse };
+  "threadSection/list": { params: v2.ThreadSectionListParams; response: v2.ThreadSectionListResponse };
+  "threadSection/create": { params: v2.ThreadSectionCreateParams; response: v2.ThreadSectionCreateResponse };
+  "threadSection/update": { params: v2.ThreadSectionUpdateParams; response: v2.ThreadSectionUpdateResponse };
+  "threadSection/delete": { params: v2.ThreadSectionDeleteParams; response: v2.ThreadSectionDeleteResponse };
   "thread/rollback": { params: v2.ThreadRollbackParams; response: v2.ThreadRollbackResponse };
   "thread/revert": { params: v2.ThreadRevertParams; response: v2.ThreadRevertResponse };
   "thread/compact/start": { params: v2.ThreadCompactStartParams; response: v2.ThreadCompactStartResponse };
@@ -796,6 +885,8 @@ export type ClientRequestMethods = {
   "mcpServerStatus/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
   "mcpServers/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
   "skills/list": { params: v2.SkillsListParams; response: v2.SkillsListResponse };
+  "skills/config/write": { params: v2.SkillsConfigWriteParams; response: v2.SkillsConfigWriteResponse };
+  "skills/extraRoots/set": { params: v2.SkillsExtraRootsSetParams; response: v2.SkillsExtraRootsSetResponse };
   "hooks/list": { params: v2.HooksListParams; response: v2.HooksListResponse };
   "account/read": { params: v2.GetAccountParams; response: v2.GetAccountResponse };
   "account/login/start": { params: v2.LoginAccountParams; response: v2.LoginAccountResponse };
@@ -2671,6 +2762,24 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
+  /** More or less of a thread was read. */
+  | {
+    method: "thread/readState/changed";
+    params: v2.ThreadReadStateChangedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** Something was attached to a thread, or taken away. */
+  | {
+    method: "thread/attachment/updated";
+    params: v2.ThreadAttachmentUpdatedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
   /** Tokens were used. */
   | {
     method: "thread/tokenUsage/updated";
@@ -2954,6 +3063,15 @@ export type ServerNotification =
   | {
     method: "fuzzyFileSearch/sessionCompleted";
     params: v2.FuzzyFileSearchSessionCompletedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** Other skills count now. */
+  | {
+    method: "skills/changed";
+    params: v2.SkillsChangedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
@@ -4242,7 +4360,7 @@ export namespace v2 {
 
   export type ConfigValueWriteResponse = v2.ConfigWriteResponse;
 
-  /** Something in the configuration the user should know about. */
+  /** `configWarning`. */
   export type ConfigWarningNotification = {
     /** What. */
     summary: string;
@@ -4339,7 +4457,7 @@ export namespace v2 {
     balance: string | null;
   };
 
-  /** Something the client should stop using. */
+  /** `deprecationNotice`. */
   export type DeprecationNoticeNotification = {
     /** What. */
     summary: string;
@@ -5481,6 +5599,32 @@ export namespace v2 {
     enabled: boolean;
   };
 
+  export type SkillsChangedNotification = Empty;
+
+  /** The parameters of `skills/config/write`: which skill by name or by file, and whether it counts. */
+  export type SkillsConfigWriteParams = {
+    /** Its name. */
+    name?: string | null;
+    /** Its `SKILL.md`. */
+    path?: string | null;
+    /** Whether it counts. */
+    enabled: boolean;
+  };
+
+  /** The answer of `skills/config/write`. */
+  export type SkillsConfigWriteResponse = {
+    /** Whether it counts now. */
+    effectiveEnabled: boolean;
+  };
+
+  /** The parameters of `skills/extraRoots/set`. */
+  export type SkillsExtraRootsSetParams = {
+    /** Folders to look for skills in, besides the usual ones. */
+    extraRoots: Array<string>;
+  };
+
+  export type SkillsExtraRootsSetResponse = Empty;
+
   /** The skills that apply to one folder. */
   export type SkillsListEntry = {
     /** The folder. */
@@ -5572,11 +5716,13 @@ export namespace v2 {
     gitInfo: v2.GitInfo | null;
     /** Whether a client may speak to it. */
     canAcceptDirectInput: boolean | null;
-    /** What the user calls it. */
+    /** What it is called. */
     name: string | null;
+    /** The section it is in. */
+    section: v2.ThreadSection | null;
+    /** Since when, in seconds of Unix time. */
+    sectionEnteredAt: number | null;
     extra: null;
-    section: null;
-    sectionEnteredAt: null;
     projectId: null;
     threadSource: null;
     agentNickname: null;
@@ -5598,6 +5744,128 @@ export namespace v2 {
   export type ThreadArchiveResponse = Empty;
 
   export type ThreadArchivedNotification = v2.ThreadNamed;
+
+  /** Something that a client has attached to a thread. */
+  export type ThreadAttachment = {
+    /** Its name. */
+    id: string;
+    /** What it is, in a word of the client's. */
+    attachmentType: string;
+    /** What it is about. */
+    identityKey: string;
+    /** The value. */
+    payload: unknown;
+    /** When it was attached, in seconds of Unix time. */
+    createdAt: number;
+  };
+
+  /** Whether something was attached before. */
+  export type ThreadAttachmentAddOutcome =
+    /** It was not. */
+    | "created"
+    /** It was, and stays as it was. */
+    | "existing";
+
+  /** `thread/attachment/add`. */
+  export type ThreadAttachmentAddParams = {
+    /** The thread. */
+    threadId: string;
+    /** What it is, in a word of the client's. */
+    attachmentType: string;
+    /** What it is about. A thread has one attachment of a type and a key. */
+    identityKey: string;
+    /** The value. */
+    payload: unknown;
+  };
+
+  /** What `thread/attachment/add` answers. */
+  export type ThreadAttachmentAddResponse = {
+    /** What is attached now. */
+    attachment: v2.ThreadAttachment;
+    /** Whether it was there before. */
+    outcome: v2.ThreadAttachmentAddOutcome;
+  };
+
+  /** `thread/attachment/list`. */
+  export type ThreadAttachmentListParams = {
+    /** The thread. */
+    threadId: string;
+    /** Where to go on. */
+    cursor?: string | null;
+    /** How many at most. */
+    limit?: number | null;
+  };
+
+  /** What `thread/attachment/list` answers. */
+  export type ThreadAttachmentListResponse = {
+    /** The attachments, oldest first. */
+    data: Array<v2.ThreadAttachment>;
+    /** Where to go on. */
+    nextCursor: string | null;
+  };
+
+  /** What became of an attachment. */
+  export type ThreadAttachmentOperation =
+    /** It was attached. */
+    | "created"
+    /** It was taken away. */
+    | "deleted";
+
+  /** A thread that has an attachment. */
+  export type ThreadAttachmentOwner = {
+    /** The thread. */
+    threadId: string;
+    /** Whether it was put away. */
+    archived: boolean;
+  };
+
+  /** `thread/attachmentOwner/list`. */
+  export type ThreadAttachmentOwnerListParams = {
+    /** What is attached. */
+    attachmentType: string;
+    /** What it is about. */
+    identityKey: string;
+    /** Whether only threads that were put away are wanted, or only the others; all if unset. */
+    archived?: boolean | null;
+    /** Where to go on. */
+    cursor?: string | null;
+    /** How many at most. */
+    limit?: number | null;
+  };
+
+  /** What `thread/attachmentOwner/list` answers. */
+  export type ThreadAttachmentOwnerListResponse = {
+    /** The threads, oldest first. */
+    data: Array<v2.ThreadAttachmentOwner>;
+    /** Where to go on. */
+    nextCursor: string | null;
+  };
+
+  /** `thread/attachment/remove`. */
+  export type ThreadAttachmentRemoveParams = {
+    /** The thread. */
+    threadId: string;
+    /** What it is. */
+    attachmentType: string;
+    /** What it is about. */
+    identityKey: string;
+  };
+
+  export type ThreadAttachmentRemoveResponse = Empty;
+
+  /** `thread/attachment/updated`. */
+  export type ThreadAttachmentUpdatedNotification = {
+    /** The thread. */
+    threadId: string;
+    /** The attachment. */
+    attachmentId: string;
+    /** What it is. */
+    attachmentType: string;
+    /** What it is about. */
+    identityKey: string;
+    /** What became of it. */
+    operation: v2.ThreadAttachmentOperation;
+  };
 
   /** `thread/caughtUp`: what follows is new. */
   export type ThreadCaughtUpNotification = {
@@ -5849,8 +6117,12 @@ export namespace v2 {
     cwd?: v2.OneOrMany | null;
     /** Only threads that hold this text. */
     searchTerm?: string | null;
+    /** Only threads of this section, or with `null` those in none. */
+    sectionId?: string | null;
     /** What they are sorted by. */
     sortKey?: v2.ThreadSortKey | null;
+    /** In which direction; newest first if unset, and a section from its top. */
+    sortDirection?: v2.SortDirection | null;
     /** Only threads of these kinds of programs. */
     sourceKinds?: Array<string> | null;
   };
@@ -5863,9 +6135,31 @@ export namespace v2 {
     nextCursor: string | null;
     /** Where to go back. */
     backwardsCursor: string | null;
-    /** What was read of each thread; not kept here. */
-    readStates: { [key: string]: unknown };
+    /** What of each thread was not read; nothing is said of threads that are read with another. */
+    readStates: { [key: string]: v2.ThreadReadState };
   };
+
+  export type ThreadLoadedListParams = v2.PageParams;
+
+  /** What changes of a thread's repository: what is left out stays, and `null` takes away. */
+  export type ThreadMetadataGitInfoUpdateParams = {
+    /** The commit. */
+    sha?: string | null;
+    /** The branch. */
+    branch?: string | null;
+    /** Where it came from. */
+    originUrl?: string | null;
+  };
+
+  /** `thread/metadata/update`. */
+  export type ThreadMetadataUpdateParams = {
+    /** The thread. */
+    threadId: string;
+    /** What changes of its repository. */
+    gitInfo?: v2.ThreadMetadataGitInfoUpdateParams | null;
+  };
+
+  export type ThreadMetadataUpdateResponse = v2.ThreadResponse;
 
   /** `thread/name/set`. */
   export type ThreadNameSetParams = {
@@ -5945,7 +6239,56 @@ export namespace v2 {
     includeTurns?: boolean;
   };
 
-  export type ThreadReadResponse = v2.ThreadResponse;
+  /** What `thread/read` answers. */
+  export type ThreadReadResponse = {
+    /** The thread. */
+    thread: v2.Thread;
+    /** What the user has not read of it; left out for threads that are read with another, or not kept. */
+    readState?: v2.ThreadReadState | null;
+  };
+
+  /** What of a thread the user has not read. */
+  export type ThreadReadState = {
+    /** Where it begins; none if everything was read. */
+    firstUnread: v2.ThreadUnreadPosition | null;
+    /** Changes with everything that happens, so that nobody marks as read what they have not seen. */
+    revision: string;
+  };
+
+  /** `thread/readState/changed`. */
+  export type ThreadReadStateChangedNotification = {
+    /** The thread. */
+    threadId: string;
+    /** What holds now. */
+    readState: v2.ThreadReadState;
+  };
+
+  /** What the user says of a thread. */
+  export type ThreadReadStateOperation =
+    /** They have read it. */
+    | {
+      type: "read";
+    }
+    /** They want to read it again. */
+    | {
+      type: "unread";
+    };
+
+  /** `thread/readState/update`. */
+  export type ThreadReadStateUpdateParams = {
+    /** The thread. */
+    threadId: string;
+    /** The revision that the user has seen. */
+    expectedRevision: string;
+    /** What they say. */
+    operation: v2.ThreadReadStateOperation;
+  };
+
+  /** What `thread/readState/update` answers. */
+  export type ThreadReadStateUpdateResponse = {
+    /** What holds now. */
+    readState: v2.ThreadReadState;
+  };
 
   /** What answers with a thread and nothing else. */
   export type ThreadResponse = {
@@ -6009,6 +6352,90 @@ export namespace v2 {
 
   export type ThreadRollbackResponse = v2.ThreadResponse;
 
+  /** A section. */
+  export type ThreadSection = {
+    /** Its name for programs, which stays. */
+    id: string;
+    /** Its name for people. */
+    name: string;
+    /** How it is shown. */
+    appearance: v2.ThreadSectionAppearance | null;
+  };
+
+  /** How a section is shown. */
+  export type ThreadSectionAppearance = {
+    /** Its colour, in words of the client's. */
+    color: string | null;
+    /** Its icon, in words of the client's. */
+    icon: string | null;
+  };
+
+  /** How a section is shown. */
+  export type ThreadSectionAppearanceInput = {
+    /** Its colour, in words of the client's. */
+    color?: string | null;
+    /** Its icon, in words of the client's. */
+    icon?: string | null;
+  };
+
+  /** `threadSection/create`. */
+  export type ThreadSectionCreateParams = {
+    /** Its name for people. */
+    name: string;
+    /** How it is shown. */
+    appearance?: v2.ThreadSectionAppearanceInput | null;
+  };
+
+  export type ThreadSectionCreateResponse = v2.ThreadSectionResponse;
+
+  /** `threadSection/delete`. */
+  export type ThreadSectionDeleteParams = {
+    /** Which section. */
+    sectionId: string;
+  };
+
+  export type ThreadSectionDeleteResponse = Empty;
+
+  export type ThreadSectionListParams = v2.PageParams;
+
+  /** What `threadSection/list` answers. */
+  export type ThreadSectionListResponse = {
+    /** The sections, oldest first. */
+    data: Array<v2.ThreadSection>;
+    /** Where to go on. */
+    nextCursor: string | null;
+  };
+
+  /** `thread/section/move`. */
+  export type ThreadSectionMoveParams = {
+    /** The thread. */
+    threadId: string;
+    /** Where it goes; `null` takes it out of the section it is in. It must be said. */
+    sectionId: string | null;
+    /** The thread of that section that it goes before; it goes to the end if unset. */
+    beforeThreadId?: string | null;
+  };
+
+  export type ThreadSectionMoveResponse = Empty;
+
+  /** What `threadSection/create` and `threadSection/update` answer. */
+  export type ThreadSectionResponse = {
+    /** The section. */
+    section: v2.ThreadSection;
+  };
+
+  /** `threadSection/update`. */
+  export type ThreadSectionUpdateParams = {
+    /** Which section. */
+    sectionId: string;
+    /** Its name for people from now on. */
+    name: string;
+    /** How it is shown from now on: what is left out stays, and `null` takes away. */
+    appearance?: v2.ThreadSectionAppearanceInput | null;
+  };
+
+  export type ThreadSectionUpdateResponse = v2.ThreadSectionResponse;
+
   /** `thread/settings/update`: what later turns run under. */
   export type ThreadSettingsUpdateParams = {
     /** The thread. */
@@ -6047,7 +6474,9 @@ export namespace v2 {
     | "created_at"
     /** When something happened last. */
     | "updated_at"
-    /** The same. */
+    /** Where the user has put them in their section. */
+    | "section_position"
+    /** When something happened last. */
     | "recency_at";
 
   /** `thread/start`. */
@@ -6182,6 +6611,19 @@ export namespace v2 {
   export type ThreadUnarchiveResponse = v2.ThreadResponse;
 
   export type ThreadUnarchivedNotification = v2.ThreadNamed;
+
+  /** Where begins what was not read. */
+  export type ThreadUnreadPosition =
+    /** The user has said that they have not read it. */
+    | {
+      type: "threadStart";
+    }
+    /** A turn has ended since. */
+    | {
+      type: "turn";
+      /** The first of them. */
+      turnId: string;
+    };
 
   export type ThreadUnsubscribeParams = v2.ThreadParams;
 
@@ -6467,7 +6909,7 @@ export namespace v2 {
       path: string;
     };
 
-  /** Something the user should know. */
+  /** `warning`. */
   export type WarningNotification = {
     /** The thread, if it is about one. */
     threadId: string | null;

@@ -86,6 +86,7 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         without_skills: None,
         counts_anew: false,
         recent_bytes: 0,
+        notes: None,
         asks_again: false,
         tells_of_interrupts: false,
     })

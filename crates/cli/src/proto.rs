@@ -73,6 +73,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         without_skills: None,
         counts_anew: false,
         recent_bytes: 0,
+        notes: None,
         asks_again: false,
         tells_of_interrupts: false,
         cwd,

@@ -65,6 +65,7 @@ impl<W: Write> Terminal<W> {
             | Body::ReviewExited(_)
             | Body::WentBack { .. }
             | Body::RolledBack { .. }
+            | Body::Unread(_)
             | Body::TokensCounted { .. }
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }

@@ -14,8 +14,8 @@ use codex_wire::policy::{AskForApproval, SandboxPolicy};
 
 use crate::{
     Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, ModelConfig, Origin, Overrides, Price,
-    ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, Tree, TrustLevel, ValueError,
-    WireApi, layers, provider::read_providers,
+    ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, SkillsConfig, Tree, TrustLevel,
+    ValueError, WireApi, layers, provider::read_providers,
 };
 
 /// The provider when none is set.
@@ -136,6 +136,8 @@ pub struct Config {
     pub projects: BTreeMap<PathBuf, TrustLevel>,
     /// `[prices.<model>]`: what models cost, as far as the user has said so.
     pub prices: BTreeMap<String, Price>,
+    /// `[[skills.config]]`: which skills the user wants.
+    pub skills: SkillsConfig,
     /// The selected profile.
     pub profile: Option<String>,
     /// All layers merged, with the origin of every value.
@@ -178,6 +180,7 @@ impl Config {
             features,
             projects: read_projects(&root)?,
             prices: root.map("prices", Price::read)?,
+            skills: SkillsConfig::read(&root)?,
             profile,
             tree,
         })

@@ -35,6 +35,7 @@ mod replace;
 mod secret;
 mod settings;
 mod shell_environment;
+mod skills;
 mod source;
 mod tree;
 mod user_config;
@@ -60,6 +61,7 @@ pub use settings::{
     TrustLevel,
 };
 pub use shell_environment::{Inherit, SERVER_TOKEN_VARIABLE, ShellEnvironmentPolicy};
+pub use skills::{SkillSelector, SkillsConfig};
 pub use source::LayerError;
 pub use tree::{Node, Origin, Table, Tree, Value};
 pub use user_config::{ConfigWriteError, UserConfig};

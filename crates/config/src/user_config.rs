@@ -26,13 +26,15 @@ use serde_json::Value as Json;
 use toml_edit::DocumentMut;
 
 use crate::{
-    Config, ConfigError, EditError, Env, Home, KeyError, KeyPath, LayerError, Origin, Overrides, Reader, Tree,
+    Config, ConfigError, EditError, Env, Home, KeyError, KeyPath, LayerError, Origin, Overrides, Reader, SkillSelector,
+    Tree,
     edit::apply,
     effective::{effective, saved},
     json::{table_json, value_json, version},
     layers,
     position::Lines,
     replace::{Mode, replace_file},
+    skills,
 };
 
 /// One write at a time: each reads the file, changes the text and puts it back.
@@ -171,6 +173,28 @@ impl<'a> UserConfig<'a> {
         let effort = params.reasoning_effort.as_ref().map(ReasoningEffort::as_str);
         let edits = [edit("model", params.model.clone().into()), edit("model_reasoning_effort", effort.into())];
         self.write(&edits, None, None).map(|_| ())
+    }
+
+    /// Switches a skill on or off. Another process may write at the same time, so what it says is read again then.
+    pub fn switch_skill(&self, which: &SkillSelector, enabled: bool) -> Result<(), ConfigWriteError> {
+        for is_last in [false, false, true] {
+            let file = layers::read_file(self.home)?;
+            let entries = match file.get(&["skills", "config"]).map(|node| value_json(&node.value)) {
+                Some(Json::Array(entries)) => entries,
+                // Whatever else is there is no configuration, and is told so when it would be written.
+                Some(_) | None => Vec::new(),
+            };
+            let edit = ConfigEdit {
+                key_path: "skills.config".to_owned(),
+                value: Hidden(skills::switch(entries, which, enabled)),
+                merge_strategy: MergeStrategy::Replace,
+            };
+            match self.write(&[edit], None, Some(&version(&file))) {
+                Err(ConfigWriteError::VersionConflict { .. }) if !is_last => {}
+                written => return written.map(|_| ()),
+            }
+        }
+        Ok(())
     }
 
     fn write(

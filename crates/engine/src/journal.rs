@@ -61,6 +61,11 @@ impl Journal {
         self.recent.keep(bytes);
     }
 
+    /// Whether the thread has no file.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.file.is_none()
+    }
+
     /// The name of this log.
     pub(crate) fn log(&self) -> ThreadId {
         self.log

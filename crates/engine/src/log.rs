@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_store::ReadState;
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 use codex_wire::decision::ReviewDecision;
@@ -174,6 +175,8 @@ pub enum Body {
         /// What.
         message: String,
     },
+    /// The turn that is about to end has left something to read, and this is what the user has not read by now.
+    Unread(Arc<ReadState>),
     /// The turn is over. Every started turn has exactly one of these.
     TurnEnded(Outcome),
 }

@@ -74,7 +74,8 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         | Body::DiffChanged(_)
         | Body::PlanUpdated(_)
         | Body::AnswerRetried { .. }
-        | Body::Warning { .. } => Ok(()),
+        | Body::Warning { .. }
+        | Body::Unread(_) => Ok(()),
     }
 }
 

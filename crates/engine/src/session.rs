@@ -400,9 +400,25 @@ impl Session {
         let outcome = self.end_review(outcome);
         let outcome = self.bookmark(outcome);
         self.tell_program(&outcome);
+        self.note_result(&outcome).await;
         self.emit(Body::TurnEnded(outcome));
         self.running = None;
         self.journal.publish_durably().await;
+    }
+
+    /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows how
+    /// it went, and neither a summary nor a command of the user's own is a result.
+    async fn note_result(&mut self, outcome: &Outcome) {
+        let (Some(notes), Some(running)) = (self.setup.notes.clone(), &self.running) else { return };
+        if matches!(outcome, Outcome::Aborted(_)) || !running.machine.is_for_user() || self.journal.is_in_memory() {
+            return;
+        }
+        let (thread, turn) = (self.started.meta.id, running.id.clone());
+        let noting = tokio::task::spawn_blocking(move || notes.turn_ended(thread, turn.as_str()));
+        // The thread itself is whole without the note.
+        if let Ok(Ok(state)) = noting.await {
+            self.emit(Body::Unread(Arc::new(state)));
+        }
     }
 
     /// Tells the user's program that a turn is done.

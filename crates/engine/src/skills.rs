@@ -14,17 +14,39 @@ use crate::project_doc::repository_root;
 /// How many bytes of a skill the model is given when the user names it.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// Finds the skills for a folder. It reads files; run it off the async threads.
+/// Finds the skills for a folder that the user wants. It reads files; run it off the async threads.
 #[must_use]
 pub fn list(config: &Config, home: &Home, cwd: &Path) -> SkillsListEntry {
+    let Skills { mut skills, errors } = find(config, home, cwd);
+    skills.retain(|skill| is_wanted(config, skill));
+    SkillsListEntry { cwd: cwd.to_owned(), skills, errors }
+}
+
+/// Finds the skills for a folder, those too that the user has switched off. It reads files; run it off the async threads.
+#[must_use]
+pub fn find(config: &Config, home: &Home, cwd: &Path) -> Skills {
     let mut found = find_skills(&home.skills(), &SkillScope::User);
-    let root = repository_root(cwd).unwrap_or_else(|| cwd.to_owned());
-    if config.projects.get(&root) == Some(&TrustLevel::Trusted) {
-        let Skills { skills, errors } = find_skills(&root.join(".codex/skills"), &SkillScope::Repo);
+    let mut look_into = |folder: &Path, scope: SkillScope| {
+        let Skills { skills, errors } = find_skills(folder, &scope);
+        let is_new = |skill: &SkillMetadata| !found.skills.iter().any(|known| known.path == skill.path);
+        let skills: Vec<SkillMetadata> = skills.into_iter().filter(is_new).collect();
         found.skills.extend(skills);
         found.errors.extend(errors);
+    };
+    for root in &config.skills.extra_roots {
+        look_into(root, SkillScope::User);
     }
-    SkillsListEntry { cwd: cwd.to_owned(), skills: found.skills, errors: found.errors }
+    let root = repository_root(cwd).unwrap_or_else(|| cwd.to_owned());
+    if config.projects.get(&root) == Some(&TrustLevel::Trusted) {
+        look_into(&root.join(".codex/skills"), SkillScope::Repo);
+    }
+    found
+}
+
+/// Whether the user wants a skill.
+#[must_use]
+pub fn is_wanted(config: &Config, skill: &SkillMetadata) -> bool {
+    config.skills.is_enabled(&skill.name, &skill.path)
 }
 
 /// Whether the user has said that the project of a folder is not trusted. Nobody may have been asked yet, which is not

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use codex_config::{Config, Home};
 use codex_model::Model;
-use codex_store::{ForkError, ReadError, RolloutError};
+use codex_store::{ForkError, Notes, ReadError, RolloutError};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -62,6 +62,8 @@ pub struct Setup {
     pub tells_of_interrupts: bool,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
     pub recent_bytes: usize,
+    /// Where it is noted that there is something to read; none where nobody would look.
+    pub notes: Option<Notes>,
 }
 
 /// What the model remembers of what was cut off or cut out. Clients were written for either.

@@ -28,6 +28,10 @@ use crate::v2::account::{
     CancelLoginAccountParams, CancelLoginAccountResponse, GetAccountParams, GetAccountRateLimitsResponse,
     GetAccountResponse, LoginAccountParams, LoginAccountResponse,
 };
+use crate::v2::attachment::{
+    ThreadAttachmentAddParams, ThreadAttachmentAddResponse, ThreadAttachmentListParams, ThreadAttachmentListResponse,
+    ThreadAttachmentOwnerListParams, ThreadAttachmentOwnerListResponse, ThreadAttachmentRemoveParams,
+};
 use crate::v2::command_exec::{
     CommandExecParams, CommandExecResizeParams, CommandExecResponse, CommandExecTerminateParams, CommandExecWriteParams,
 };
@@ -49,6 +53,7 @@ use crate::v2::fs::{
 use crate::v2::hooks::{HooksListParams, HooksListResponse};
 use crate::v2::initialize::{InitializeParams, InitializeResponse};
 use crate::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
+use crate::v2::metadata::ThreadMetadataUpdateParams;
 use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
 use crate::v2::pages::{
     ThreadInjectItemsParams, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
@@ -56,18 +61,25 @@ use crate::v2::pages::{
 };
 use crate::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
 use crate::v2::permissions::{PermissionProfileListParams, PermissionProfileListResponse};
+use crate::v2::read_state::{ThreadReadResponse, ThreadReadStateUpdateParams, ThreadReadStateUpdateResponse};
 use crate::v2::search::{
     FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionStartParams,
     FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
 };
-use crate::v2::skills::{SkillsListParams, SkillsListResponse};
+use crate::v2::section::{
+    ThreadSectionCreateParams, ThreadSectionDeleteParams, ThreadSectionListResponse, ThreadSectionMoveParams,
+    ThreadSectionResponse, ThreadSectionUpdateParams,
+};
+use crate::v2::skills::{
+    SkillsConfigWriteParams, SkillsConfigWriteResponse, SkillsExtraRootsSetParams, SkillsListParams, SkillsListResponse,
+};
 use crate::v2::subscribe::{ThreadSubscribeParams, ThreadSubscribeResponse};
 use crate::v2::thread::{
-    LoadedListResponse, PageParams, ThreadForkParams, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
-    ThreadOpened, ThreadParams, ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams,
-    ThreadRollbackParams, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams,
-    ThreadUnsubscribeResponse,
+    LoadedListResponse, PageParams, ThreadForkParams, ThreadNameSetParams, ThreadOpened, ThreadParams,
+    ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams, ThreadRollbackParams,
+    ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams, ThreadUnsubscribeResponse,
 };
+use crate::v2::thread_list::{ThreadListParams, ThreadListResponse};
 use crate::v2::turn::{
     ReviewStartParams, ReviewStartResponse, TurnInterruptParams, TurnStartParams, TurnStartResponse, TurnSteerParams,
     TurnSteerResponse,
@@ -186,7 +198,7 @@ methods! {
     /// Lists the threads that are loaded.
     ThreadLoadedList = "thread/loaded/list" (PageParams) -> LoadedListResponse, Connection, "0.105";
     /// Reads a thread.
-    ThreadRead = "thread/read" (ThreadReadParams) -> ThreadResponse, Process, "0.105";
+    ThreadRead = "thread/read" (ThreadReadParams) -> ThreadReadResponse, Process, "0.105";
     /// Lists the turns of a thread.
     ThreadTurnsList = "thread/turns/list" (ThreadTurnsListParams) -> ThreadTurnsListResponse, Process, "0.166";
     /// Lists the items of a thread.
@@ -199,6 +211,28 @@ methods! {
     ThreadDelete = "thread/delete" (ThreadParams) -> Empty, Thread, "0.166";
     /// Calls a thread something.
     ThreadNameSet = "thread/name/set" (ThreadNameSetParams) -> Empty, Thread, "0.105";
+    /// Says that a thread was read, or is to be read again.
+    ThreadReadStateUpdate = "thread/readState/update" (ThreadReadStateUpdateParams) -> ThreadReadStateUpdateResponse, Connection, "0.166";
+    /// Changes what is known of a thread's repository.
+    ThreadMetadataUpdate = "thread/metadata/update" (ThreadMetadataUpdateParams) -> ThreadResponse, Connection, "0.117";
+    /// Attaches something to a thread.
+    ThreadAttachmentAdd = "thread/attachment/add" (ThreadAttachmentAddParams) -> ThreadAttachmentAddResponse, Connection, "0.166";
+    /// Lists what is attached to a thread.
+    ThreadAttachmentList = "thread/attachment/list" (ThreadAttachmentListParams) -> ThreadAttachmentListResponse, Connection, "0.166";
+    /// Takes something from a thread that was attached to it.
+    ThreadAttachmentRemove = "thread/attachment/remove" (ThreadAttachmentRemoveParams) -> Empty, Connection, "0.166";
+    /// Lists the threads that something is attached to.
+    ThreadAttachmentOwnerList = "thread/attachmentOwner/list" (ThreadAttachmentOwnerListParams) -> ThreadAttachmentOwnerListResponse, Process, "0.166";
+    /// Puts a thread into a section or takes it out.
+    ThreadSectionMove = "thread/section/move" (ThreadSectionMoveParams) -> Empty, Connection, "0.166";
+    /// Lists sections.
+    ThreadSectionList = "threadSection/list" (PageParams) -> ThreadSectionListResponse, Connection, "0.166";
+    /// Makes a section.
+    ThreadSectionCreate = "threadSection/create" (ThreadSectionCreateParams) -> ThreadSectionResponse, Connection, "0.166";
+    /// Names a section, or changes how it is shown.
+    ThreadSectionUpdate = "threadSection/update" (ThreadSectionUpdateParams) -> ThreadSectionResponse, Connection, "0.166";
+    /// Takes a section away.
+    ThreadSectionDelete = "threadSection/delete" (ThreadSectionDeleteParams) -> Empty, Connection, "0.166";
     /// Forgets the last turns of a thread.
     ThreadRollback = "thread/rollback" (ThreadRollbackParams) -> ThreadResponse, Thread, "0.85";
     /// Forgets a turn of a thread and all after it.
@@ -283,6 +317,10 @@ methods! {
     McpServerStatusList = "mcpServerStatus/list" | "mcpServers/list" (ListMcpServerStatusParams) -> ListMcpServerStatusResponse, Connection, "0.65";
     /// Lists skills.
     SkillsList = "skills/list" (SkillsListParams) -> SkillsListResponse, Process, "0.75";
+    /// Switches a skill on or off.
+    SkillsConfigWrite = "skills/config/write" (SkillsConfigWriteParams) -> SkillsConfigWriteResponse, Connection, "0.105";
+    /// Looks for skills in other folders too, until the server ends.
+    SkillsExtraRootsSet = "skills/extraRoots/set" (SkillsExtraRootsSetParams) -> Empty, Connection, "0.166";
     /// Lists programs that are run on events.
     HooksList = "hooks/list" (HooksListParams) -> HooksListResponse, Connection, "0.166";
     /// Tells who is logged in.

@@ -13,6 +13,7 @@ mod front_matter;
 mod holder;
 mod index;
 mod line_buffer;
+mod notes;
 mod prompt_history;
 mod rollout;
 mod rollout_file;
@@ -22,7 +23,12 @@ mod threads;
 pub use custom_prompts::custom_prompts;
 pub use export::{ExportError, ImportError, Imported, export_bundle, export_markdown, markdown};
 pub use holder::Holder;
-pub use index::{IndexError, ListQuery, Page, SearchHit, SearchResults, ShelfError, SortKey, SourceKind, ThreadIndex};
+pub use index::{
+    IndexError, ListQuery, Page, SearchHit, SearchResults, SectionFilter, ShelfError, SortKey, SourceKind, ThreadIndex,
+};
+pub use notes::{
+    Appearance, Attachment, InSection, NoteError, Notes, ReadMark, ReadState, RepositoryChange, Section, Unread,
+};
 pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};
 pub use rollout::{
     BadLine, Beginning, Entry, Fault, ForkError, ForkPoint, History, Line, OpenCall, ReadError, RolloutLines, Said,

@@ -32,8 +32,7 @@ fn letters(word: &str) -> impl Iterator<Item = char> + '_ {
 /// Reads a member that may be absent, `null` or a value as `None`, `Some(None)` or `Some(Some(value))`.
 ///
 /// Use it with `#[serde(default, deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]`.
-#[expect(clippy::option_option, reason = "absent, null and a value mean three different things")]
-pub(crate) fn nullable<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+pub fn nullable<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     T: Deserialize<'de>,
     D: Deserializer<'de>,

@@ -37,6 +37,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
         without_skills: None,
         counts_anew: false,
         recent_bytes: 0,
+        notes: None,
         asks_again: false,
         tells_of_interrupts: false,
         config: Arc::new(config),

@@ -217,6 +217,11 @@ impl Turn {
         }
     }
 
+    /// Whether something comes of it for the user: not of a summary that was asked for, nor of a command of their own.
+    pub(crate) fn is_for_user(&self) -> bool {
+        !matches!(self.purpose, Purpose::Summary { goes_on: false } | Purpose::Nothing)
+    }
+
     /// Takes one input and returns what to do, in order.
     pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
@@ -282,8 +287,9 @@ impl Turn {
                     return self.fail(no_summary(), Retry::Stream { after: None }, effects);
                 };
                 effects.push(Effect::Compact(summary));
-                (self.purpose, self.used, self.attempt) = (Purpose::Answer, 0, 0);
+                (self.used, self.attempt) = (0, 0);
                 if goes_on || !self.joined.is_empty() {
+                    self.purpose = Purpose::Answer;
                     self.ask(effects);
                 } else {
                     self.complete(None, effects);

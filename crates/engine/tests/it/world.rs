@@ -75,6 +75,7 @@ impl World {
             without_skills: None,
             counts_anew: false,
             recent_bytes: 0,
+            notes: None,
             asks_again: false,
             tells_of_interrupts: false,
         };

@@ -25,15 +25,9 @@ const CLOUD: &[(&str, &str)] = &[
 /// Beginnings of methods that other releases have and this one has not.
 const ABSENT: &[(&str, &str)] = &[
     ("mcpServer/", "this release lists MCP servers but does not connect to them"),
-    ("skills/config/write", "this release cannot switch single skills off; move the skill's folder away"),
-    ("skills/extraRoots/set", "this release finds skills in the home folder and in trusted projects only"),
     ("externalAgentConfig/", "this release takes over no settings of other agents"),
-    ("threadSection/", "this release does not sort threads into sections"),
-    ("thread/section/", "this release does not sort threads into sections"),
     ("thread/goal/", "this release keeps no goals of threads"),
-    ("thread/attachment", "this release keeps no attachments of threads"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
-    ("thread/metadata/update", "this release keeps what a thread's log says of its repository"),
     ("thread/memory", "this release keeps no memories across threads"),
     ("memory/", "this release keeps no memories across threads"),
     ("thread/queue/", "this release takes input during a turn with `turn/steer` and queues none"),

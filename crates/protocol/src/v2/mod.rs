@@ -2,16 +2,22 @@
 //! camel case.
 
 // Threads and what happens in them.
+pub mod attachment;
 pub mod created;
 pub mod initialize;
 pub mod item;
+pub mod metadata;
 pub mod notification;
 pub mod policy;
+pub mod read_state;
 pub mod request;
+pub mod section;
 pub mod subscribe;
 pub mod thread;
+pub mod thread_list;
 pub mod turn;
 pub mod usage;
+pub mod warning;
 
 // What lies beside threads: configuration, account, models, skills, files, commands outside a turn.
 pub mod account;

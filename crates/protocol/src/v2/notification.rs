@@ -1,7 +1,5 @@
 //! What the server tells a client, one variant for each method.
 
-use std::path::PathBuf;
-
 use codex_wire::ids::RequestId;
 use codex_wire::plan::StepStatus;
 use codex_wire::response::ResponseItem;
@@ -10,15 +8,19 @@ use serde::Serialize;
 use super::account::{
     AccountLoginCompletedNotification, AccountRateLimitsUpdatedNotification, AccountUpdatedNotification,
 };
+use super::attachment::ThreadAttachmentUpdatedNotification;
 use super::command_exec::CommandExecOutputDeltaNotification;
 use super::created::{CreatedItemDelta, ItemCreated};
+use super::empty::Empty;
 use super::fs::FsChangedNotification;
 use super::item::{FileUpdateChange, TimedItem};
+use super::read_state::ThreadReadStateChangedNotification;
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
 use super::subscribe::ThreadCaughtUp;
 use super::thread::{Thread, ThreadStatus};
 use super::turn::{Turn, TurnError, TurnStatus};
 use super::usage::ThreadTokenUsage;
+use super::warning::{ConfigWarning, DeprecationNotice, Warning};
 use crate::v1::auth::AuthStatusChangeNotification;
 use crate::v1::conversation::SessionConfiguredNotification;
 
@@ -71,6 +73,10 @@ notifications! {
     "thread/reverted" => ThreadReverted(ThreadNamed),
     /// A thread is called something else now.
     "thread/name/updated" => ThreadNameUpdated(ThreadNameUpdated),
+    /// More or less of a thread was read.
+    "thread/readState/changed" => ThreadReadStateChanged(ThreadReadStateChangedNotification),
+    /// Something was attached to a thread, or taken away.
+    "thread/attachment/updated" => ThreadAttachmentUpdated(ThreadAttachmentUpdatedNotification),
     /// Tokens were used.
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
     /// A conversation was summed up.
@@ -138,6 +144,8 @@ notifications! {
     "fuzzyFileSearch/sessionUpdated" => FuzzyFileSearchSessionUpdated(FuzzyFileSearchSessionUpdatedNotification),
     /// A search has looked at everything.
     "fuzzyFileSearch/sessionCompleted" => FuzzyFileSearchSessionCompleted(FuzzyFileSearchSessionCompletedNotification),
+    /// Other skills count now.
+    "skills/changed" => SkillsChanged(Empty),
     /// Something on disk has changed.
     "fs/changed" => FsChanged(FsChangedNotification),
 }
@@ -456,38 +464,4 @@ pub struct ServerRequestResolved {
     pub thread_id: String,
     /// The request.
     pub request_id: RequestId,
-}
-
-/// See [`ServerNotification::Warning`].
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Warning {
-    /// The thread, if it is about one.
-    pub thread_id: Option<String>,
-    /// What.
-    pub message: String,
-}
-
-/// See [`ServerNotification::ConfigWarning`].
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct ConfigWarning {
-    /// What.
-    pub summary: String,
-    /// More.
-    pub details: Option<String>,
-    /// The file.
-    pub path: Option<PathBuf>,
-}
-
-/// See [`ServerNotification::DeprecationNotice`].
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DeprecationNotice {
-    /// What.
-    pub summary: String,
-    /// More.
-    pub details: Option<String>,
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::item::Nothing;
 use super::pages::{InitialTurnsPageParams, ResumedParts};
 use super::policy::Sandbox;
+use super::section::ThreadSection;
 use super::turn::Turn;
 
 /// A thread.
@@ -52,8 +53,9 @@ pub struct Thread {
     pub origin: ThreadOrigin,
     /// Whether a client may speak to it.
     pub can_accept_direct_input: Option<bool>,
-    /// What the user calls it.
-    pub name: Option<String>,
+    /// What the user has made of it.
+    #[serde(flatten)]
+    pub place: ThreadPlace,
     /// What others say of threads.
     #[serde(flatten)]
     pub unsaid: Unsaid,
@@ -80,6 +82,19 @@ pub struct ThreadOrigin {
     pub git_info: Option<GitInfo>,
 }
 
+/// What the user has made of a thread.
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadPlace {
+    /// What it is called.
+    pub name: Option<String>,
+    /// The section it is in.
+    pub section: Option<ThreadSection>,
+    /// Since when, in seconds of Unix time.
+    pub section_entered_at: Option<i64>,
+}
+
 /// Members that clients may look for and that are never known here.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -87,8 +102,6 @@ pub struct ThreadOrigin {
 #[expect(missing_docs, reason = "each is always null")]
 pub struct Unsaid {
     pub extra: Nothing,
-    pub section: Nothing,
-    pub section_entered_at: Nothing,
     pub project_id: Nothing,
     pub thread_source: Nothing,
     pub agent_nickname: Nothing,
@@ -306,71 +319,6 @@ pub struct ThreadReadParams {
 pub struct ThreadResponse {
     /// The thread.
     pub thread: Thread,
-}
-
-/// `thread/list`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct ThreadListParams {
-    /// Where to go on.
-    pub cursor: Option<String>,
-    /// How many at most.
-    pub limit: Option<u32>,
-    /// Providers whose threads are wanted; `[]` means all, nothing means the configured one.
-    pub model_providers: Option<Vec<String>>,
-    /// Whether archived ones are wanted, and not the others.
-    pub archived: Option<bool>,
-    /// Only threads of these folders.
-    pub cwd: Option<OneOrMany>,
-    /// Only threads that hold this text.
-    pub search_term: Option<String>,
-    /// What they are sorted by.
-    pub sort_key: Option<ThreadSortKey>,
-    /// Only threads of these kinds of programs.
-    pub source_kinds: Option<Vec<String>>,
-}
-
-/// A text or several.
-#[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum OneOrMany {
-    /// One.
-    One(PathBuf),
-    /// Several.
-    Many(Vec<PathBuf>),
-}
-
-/// What threads are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ThreadSortKey {
-    /// When they began.
-    #[serde(alias = "createdAt")]
-    CreatedAt,
-    /// When something happened last.
-    #[serde(alias = "updatedAt")]
-    UpdatedAt,
-    /// The same.
-    #[serde(alias = "recencyAt", other)]
-    RecencyAt,
-}
-
-/// What `thread/list` answers.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct ThreadListResponse {
-    /// The threads, newest first.
-    pub data: Vec<Thread>,
-    /// Where to go on.
-    pub next_cursor: Option<String>,
-    /// Where to go back.
-    pub backwards_cursor: Option<String>,
-    /// What was read of each thread; not kept here.
-    pub read_states: Map<String, Value>,
 }
 
 /// A page: where to go on, and how many at most.

@@ -22,6 +22,9 @@ use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
 /// How deep the objects of a message may lie within each other.
 const MAX_DEPTH: usize = 100;
 
+/// Notifications that only those are sent who may use what is not settled yet.
+const UNSETTLED: &[&str] = &["thread/readState/changed"];
+
 /// One client.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -211,7 +214,10 @@ impl Connection {
             platform_family: std::env::consts::FAMILY,
             platform_os: std::env::consts::OS,
         };
-        let unwanted = capabilities.opt_out_notification_methods.unwrap_or_default();
+        let mut unwanted = capabilities.opt_out_notification_methods.unwrap_or_default();
+        if vintage != Vintage::V0166 || !capabilities.experimental_api {
+            unwanted.extend(UNSETTLED.iter().map(|name| (*name).to_owned()));
+        }
         let (groups, unwanted): (Vec<_>, Vec<_>) = unwanted.into_iter().partition(|name| name.ends_with('*'));
         let client = Client {
             name: client_info.name,

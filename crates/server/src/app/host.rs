@@ -56,6 +56,8 @@ pub(crate) struct Host {
     config: Mutex<Option<(Stamp, Arc<Config>)>>,
     /// What a client has switched on or off until the server ends, by name.
     switches: Mutex<BTreeMap<String, bool>>,
+    /// Where a client wants skills to be looked for besides the usual places, until the server ends.
+    skill_roots: Mutex<Vec<PathBuf>>,
     models: Mutex<Vec<(ProviderConfig, Stamp, SharedModel)>>,
     /// The clients that are there.
     connections: Mutex<Vec<Weak<Connection>>>,
@@ -97,8 +99,8 @@ impl Host {
     pub(crate) fn new(start: Start) -> Self {
         let index = ThreadIndex::open(start.home.path());
         let (config, models, switches) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let connections = Mutex::default();
-        Self { start, loaded: Loaded::default(), index, config, switches, models, connections }
+        let (skill_roots, connections) = (Mutex::default(), Mutex::default());
+        Self { start, loaded: Loaded::default(), index, config, switches, skill_roots, models, connections }
     }
 
     /// Notes that a client is there.
@@ -127,6 +129,13 @@ impl Host {
         self.forget();
     }
 
+    /// Looks for skills in these folders too from now on; false if it did already.
+    pub(crate) fn look_for_skills_in(&self, roots: Vec<PathBuf>) -> bool {
+        let before = std::mem::replace(&mut *lock(&self.skill_roots), roots.clone());
+        self.forget();
+        before != roots
+    }
+
     /// The configuration without any wishes of a client. Read again only when its file has changed.
     pub(crate) fn config(&self) -> Result<Arc<Config>, ErrorObject> {
         let stamp = Stamp::of(&self.start.home.config_file());
@@ -148,10 +157,12 @@ impl Host {
             // What a request says of the same switch goes before.
             overrides.request.entry(format!("features.{name}")).or_insert(Value::Bool(is_on));
         }
-        Config::load(&self.start.home, &self.start.env, &overrides).map_err(|error| {
+        let mut config = Config::load(&self.start.home, &self.start.env, &overrides).map_err(|error| {
             let hint = error.hint().map(|hint| format!("\n{hint}")).unwrap_or_default();
             ErrorObject::invalid(format!("failed to load configuration: {error}{hint}"))
-        })
+        })?;
+        config.skills.extra_roots.clone_from(&lock(&self.skill_roots));
+        Ok(config)
     }
 
     /// Which release's ways are followed. A home that names a catalogue of models was written for the newer ones.
@@ -198,6 +209,7 @@ impl Host {
             asks_again: true,
             tells_of_interrupts: vintage == Vintage::V0166,
             recent_bytes: self.start.recent_bytes,
+            notes: (vintage == Vintage::V0166).then(|| self.index.notes()),
             cwd,
         })
     }

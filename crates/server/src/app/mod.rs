@@ -16,6 +16,7 @@ mod hearing;
 mod held;
 mod host;
 mod loaded;
+mod notes;
 mod opening;
 mod outbox;
 mod pages;

@@ -6,7 +6,7 @@ use codex_engine::log::TurnId;
 use codex_engine::review;
 use codex_engine::settings::SettingsChange;
 use codex_engine::{Saying, TurnStart};
-use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::pending::ServerRequestListResponse;
@@ -17,7 +17,7 @@ use codex_protocol::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
     TurnStartResponse, TurnSteerParams, TurnSteerResponse,
 };
-use codex_wire::ids::ThreadId;
+use codex_wire::ids::{RequestId, ThreadId};
 use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewRequest, ReviewTarget};
 
 use super::connection::Unanswered;
@@ -65,11 +65,11 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
         }
         ClientRequest::ThreadRollback(params) => {
             let done = roll_back(desk, params.num_turns as usize).await;
-            outbox.answer::<call::ThreadRollback>(id, done).await;
+            taken_back::<call::ThreadRollback>(desk, id, done).await;
         }
         ClientRequest::ThreadRevert(params) => {
             let done = revert(desk, params.before_turn_id).await;
-            outbox.answer::<call::ThreadRevert>(id, done).await;
+            taken_back::<call::ThreadRevert>(desk, id, done).await;
         }
         ClientRequest::ServerRequestList(_) => {
             let data = desk.pending().await;
@@ -258,6 +258,19 @@ async fn roll_back(desk: &mut Desk, turns: usize) -> Result<ThreadResponse, Erro
     let settings = desk.thread.configure(SettingsChange::default()).await.map_err(|_| closed(desk))?;
     let thread = super::shelf::describe(&desk.connection, &desk.thread, &settings, Turns::Wanted).await?;
     Ok(ThreadResponse { thread })
+}
+
+/// Answers a client that wanted turns forgotten, and notes which are left to read.
+async fn taken_back<M>(desk: &Desk, id: &RequestId, done: Result<ThreadResponse, ErrorObject>)
+where
+    M: Method<Response = ThreadResponse>,
+{
+    let names = |done: &ThreadResponse| done.thread.turns.iter().map(|turn| turn.id.clone()).collect();
+    let left: Option<Vec<String>> = done.as_ref().ok().map(names);
+    desk.connection.outbox.answer::<M>(id, done).await;
+    if let Some(left) = left {
+        super::notes::turns_left(&desk.connection, desk.thread.id(), left).await;
+    }
 }
 
 async fn revert(desk: &mut Desk, before: String) -> Result<ThreadResponse, ErrorObject> {

@@ -9,16 +9,19 @@ use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed};
+use codex_protocol::v2::pages::SortDirection;
+use codex_protocol::v2::read_state::ThreadReadResponse;
 use codex_protocol::v2::thread::{
-    ActiveFlag, OneOrMany, Thread as ShownThread, ThreadListParams, ThreadListResponse, ThreadNameSetParams,
-    ThreadReadParams, ThreadResponse, ThreadSortKey, ThreadStatus,
+    ActiveFlag, Thread as ShownThread, ThreadNameSetParams, ThreadReadParams, ThreadResponse, ThreadStatus,
 };
+use codex_protocol::v2::thread_list::{OneOrMany, ThreadListParams, ThreadListResponse, ThreadSortKey};
 use codex_protocol::v2::turn::{Turn, TurnStatus};
-use codex_store::{ListQuery, ShelfError, SortKey, SourceKind};
+use codex_store::{IndexError, ListQuery, SectionFilter, ShelfError, SortKey, SourceKind};
 use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
 
 use super::connection::{Connection, Unanswered};
+use super::notes;
 use super::outbox::add_line;
 use super::pages;
 use super::v2::{history, thread};
@@ -124,12 +127,20 @@ pub(crate) async fn tell_all(connection: &Arc<Connection>, notification: &Server
 }
 
 async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<ThreadListResponse, ErrorObject> {
-    let host = Arc::clone(&connection.host);
+    let is_of_section = matches!(params.section_id, Some(Some(_)));
+    if params.sort_key == Some(ThreadSortKey::SectionPosition) && !is_of_section {
+        return Err(ErrorObject::invalid("sortKey section_position needs the sectionId of one section"));
+    }
+    let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
     blocking(move || {
         let provider = host.config()?.provider.id.clone();
         let query = query(params, &provider);
-        let page = host.index.list(&query).map_err(ErrorObject::internal_from)?;
+        let page = host.index.list(&query).map_err(|error| match error {
+            IndexError::Note(error) => notes::refusal(error),
+            error => ErrorObject::internal_from(error),
+        })?;
         let backwards_cursor = page.threads.first().map(|first| first.created_at.to_rfc3339());
+        let read_states = notes::read_states(&host.index.notes(), &page.threads, vintage);
         let shown = |summary: codex_store::ThreadSummary| {
             let loaded = host.loaded.get(summary.id);
             let status = if loaded.is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
@@ -137,7 +148,6 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
             ShownThread { model, ..thread::stored(summary, &provider, status) }
         };
         let data: Vec<ShownThread> = page.threads.into_iter().map(shown).collect();
-        let read_states = serde_json::Map::new();
         Ok(ThreadListResponse { data, next_cursor: page.next_cursor, backwards_cursor, read_states })
     })
     .await
@@ -164,8 +174,18 @@ pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
         sort: match params.sort_key {
             None | Some(ThreadSortKey::CreatedAt) => SortKey::Created,
             Some(ThreadSortKey::UpdatedAt | ThreadSortKey::RecencyAt) => SortKey::Updated,
+            Some(ThreadSortKey::SectionPosition) => SortKey::Place,
         },
-        ascending: false,
+        // A list begins with the newest, a section with what the user has put at its top.
+        ascending: match params.sort_direction {
+            Some(direction) => direction == SortDirection::Asc,
+            None => params.sort_key == Some(ThreadSortKey::SectionPosition),
+        },
+        section: match params.section_id {
+            None => SectionFilter::Any,
+            Some(None) => SectionFilter::Outside,
+            Some(Some(section)) => SectionFilter::In(section),
+        },
         cursor: params.cursor,
         limit: limit.clamp(1, LARGEST_PAGE),
     }
@@ -187,26 +207,34 @@ fn source_kind(word: &str) -> Option<SourceKind> {
     })
 }
 
-async fn read(connection: &Arc<Connection>, params: ThreadReadParams) -> Result<ThreadResponse, ErrorObject> {
+async fn read(connection: &Arc<Connection>, params: ThreadReadParams) -> Result<ThreadReadResponse, ErrorObject> {
     let id = parse_name(&params.thread_id)?;
+    let thread = read_thread(connection, id, params.include_turns).await?;
+    Ok(ThreadReadResponse { thread, read_state: notes::read_state(connection, id).await })
+}
+
+/// A thread, loaded or not, with its turns if they are wanted.
+pub(crate) async fn read_thread(
+    connection: &Arc<Connection>,
+    id: ThreadId,
+    include_turns: bool,
+) -> Result<ShownThread, ErrorObject> {
     if let Some(loaded) = connection.host.loaded.get(id) {
         let settings = loaded.configure(codex_engine::settings::SettingsChange::default()).await;
-        let settings = settings.map_err(|_| super::dispatch::not_found(&params.thread_id))?;
-        let thread = describe(connection, &loaded, &settings, Turns::wanted(params.include_turns)).await?;
-        return Ok(ThreadResponse { thread });
+        let settings = settings.map_err(|_| super::dispatch::not_found(&id.to_string()))?;
+        return describe(connection, &loaded, &settings, Turns::wanted(include_turns)).await;
     }
     let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
     blocking(move || {
         let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
         let found = found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?;
-        let turns = if params.include_turns {
+        let turns = if include_turns {
             history::turns(&found.path, vintage).map_err(ErrorObject::from_display)?
         } else {
             Vec::new()
         };
         let provider = host.config()?.provider.id.clone();
-        let thread = ShownThread { turns, ..thread::stored(found, &provider, ThreadStatus::NotLoaded) };
-        Ok(ThreadResponse { thread })
+        Ok(ShownThread { turns, ..thread::stored(found, &provider, ThreadStatus::NotLoaded) })
     })
     .await
 }

@@ -75,7 +75,8 @@ impl Projector {
             | Body::ReviewExited(_)
             | Body::Compacted(_)
             | Body::WentBack { .. }
-            | Body::RolledBack { .. } => {}
+            | Body::RolledBack { .. }
+            | Body::Unread(_) => {}
         }
     }
 

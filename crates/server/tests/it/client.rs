@@ -98,6 +98,7 @@ impl Client {
             without_skills: None,
             counts_anew: false,
             recent_bytes: 0,
+            notes: None,
             asks_again: false,
             tells_of_interrupts: false,
         };

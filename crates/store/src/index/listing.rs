@@ -10,6 +10,7 @@ use rusqlite::{Params, params_from_iter};
 
 use super::database::Database;
 use super::rows::{self, COLUMNS, Listed};
+use super::sectioned::{Members, SectionFilter};
 use super::{IndexError, freshen};
 use crate::threads::{FileState, ThreadSummary};
 
@@ -28,6 +29,8 @@ pub struct ListQuery {
     pub sources: Vec<SourceKind>,
     /// Only those with this text in their name or in what was said first.
     pub text: Option<String>,
+    /// Only those in a section, or in none.
+    pub section: SectionFilter,
     /// Those in which nothing was said too.
     pub silent: bool,
     /// What they are sorted by.
@@ -48,6 +51,8 @@ pub enum SortKey {
     Created,
     /// When they were written last.
     Updated,
+    /// Where the user has put them in their section. Of a list that is not of one section nothing is shown.
+    Place,
 }
 
 /// The kinds of what begins threads.
@@ -120,21 +125,21 @@ pub struct Page {
 }
 
 /// Lists threads after a look at what has changed.
-pub(crate) fn list(database: &mut Database, query: &ListQuery) -> Result<Page, IndexError> {
+pub(crate) fn list(database: &mut Database, query: &ListQuery, members: &Members) -> Result<Page, IndexError> {
     freshen::folders(database)?;
     // Later pages go on in the order that the first one found.
     if query.sort == SortKey::Updated && query.cursor.is_none() {
         freshen::files(database)?;
     }
-    let mut listed = select_page(database, query)?;
+    let mut listed = select_page(database, query, members)?;
     let shown: Vec<(i64, &Path, FileState)> =
         listed.iter().map(|listed| (listed.key, &*listed.summary.path, listed.state)).collect();
     if freshen::shown(database, &shown)? {
-        listed = select_page(database, query)?;
+        listed = select_page(database, query, members)?;
     }
     let more = listed.len() > query.limit;
     listed.truncate(query.limit);
-    let next_cursor = listed.last().filter(|_| more).map(|last| cursor(last, query.sort));
+    let next_cursor = listed.last().filter(|_| more).map(|last| cursor(last, query.sort, members));
     Ok(Page { threads: listed.into_iter().map(|listed| listed.summary).collect(), next_cursor })
 }
 
@@ -150,13 +155,18 @@ pub(crate) fn find(database: &mut Database, thread: ThreadId) -> Result<Option<T
 }
 
 /// The threads that a query asks for, and one more.
-fn select_page(database: &Database, query: &ListQuery) -> Result<Vec<Listed>, IndexError> {
+fn select_page(database: &Database, query: &ListQuery, members: &Members) -> Result<Vec<Listed>, IndexError> {
     let mut condition = Condition::of(query);
+    condition.add_members(members);
     let (column, order, sign) = match (query.sort, query.ascending) {
         (SortKey::Created, false) => ("threads.file_time", "DESC", "<"),
         (SortKey::Created, true) => ("threads.file_time", "ASC", ">"),
         (SortKey::Updated, false) => ("threads.mtime", "DESC", "<"),
         (SortKey::Updated, true) => ("threads.mtime", "ASC", ">"),
+        (SortKey::Place, _) => {
+            let listed = select(database, &condition.parts.join(" AND "), params_from_iter(condition.values))?;
+            return members.sort(listed, query);
+        }
     };
     if let Some(cursor) = &query.cursor {
         let place = parse_cursor(cursor, query.sort);
@@ -206,6 +216,18 @@ impl Condition {
         condition
     }
 
+    /// The thread is one that a filter by sections leaves.
+    fn add_members(&mut self, members: &Members) {
+        let (word, threads) = match members {
+            Members::All => return,
+            Members::AllBut(threads) => ("NOT IN", threads),
+            Members::Only(threads) => ("IN", threads),
+        };
+        // They may be more than a statement can have marks.
+        let names: serde_json::Value = threads.iter().map(ThreadId::to_string).collect();
+        self.add(format!("threads.id {word} (SELECT value FROM json_each(?))"), [Value::from(names.to_string())]);
+    }
+
     fn add(&mut self, part: String, values: impl IntoIterator<Item = Value>) {
         self.parts.push(part);
         self.values.extend(values);
@@ -233,8 +255,9 @@ pub(crate) fn select(database: &Database, condition: &str, values: impl Params) 
 }
 
 /// The place after a thread, in the form that other releases use.
-fn cursor(last: &Listed, sort: SortKey) -> String {
+fn cursor(last: &Listed, sort: SortKey, members: &Members) -> String {
     match sort {
+        SortKey::Place => members.cursor(last.summary.id),
         SortKey::Created => format!("{}|{}", last.file_time, last.summary.id),
         SortKey::Updated => {
             let time = last.summary.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true);
@@ -248,6 +271,7 @@ fn parse_cursor(cursor: &str, sort: SortKey) -> Option<(Value, String)> {
     let id: ThreadId = id.parse().ok()?;
     let place = match sort {
         SortKey::Created => Value::from(time.to_owned()),
+        SortKey::Place => return None,
         SortKey::Updated => Value::from(DateTime::parse_from_rfc3339(time).ok()?.timestamp_nanos_opt()?),
     };
     Some((place, id.to_string()))

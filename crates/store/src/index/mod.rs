@@ -8,6 +8,7 @@ mod freshen;
 mod listing;
 mod rows;
 mod search;
+mod sectioned;
 mod shelf;
 
 use std::path::{Path, PathBuf};
@@ -19,10 +20,13 @@ use codex_wire::ids::ThreadId;
 
 pub use listing::{ListQuery, Page, SortKey, SourceKind};
 pub use search::{SearchHit, SearchResults};
+pub use sectioned::SectionFilter;
 pub use shelf::ShelfError;
 
+use crate::notes::{NoteError, Notes};
 use crate::threads::ThreadSummary;
 use database::Database;
+use sectioned::Members;
 
 /// How long a search may spend on texts that are not in the index yet.
 const SEARCH_CATCH_UP: Duration = Duration::from_millis(25);
@@ -55,6 +59,9 @@ pub enum IndexError {
         /// The cursor.
         cursor: String,
     },
+    /// The sections could not be read, or there is none of that name.
+    #[error(transparent)]
+    Note(#[from] NoteError),
 }
 
 /// The index of all threads of a home. Clones share it. Its calls block; make them off the async threads.
@@ -82,9 +89,26 @@ impl ThreadIndex {
         &self.shared.home
     }
 
+    /// What clients note about the threads.
+    #[must_use]
+    pub fn notes(&self) -> Notes {
+        Notes::of(&self.shared.home)
+    }
+
     /// A page of threads. Threads that other processes have begun, moved or deleted by now are seen.
     pub fn list(&self, query: &ListQuery) -> Result<Page, IndexError> {
-        self.with(|database| listing::list(database, query))
+        let notes = self.notes();
+        let sections = match query.section {
+            // What was sorted wrongly is listed all the same.
+            SectionFilter::Any => notes.sorted().unwrap_or_default(),
+            SectionFilter::Outside | SectionFilter::In(_) => notes.sorted()?,
+        };
+        let members = Members::of(&query.section, &sections)?;
+        let mut page = self.with(|database| listing::list(database, query, &members))?;
+        for thread in &mut page.threads {
+            notes.add_to(thread, &sections);
+        }
+        Ok(page)
     }
 
     /// Threads in which the words were said or run, the best first. What another release adds to a thread that is known
@@ -100,14 +124,19 @@ impl ThreadIndex {
 
     /// A thread by its name, from those in use if it is also among those put away.
     pub fn find(&self, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
-        self.with(|database| {
+        let mut found = self.with(|database| {
             freshen::names(database)?;
             if let Some(found) = listing::find(database, thread)? {
                 return Ok(Some(found));
             }
             freshen::folders(database)?;
             listing::find(database, thread)
-        })
+        })?;
+        let notes = self.notes();
+        if let Some(thread) = &mut found {
+            notes.add_to(thread, &notes.sorted().unwrap_or_default());
+        }
+        Ok(found)
     }
 
     /// Takes note of a rollout that was begun or written.

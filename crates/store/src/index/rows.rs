@@ -121,6 +121,7 @@ pub(crate) fn listed(home: &Path, row: &Row<'_>) -> rusqlite::Result<Option<List
         archived: row.get(2)?,
         parent: rest.parent,
         forked_from: rest.forked_from,
+        section: None,
     };
     Ok(Some(Listed { key: row.get(11)?, file_time: row.get(9)?, state, summary }))
 }

@@ -9,6 +9,7 @@ use codex_wire::ids::ThreadId;
 
 use super::{IndexError, ThreadIndex, rows};
 use crate::holder::Holder;
+use crate::notes::NoteError;
 use crate::threads::{
     ARCHIVED, NAMES_FILE, PlaceError, RolloutName, SESSIONS, ThreadFile, ThreadSummary, append_name, check_path,
     day_folder,
@@ -69,6 +70,9 @@ pub enum ShelfError {
         /// Why not.
         source: io::Error,
     },
+    /// What is noted about it could not be forgotten.
+    #[error(transparent)]
+    Note(#[from] NoteError),
 }
 
 impl ThreadIndex {
@@ -95,7 +99,7 @@ impl ThreadIndex {
         self.move_file(thread, &file, to)
     }
 
-    /// Deletes a thread, put away or not.
+    /// Deletes a thread, put away or not, with everything that is noted about it.
     pub fn delete(&self, thread: ThreadId) -> Result<(), ShelfError> {
         let mut file = self.file_of(thread)?;
         loop {
@@ -105,7 +109,7 @@ impl ThreadIndex {
             // It may be both in use and put away, after a crash or a copy.
             match self.file_of(thread) {
                 Ok(next) => file = next,
-                Err(ShelfError::Missing { .. }) => return Ok(()),
+                Err(ShelfError::Missing { .. }) => return Ok(self.notes().forget(thread)?),
                 Err(error) => return Err(error),
             }
         }

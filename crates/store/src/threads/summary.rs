@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::places::RolloutName;
 use super::said::{beginning, is_said_by_the_harness, message_text};
+use crate::notes::InSection;
 use crate::rollout::{Entry, ItemHead, Line, LostMeta, ReadError, RolloutLines};
 
 /// How far into a file the first words of the user are looked for.
@@ -56,6 +57,8 @@ pub struct ThreadSummary {
     pub parent: Option<ThreadId>,
     /// The thread that it is a copy of.
     pub forked_from: Option<ThreadId>,
+    /// The section that the user has put it into.
+    pub section: Option<InSection>,
 }
 
 /// What tells whether a file has changed.
@@ -115,6 +118,7 @@ pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummar
         archived: false,
         parent: meta.lineage.parent_thread_id,
         forked_from: meta.lineage.forked_from_id,
+        section: None,
     })
 }
 

@@ -52,7 +52,7 @@ fn unwritten(error: ConfigWriteError) -> ErrorObject {
 }
 
 /// Writes, and has everything that starts later see it.
-async fn write<T: Send + 'static>(
+pub(super) async fn write<T: Send + 'static>(
     connection: &Connection,
     work: impl FnOnce(UserConfig<'_>) -> Result<T, ConfigWriteError> + Send + 'static,
 ) -> Result<T, ErrorObject> {

@@ -26,7 +26,7 @@ use super::host::Host;
 use super::shelf::blocking;
 
 /// A request that is somebody else's to serve.
-type Passed = Option<(Unanswered, ClientRequest)>;
+pub(crate) type Passed = Option<(Unanswered, ClientRequest)>;
 
 /// Serves the requests of one group: those under `sure`, which cannot fail, `plain`, which need not wait, and `now`
 /// before the next line is read, and those under `aside` beside all others. The table of methods says the same of each.
@@ -99,6 +99,7 @@ impl Beside {
 
 /// Serves a request, or hands it back if it does not lie beside threads.
 pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    let (unanswered, request) = super::notes::serve(connection, unanswered, request).await?;
     let (unanswered, request) = config::serve(connection, unanswered, request).await?;
     let (unanswered, request) = catalogue::serve(connection, unanswered, request).await?;
     let (unanswered, request) = account::serve(connection, unanswered, request).await?;

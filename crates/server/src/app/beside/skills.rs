@@ -1,19 +1,42 @@
-//! `skills/list` and `hooks/list`.
+//! `skills/*` and `hooks/list`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codex_protocol::methods::ClientRequest;
+use codex_config::SkillSelector;
+use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::hooks::{HooksListEntry, HooksListParams, HooksListResponse};
-use codex_protocol::v2::skills::{SkillMetadata, SkillsListEntry, SkillsListParams, SkillsListResponse};
+use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::skills::{
+    SkillMetadata, SkillsConfigWriteParams, SkillsConfigWriteResponse, SkillsListEntry, SkillsListParams,
+    SkillsListResponse,
+};
 
-use super::{Passed, group, with_host};
+use super::{Passed, config, group, with_host};
 use crate::app::connection::{Connection, Unanswered};
 use crate::app::host::Host;
+use crate::app::notes::{WithNews, finish};
+
+/// How long the name of a skill may be, in bytes, and how many folders of skills a client may add.
+const MOST_NAME_BYTES: usize = 256;
+const MOST_ROOTS: usize = 32;
 
 /// Serves the requests of this group.
 pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    let id = &unanswered.id;
+    let request = match request {
+        ClientRequest::SkillsConfigWrite(params) => {
+            finish::<call::SkillsConfigWrite>(connection, id, switch(connection, *params).await).await;
+            return None;
+        }
+        ClientRequest::SkillsExtraRootsSet(params) => {
+            finish::<call::SkillsExtraRootsSet>(connection, id, set_roots(connection, params.extra_roots)).await;
+            return None;
+        }
+        other => other,
+    };
     group! {
         connection, unanswered, request;
         sure { HooksList => hooks, }
@@ -33,7 +56,12 @@ async fn skills(connection: &Arc<Connection>, params: SkillsListParams) -> Resul
     with_host(connection, move |host| {
         let config = host.config()?;
         let entry = |cwd: PathBuf| {
-            let mut entry = SkillsListEntry::from(codex_engine::skills::list(&config, &host.start.home, &cwd));
+            let found = codex_engine::skills::find(&config, &host.start.home, &cwd);
+            let shown = found.skills.into_iter().map(|skill| {
+                let enabled = codex_engine::skills::is_wanted(&config, &skill);
+                SkillMetadata { enabled, ..SkillMetadata::from(skill) }
+            });
+            let mut entry = SkillsListEntry { skills: shown.collect(), errors: found.errors, cwd: cwd.clone() };
             // Pickers show what a project brings along, but no model hears of it before the user trusts the project.
             let untrusted = codex_engine::skills::untrusted(&config, &cwd);
             let shown = untrusted.skills.into_iter().map(SkillMetadata::from);
@@ -44,6 +72,53 @@ async fn skills(connection: &Arc<Connection>, params: SkillsListParams) -> Resul
         Ok(SkillsListResponse { data: folders(host, params.cwds).into_iter().map(entry).collect() })
     })
     .await
+}
+
+/// Switches a skill on or off for threads that start from now on, and says whether it is on now.
+async fn switch(connection: &Connection, params: SkillsConfigWriteParams) -> WithNews<SkillsConfigWriteResponse> {
+    let SkillsConfigWriteParams { name, path, enabled } = params;
+    let which = match (name, path) {
+        (Some(name), None) if name.trim().is_empty() => return Err(ErrorObject::invalid("name must not be empty")),
+        (Some(name), None) if name.len() > MOST_NAME_BYTES => {
+            return Err(ErrorObject::invalid(format!(
+                "name has {} bytes; at most {MOST_NAME_BYTES} are kept",
+                name.len()
+            )));
+        }
+        (Some(name), None) => SkillSelector::Name(name),
+        (None, Some(path)) if path.is_absolute() => SkillSelector::Path(path),
+        (None, Some(path)) => return Err(ErrorObject::invalid(format!("path is not absolute: {}", path.display()))),
+        (Some(_), Some(_)) | (None, None) => {
+            return Err(ErrorObject::invalid("a skill is switched by its name or its path, one of them"));
+        }
+    };
+    let written = which.clone();
+    config::write(connection, move |config| config.switch_skill(&written, enabled)).await?;
+    with_host(connection, move |host| {
+        let config = host.config()?;
+        // What the command line says goes before what was written.
+        let effective_enabled = match &which {
+            SkillSelector::Name(name) => config.skills.is_enabled(name, Path::new("")),
+            SkillSelector::Path(path) => config.skills.is_enabled("", path),
+        };
+        Ok((SkillsConfigWriteResponse { effective_enabled }, Some(ServerNotification::SkillsChanged(Empty {}))))
+    })
+    .await
+}
+
+/// Looks for skills in other folders too, for threads that start from now on and until the server ends.
+fn set_roots(connection: &Connection, roots: Vec<PathBuf>) -> WithNews<Empty> {
+    if roots.len() > MOST_ROOTS {
+        return Err(ErrorObject::invalid(format!(
+            "extraRoots has {} folders; at most {MOST_ROOTS} are looked into",
+            roots.len()
+        )));
+    }
+    if let Some(root) = roots.iter().find(|root| !root.is_absolute()) {
+        return Err(ErrorObject::invalid(format!("extraRoots: path is not absolute: {}", root.display())));
+    }
+    let is_new = connection.host.look_for_skills_in(roots);
+    Ok((Empty {}, is_new.then_some(ServerNotification::SkillsChanged(Empty {}))))
 }
 
 /// This program runs no hooks.

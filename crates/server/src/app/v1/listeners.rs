@@ -4,7 +4,8 @@ use codex_engine::log::{Abort, Outcome};
 use codex_protocol::methods::{Method, call};
 use codex_protocol::rpc::Response;
 use codex_protocol::v1::turn::InterruptConversationResponse;
-use codex_protocol::v2::notification::{ServerNotification, Warning};
+use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::warning::Warning;
 use codex_wire::event::{BackgroundEventEvent, EventMsg, TurnAbortReason};
 
 use crate::app::connection::Unanswered;

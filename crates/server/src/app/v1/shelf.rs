@@ -11,7 +11,7 @@ use codex_protocol::v1::conversation::{
     ListConversationsParams, ListConversationsResponse,
 };
 use codex_protocol::v2::empty::Empty;
-use codex_protocol::v2::thread::ThreadListParams;
+use codex_protocol::v2::thread_list::ThreadListParams;
 use codex_store::ThreadSummary;
 use codex_wire::rollout::SessionSource;
 

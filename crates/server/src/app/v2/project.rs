@@ -15,12 +15,14 @@ use codex_protocol::v2::notification::{
     ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted, ReasoningSummaryPartAdded,
     ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction, ThreadNamed,
     ThreadStatusChanged, ThreadTokenUsageUpdated, TurnCompleted, TurnDiffUpdated, TurnNamed, TurnPlanStep,
-    TurnPlanUpdated, TurnStarted, Warning,
+    TurnPlanUpdated, TurnStarted,
 };
 use codex_protocol::v2::thread::{ActiveFlag, ThreadStatus};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
+use codex_protocol::v2::warning::Warning;
 
 use super::item::thread_item;
+use super::thread::read_state_changed;
 use crate::app::vintage::Vintage;
 
 /// The notifications of one thread.
@@ -81,6 +83,7 @@ impl Projector {
                 let thread_id = self.thread.clone();
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id }));
             }
+            Body::Unread(state) => out.push(read_state_changed(self.thread.clone(), state)),
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => {
                 if self.raw_items {

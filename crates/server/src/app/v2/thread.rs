@@ -4,8 +4,13 @@ use std::path::PathBuf;
 
 use codex_engine::log::ThreadStarted;
 use codex_engine::settings::Settings;
-use codex_protocol::v2::thread::{Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadStatus, Unsaid};
-use codex_store::ThreadSummary;
+use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::read_state::{ThreadReadState, ThreadReadStateChangedNotification, ThreadUnreadPosition};
+use codex_protocol::v2::section::{ThreadSection, ThreadSectionAppearance};
+use codex_protocol::v2::thread::{
+    Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadPlace, ThreadStatus, Unsaid,
+};
+use codex_store::{Appearance, ReadState, Section, ThreadSummary, Unread};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
 use serde_json::Value;
@@ -41,7 +46,6 @@ pub(crate) fn stored(summary: ThreadSummary, default_provider: &str, status: Thr
         cli_version: summary.cli_version,
         originator: Some(summary.originator),
         source: source_word(summary.source.as_ref()),
-        git_info: summary.git.as_ref().map(git_info),
         ..thread.origin
     };
     Thread {
@@ -56,9 +60,14 @@ pub(crate) fn stored(summary: ThreadSummary, default_provider: &str, status: Thr
 /// Adds what only the index knows.
 pub(crate) fn describe(thread: &mut Thread, summary: &ThreadSummary) {
     thread.preview.clone_from(&summary.preview);
-    thread.name.clone_from(&summary.name);
+    thread.place = ThreadPlace {
+        name: summary.name.clone(),
+        section: summary.section.as_ref().map(|placed| section(placed.section.clone())),
+        section_entered_at: summary.section.as_ref().map(|placed| placed.since),
+    };
     thread.updated_at = summary.updated_at.timestamp();
     thread.recency_at = thread.updated_at;
+    thread.origin.git_info = summary.git.as_ref().map(git_info);
     thread.origin.forked_from_id = summary.forked_from.map(|id| id.to_string());
     thread.origin.parent_thread_id = summary.parent.map(|id| id.to_string());
 }
@@ -87,7 +96,7 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
         cwd,
         origin: ThreadOrigin::default(),
         can_accept_direct_input: None,
-        name: None,
+        place: ThreadPlace::default(),
         unsaid: Unsaid::default(),
         turns: Vec::new(),
     }
@@ -95,6 +104,28 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
 
 fn git_info(git: &StoredGitInfo) -> GitInfo {
     GitInfo { sha: git.commit_hash.clone(), branch: git.branch.clone(), origin_url: git.repository_url.clone() }
+}
+
+/// A section.
+pub(crate) fn section(section: Section) -> ThreadSection {
+    let Section { id, name, appearance } = section;
+    let appearance = appearance.map(|Appearance { color, icon }| ThreadSectionAppearance { color, icon });
+    ThreadSection { id, name, appearance }
+}
+
+/// What of a thread was not read.
+pub(crate) fn read_state(state: &ReadState) -> ThreadReadState {
+    let first_unread = state.first_unread.as_ref().map(|first| match first {
+        Unread::Start => ThreadUnreadPosition::ThreadStart,
+        Unread::Turn(turn) => ThreadUnreadPosition::Turn { turn_id: turn.clone() },
+    });
+    ThreadReadState { first_unread, revision: state.revision.clone() }
+}
+
+/// What is told when that changes.
+pub(crate) fn read_state_changed(thread_id: String, state: &ReadState) -> ServerNotification {
+    let read_state = read_state(state);
+    ServerNotification::ThreadReadStateChanged(ThreadReadStateChangedNotification { thread_id, read_state })
 }
 
 /// A thread that says nothing of its source was started by a client of the app-server.

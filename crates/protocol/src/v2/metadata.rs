@@ -1,0 +1,35 @@
+//! `thread/metadata/update`: what is known of a thread besides what was said in it.
+
+use codex_wire::forms::nullable;
+use serde::Deserialize;
+
+/// `thread/metadata/update`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadMetadataUpdateParams {
+    /// The thread.
+    pub thread_id: String,
+    /// What changes of its repository.
+    #[serde(default)]
+    pub git_info: Option<ThreadMetadataGitInfoUpdateParams>,
+}
+
+/// What changes of a thread's repository: what is left out stays, and `null` takes away.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadMetadataGitInfoUpdateParams {
+    /// The commit.
+    #[serde(default, deserialize_with = "nullable")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub sha: Option<Option<String>>,
+    /// The branch.
+    #[serde(default, deserialize_with = "nullable")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub branch: Option<Option<String>>,
+    /// Where it came from.
+    #[serde(default, deserialize_with = "nullable")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub origin_url: Option<Option<String>>,
+}

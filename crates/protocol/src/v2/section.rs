@@ -1,0 +1,98 @@
+//! Sections that the user sorts threads into: `threadSection/*` and `thread/section/move`.
+
+use codex_wire::forms::nullable;
+use serde::{Deserialize, Serialize};
+
+/// A section.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadSection {
+    /// Its name for programs, which stays.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// How it is shown.
+    pub appearance: Option<ThreadSectionAppearance>,
+}
+
+/// How a section is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadSectionAppearance {
+    /// Its colour, in words of the client's.
+    #[serde(default)]
+    pub color: Option<String>,
+    /// Its icon, in words of the client's.
+    #[serde(default)]
+    pub icon: Option<String>,
+}
+
+/// What `threadSection/list` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSectionListResponse {
+    /// The sections, oldest first.
+    pub data: Vec<ThreadSection>,
+    /// Where to go on.
+    pub next_cursor: Option<String>,
+}
+
+/// `threadSection/create`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadSectionCreateParams {
+    /// Its name for people.
+    pub name: String,
+    /// How it is shown.
+    #[serde(default)]
+    pub appearance: Option<ThreadSectionAppearance>,
+}
+
+/// `threadSection/update`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSectionUpdateParams {
+    /// Which section.
+    pub section_id: String,
+    /// Its name for people from now on.
+    pub name: String,
+    /// How it is shown from now on: what is left out stays, and `null` takes away.
+    #[serde(default, deserialize_with = "nullable")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ThreadSectionAppearance>"))]
+    pub appearance: Option<Option<ThreadSectionAppearance>>,
+}
+
+/// What `threadSection/create` and `threadSection/update` answer.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadSectionResponse {
+    /// The section.
+    pub section: ThreadSection,
+}
+
+/// `threadSection/delete`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSectionDeleteParams {
+    /// Which section.
+    pub section_id: String,
+}
+
+/// `thread/section/move`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["threadId", "sectionId"])))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadSectionMoveParams {
+    /// The thread.
+    pub thread_id: String,
+    /// Where it goes; `null` takes it out of the section it is in. It must be said.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub section_id: Option<String>,
+    /// The thread of that section that it goes before; it goes to the end if unset.
+    #[serde(default)]
+    pub before_thread_id: Option<String>,
+}

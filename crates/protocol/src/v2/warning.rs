@@ -1,0 +1,39 @@
+//! What the user or the author of a client should know.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// `warning`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Warning {
+    /// The thread, if it is about one.
+    pub thread_id: Option<String>,
+    /// What.
+    pub message: String,
+}
+
+/// `configWarning`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigWarning {
+    /// What.
+    pub summary: String,
+    /// More.
+    pub details: Option<String>,
+    /// The file.
+    pub path: Option<PathBuf>,
+}
+
+/// `deprecationNotice`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeprecationNotice {
+    /// What.
+    pub summary: String,
+    /// More.
+    pub details: Option<String>,
+}

@@ -1,0 +1,81 @@
+//! What of threads the user has read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::read_state::{
+    ThreadReadState, ThreadReadStateOperation, ThreadReadStateUpdateParams, ThreadReadStateUpdateResponse,
+};
+use codex_store::{Notes, ReadMark, ThreadSummary};
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::SessionSource;
+
+use super::{WithNews, refusal, summary};
+use crate::app::connection::Connection;
+use crate::app::shelf::{blocking, parse_name, tell_all};
+use crate::app::v2::thread;
+use crate::app::vintage::Vintage;
+
+/// Whether a person reads a thread by itself. What an agent did for another is read there.
+fn is_read_by_itself(summary: &ThreadSummary) -> bool {
+    summary.parent.is_none() && !matches!(summary.source, Some(SessionSource::SubAgent(_)))
+}
+
+/// What was not read of the threads of a list. Clients of older releases are told nothing.
+pub(crate) fn read_states(
+    notes: &Notes,
+    threads: &[ThreadSummary],
+    vintage: Vintage,
+) -> BTreeMap<String, ThreadReadState> {
+    let shown = threads.iter().filter(|summary| vintage == Vintage::V0166 && is_read_by_itself(summary));
+    shown.map(|summary| (summary.id.to_string(), thread::read_state(&notes.read_state(summary.id)))).collect()
+}
+
+/// What was not read of a thread, where the client is told and it is kept.
+pub(crate) async fn read_state(connection: &Connection, id: ThreadId) -> Option<ThreadReadState> {
+    if connection.vintage() != Vintage::V0166 {
+        return None;
+    }
+    let host = Arc::clone(&connection.host);
+    let found = blocking(move || {
+        let found = summary(&host, id).ok().filter(is_read_by_itself);
+        Ok(found.map(|_| thread::read_state(&host.index.notes().read_state(id))))
+    });
+    found.await.ok().flatten()
+}
+
+/// Marks a thread as read or unread.
+pub(super) async fn mark(
+    connection: &Connection,
+    params: ThreadReadStateUpdateParams,
+) -> WithNews<ThreadReadStateUpdateResponse> {
+    let id = parse_name(&params.thread_id)?;
+    let mark = match params.operation {
+        ThreadReadStateOperation::Read => ReadMark::Read,
+        ThreadReadStateOperation::Unread => ReadMark::Unread,
+    };
+    let host = Arc::clone(&connection.host);
+    blocking(move || {
+        if !is_read_by_itself(&summary(&host, id)?) {
+            return Err(ErrorObject::invalid(format!("thread {id} is read with the thread that started it")));
+        }
+        let (state, is_new) = host.index.notes().mark(id, &params.expected_revision, mark).map_err(refusal)?;
+        let news = is_new.then(|| thread::read_state_changed(id.to_string(), &state));
+        Ok((ThreadReadStateUpdateResponse { read_state: thread::read_state(&state) }, news))
+    })
+    .await
+}
+
+/// Notes that only some turns of a thread are left, and tells if that has left nothing to read.
+pub(crate) async fn turns_left(connection: &Arc<Connection>, id: ThreadId, left: Vec<String>) {
+    let notes = connection.host.index.notes();
+    let noting = blocking(move || {
+        let left: Vec<&str> = left.iter().map(String::as_str).collect();
+        notes.turns_left(id, &left).map_err(refusal)
+    });
+    // The turns are gone whatever becomes of the note.
+    if let Ok(Some(state)) = noting.await {
+        tell_all(connection, &thread::read_state_changed(id.to_string(), &state)).await;
+    }
+}

@@ -1,0 +1,88 @@
+//! Sections that the user sorts threads into.
+
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::section::{
+    ThreadSectionAppearance, ThreadSectionCreateParams, ThreadSectionDeleteParams, ThreadSectionListResponse,
+    ThreadSectionMoveParams, ThreadSectionResponse, ThreadSectionUpdateParams,
+};
+use codex_protocol::v2::thread::PageParams;
+use codex_store::Appearance;
+
+use super::{page, refusal, summary};
+use crate::app::connection::Connection;
+use crate::app::shelf::{blocking, parse_name};
+use crate::app::v2::thread::section as shown;
+
+/// Lists sections.
+pub(super) async fn list(
+    connection: &Connection,
+    params: PageParams,
+) -> Result<ThreadSectionListResponse, ErrorObject> {
+    let notes = connection.host.index.notes();
+    blocking(move || {
+        let all = notes.sections().map_err(refusal)?;
+        let (data, next_cursor) = page(all, |section| section.id.as_str(), params.cursor.as_deref(), params.limit)?;
+        Ok(ThreadSectionListResponse { data: data.into_iter().map(shown).collect(), next_cursor })
+    })
+    .await
+}
+
+/// Makes a section.
+pub(super) async fn create(
+    connection: &Connection,
+    params: ThreadSectionCreateParams,
+) -> Result<ThreadSectionResponse, ErrorObject> {
+    let notes = connection.host.index.notes();
+    blocking(move || {
+        let created = notes.create_section(params.name, params.appearance.map(kept)).map_err(refusal)?;
+        Ok(ThreadSectionResponse { section: shown(created) })
+    })
+    .await
+}
+
+/// Names a section, or changes how it is shown.
+pub(super) async fn update(
+    connection: &Connection,
+    params: ThreadSectionUpdateParams,
+) -> Result<ThreadSectionResponse, ErrorObject> {
+    let ThreadSectionUpdateParams { section_id, name, appearance } = params;
+    let notes = connection.host.index.notes();
+    blocking(move || {
+        let appearance = appearance.map(|said| said.map(kept));
+        let updated = notes.update_section(&section_id, name, appearance).map_err(refusal)?;
+        Ok(ThreadSectionResponse { section: shown(updated) })
+    })
+    .await
+}
+
+/// Takes a section away. Its threads stay.
+pub(super) async fn delete(connection: &Connection, params: ThreadSectionDeleteParams) -> Result<Empty, ErrorObject> {
+    let notes = connection.host.index.notes();
+    blocking(move || notes.delete_section(&params.section_id).map(|()| Empty {}).map_err(refusal)).await
+}
+
+/// Puts a thread into a section or takes it out.
+pub(super) async fn move_thread(
+    connection: &Connection,
+    params: ThreadSectionMoveParams,
+) -> Result<Empty, ErrorObject> {
+    let ThreadSectionMoveParams { thread_id, section_id, before_thread_id } = params;
+    let id = parse_name(&thread_id)?;
+    let before = before_thread_id.as_deref().map(parse_name).transpose()?;
+    if before.is_some() && section_id.is_none() {
+        return Err(ErrorObject::invalid("beforeThreadId needs a sectionId: threads in no section have no order"));
+    }
+    let host = std::sync::Arc::clone(&connection.host);
+    blocking(move || {
+        summary(&host, id)?;
+        let done = host.index.notes().move_thread(id, section_id.as_deref(), before);
+        done.map(|()| Empty {}).map_err(refusal)
+    })
+    .await
+}
+
+fn kept(appearance: ThreadSectionAppearance) -> Appearance {
+    let ThreadSectionAppearance { color, icon } = appearance;
+    Appearance { color, icon }
+}

@@ -1,0 +1,88 @@
+//! Lists of what is in a section, or in none.
+
+use codex_wire::ids::ThreadId;
+
+use super::rows::Listed;
+use super::{IndexError, ListQuery};
+use crate::notes::{NoteError, Sections};
+
+/// Which threads a list shows, by their sections.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SectionFilter {
+    /// All.
+    #[default]
+    Any,
+    /// Those in no section.
+    Outside,
+    /// Those in this section.
+    In(String),
+}
+
+/// The threads that such a filter leaves.
+#[derive(Debug)]
+pub(crate) enum Members {
+    All,
+    AllBut(Vec<ThreadId>),
+    /// These, in the order of their section.
+    Only(Vec<ThreadId>),
+}
+
+impl Members {
+    pub(crate) fn of(filter: &SectionFilter, sections: &Sections) -> Result<Self, NoteError> {
+        Ok(match filter {
+            SectionFilter::Any => Self::All,
+            SectionFilter::Outside => Self::AllBut(sections.all_threads()),
+            SectionFilter::In(section) => Self::Only(sections.threads(section)?),
+        })
+    }
+
+    /// Where a thread stands in its section.
+    pub(crate) fn place(&self, thread: ThreadId) -> Option<usize> {
+        match self {
+            Self::Only(threads) => threads.iter().position(|member| *member == thread),
+            Self::All | Self::AllBut(_) => None,
+        }
+    }
+
+    /// The page of a list that is in the order of its section, and one entry more.
+    pub(crate) fn sort(&self, listed: Vec<Listed>, query: &ListQuery) -> Result<Vec<Listed>, IndexError> {
+        let after = query.cursor.as_deref().map(|cursor| self.read_cursor(cursor)).transpose()?;
+        let is_wanted = |place: usize| match after {
+            None => true,
+            Some(Cursor { place: there, is_gone: false }) if query.ascending => place > there,
+            // The one behind a thread that is gone has taken its place.
+            Some(Cursor { place: there, is_gone: true }) if query.ascending => place >= there,
+            Some(Cursor { place: there, .. }) => place < there,
+        };
+        let placed = listed.into_iter().filter_map(|listed| Some((self.place(listed.summary.id)?, listed)));
+        let mut placed: Vec<(usize, Listed)> = placed.filter(|(place, _)| is_wanted(*place)).collect();
+        placed.sort_by_key(|(place, _)| *place);
+        if !query.ascending {
+            placed.reverse();
+        }
+        placed.truncate(query.limit.saturating_add(1));
+        Ok(placed.into_iter().map(|(_, listed)| listed).collect())
+    }
+
+    /// The place after a thread.
+    pub(crate) fn cursor(&self, last: ThreadId) -> String {
+        format!("{}|{last}", self.place(last).unwrap_or_default())
+    }
+
+    fn read_cursor(&self, cursor: &str) -> Result<Cursor, IndexError> {
+        let wrong = || IndexError::Cursor { cursor: cursor.to_owned() };
+        let (place, thread) = cursor.split_once('|').ok_or_else(wrong)?;
+        let (Ok(place), Ok(thread)) = (place.parse(), thread.parse()) else { return Err(wrong()) };
+        Ok(match self.place(thread) {
+            Some(place) => Cursor { place, is_gone: false },
+            None => Cursor { place, is_gone: true },
+        })
+    }
+}
+
+/// Where a page ended.
+struct Cursor {
+    place: usize,
+    /// Whether the thread that stood there is in the section no more.
+    is_gone: bool,
+}

@@ -1,0 +1,119 @@
+//! What clients attach to threads: values of theirs, each found by its type and its key.
+
+use std::collections::BTreeSet;
+
+use chrono::Utc;
+use codex_wire::ids::ThreadId;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{NoteError, Notes, check_length, check_text};
+
+/// What the names of the files of attachments end in.
+pub(super) const ENDING: &str = ".attachments.json";
+
+/// How many attachments a thread has at most.
+const MOST: usize = 256;
+
+/// How long types, keys and values may be, and all that is attached to one thread, in bytes.
+const MOST_TYPE_BYTES: usize = 128;
+const MOST_KEY_BYTES: usize = 1024;
+const MOST_PAYLOAD_BYTES: usize = 64 << 10;
+const MOST_THREAD_BYTES: usize = 4 << 20;
+
+/// Something that a client has attached to a thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Its name, which no other has.
+    pub id: String,
+    /// What it is, in a word of the client's.
+    pub kind: String,
+    /// What it is about. A thread has one attachment of a type and a key.
+    pub key: String,
+    /// The value.
+    pub payload: Value,
+    /// When it was attached, in seconds of Unix time.
+    pub created_at: i64,
+}
+
+impl Attachment {
+    fn is(&self, kind: &str, key: &str) -> bool {
+        self.kind == kind && self.key == key
+    }
+
+    fn bytes(&self) -> usize {
+        self.kind.len() + self.key.len() + self.payload.to_string().len()
+    }
+}
+
+impl Notes {
+    /// What is attached to a thread, oldest first.
+    pub fn attachments(&self, thread: ThreadId) -> Result<Vec<Attachment>, NoteError> {
+        self.attachments_file(thread).read()
+    }
+
+    /// Attaches a value to a thread. Where there is one of that type and key, that stays. Returns what is there now, and
+    /// whether it is new.
+    pub fn attach(
+        &self,
+        thread: ThreadId,
+        kind: &str,
+        key: &str,
+        payload: Value,
+    ) -> Result<(Attachment, bool), NoteError> {
+        check_text("attachmentType", kind, MOST_TYPE_BYTES)?;
+        check_text("identityKey", key, MOST_KEY_BYTES)?;
+        check_length("payload", payload.to_string().len(), MOST_PAYLOAD_BYTES)?;
+        self.attachments_file(thread).change(|attached: &mut Vec<Attachment>| {
+            if let Some(known) = attached.iter().find(|known| known.is(kind, key)) {
+                return Ok((known.clone(), false));
+            }
+            let attachment = Attachment {
+                id: ThreadId::fresh().to_string(),
+                kind: kind.to_owned(),
+                key: key.to_owned(),
+                payload,
+                created_at: Utc::now().timestamp(),
+            };
+            if attached.len() >= MOST {
+                return Err(NoteError::TooMany { what: "attachments of a thread", most: MOST });
+            }
+            let bytes = attached.iter().map(Attachment::bytes).sum::<usize>() + attachment.bytes();
+            check_length("what is attached to the thread", bytes, MOST_THREAD_BYTES)?;
+            attached.push(attachment.clone());
+            Ok((attachment, true))
+        })
+    }
+
+    /// Takes an attachment from a thread, and returns it if it was there.
+    pub fn detach(&self, thread: ThreadId, kind: &str, key: &str) -> Result<Option<Attachment>, NoteError> {
+        if !self.attachments(thread)?.iter().any(|known| known.is(kind, key)) {
+            return Ok(None);
+        }
+        self.attachments_file(thread).change(|attached: &mut Vec<Attachment>| {
+            let place = attached.iter().position(|known| known.is(kind, key));
+            Ok(place.map(|place| attached.remove(place)))
+        })
+    }
+
+    /// The threads that have an attachment of a type and a key, oldest first. Those whose notes cannot be read have none.
+    pub fn attached_to(&self, kind: &str, key: &str) -> Result<Vec<ThreadId>, NoteError> {
+        let entries = match self.folder.read_dir() {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(NoteError::Read { path: self.folder.clone(), source }),
+        };
+        let mut threads = BTreeSet::new();
+        for entry in entries {
+            let entry = entry.map_err(|source| NoteError::Read { path: self.folder.clone(), source })?;
+            let name = entry.file_name();
+            let thread = name.to_str().and_then(|name| name.strip_suffix(ENDING)).and_then(|name| name.parse().ok());
+            let Some(thread) = thread else { continue };
+            let attached = self.attachments(thread).unwrap_or_default();
+            if attached.iter().any(|attachment| attachment.is(kind, key)) {
+                threads.insert(thread);
+            }
+        }
+        Ok(threads.into_iter().collect())
+    }
+}

@@ -1,0 +1,194 @@
+//! One file of notes: read as a whole, changed by one at a time, replaced as a whole.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::NoteError;
+
+/// How often, and how long apart, the lock of another process is waited for.
+const LOCK_TRIES: u32 = 200;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// How much of a file is read. Nothing that is written here is as large.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A file of notes, which need not exist.
+#[derive(Debug)]
+pub(crate) struct NoteFile {
+    path: PathBuf,
+    /// Whether what it holds was made by a person, so that it must survive a crash of the machine and is never
+    /// overwritten when it cannot be read.
+    is_precious: bool,
+}
+
+impl NoteFile {
+    /// A file with what somebody has made.
+    pub(crate) fn precious(path: PathBuf) -> Self {
+        Self { path, is_precious: true }
+    }
+
+    /// A file with what can be lost with the machine's power, and is written often.
+    pub(crate) fn fleeting(path: PathBuf) -> Self {
+        Self { path, is_precious: false }
+    }
+
+    /// What is noted; nothing if there is no file.
+    pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, NoteError> {
+        match File::open(&self.path) {
+            Ok(file) => self.read_open(&file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
+            Err(source) => Err(NoteError::Read { path: self.path.clone(), source }),
+        }
+    }
+
+    /// Changes what is noted while nobody else does. What is left as it was is not written.
+    pub(crate) fn change<T, R>(&self, change: impl FnOnce(&mut T) -> Result<R, NoteError>) -> Result<R, NoteError>
+    where
+        T: Serialize + DeserializeOwned + Default + Clone + PartialEq,
+    {
+        let locked = self.lock()?;
+        let before: T = self.read_open(&locked)?;
+        let mut after = before.clone();
+        let result = change(&mut after)?;
+        if after != before {
+            self.replace(&after).map_err(|source| NoteError::Write { path: self.path.clone(), source })?;
+        }
+        Ok(result)
+    }
+
+    /// Removes the file.
+    pub(crate) fn remove(&self) -> Result<(), NoteError> {
+        match std::fs::remove_file(&self.path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(NoteError::Write { path: self.path.clone(), source })
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn read_open<T: DeserializeOwned + Default>(&self, file: &File) -> Result<T, NoteError> {
+        let mut bytes = Vec::new();
+        let read = file.take(MOST_BYTES).read_to_end(&mut bytes);
+        read.map_err(|source| NoteError::Read { path: self.path.clone(), source })?;
+        // A file that was only locked so far is empty.
+        if bytes.is_empty() {
+            return Ok(T::default());
+        }
+        match serde_json::from_slice(&bytes) {
+            Err(source) if self.is_precious => Err(NoteError::Broken { path: self.path.clone(), source }),
+            read => Ok(read.unwrap_or_default()),
+        }
+    }
+
+    /// Opens the file for whoever may change it now. The lock lies on the file that is replaced, so it counts only while
+    /// that is still the one in its place.
+    fn lock(&self) -> Result<File, NoteError> {
+        let failed = |source| NoteError::Write { path: self.path.clone(), source };
+        if let Some(folder) = self.path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        }
+        for _ in 0..LOCK_TRIES {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false).mode(0o600);
+            let file = options.open(&self.path).map_err(failed)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => std::thread::park_timeout(LOCK_PAUSE),
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+                Ok(()) if self.is_current(&file) => return Ok(file),
+                Ok(()) => {}
+            }
+        }
+        Err(NoteError::Busy { path: self.path.clone() })
+    }
+
+    fn is_current(&self, file: &File) -> bool {
+        let (Ok(locked), Ok(present)) = (file.metadata(), self.path.metadata()) else { return false };
+        (locked.dev(), locked.ino()) == (present.dev(), present.ino())
+    }
+
+    fn replace(&self, notes: &impl Serialize) -> io::Result<()> {
+        // Whoever holds the lock is alone, so what lies here was left behind by one that was killed.
+        let temporary = self.path.with_extension("tmp");
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        file.write_all(&serde_json::to_vec(notes)?)?;
+        if self.is_precious {
+            file.sync_data()?;
+        }
+        std::fs::rename(&temporary, &self.path)?;
+        if let Some(folder) = self.path.parent().filter(|_| self.is_precious) {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(number: u32) -> impl FnOnce(&mut Vec<u32>) -> Result<(), NoteError> {
+        move |notes| {
+            notes.push(number);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn many_writers_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/er/notes.json");
+        std::thread::scope(|scope| {
+            for writer in 0..4_u32 {
+                let path = path.clone();
+                scope.spawn(move || {
+                    for number in 0..25 {
+                        NoteFile::fleeting(path.clone()).change(add(writer * 100 + number)).unwrap();
+                    }
+                });
+            }
+        });
+        let mut notes: Vec<u32> = NoteFile::fleeting(path.clone()).read().unwrap();
+        notes.sort_unstable();
+        let all: Vec<u32> = (0..4).flat_map(|writer| (0..25).map(move |number| writer * 100 + number)).collect();
+        assert_eq!(notes, all);
+        let names: Vec<_> =
+            path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["notes.json"]);
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_a_person_has_made_is_not_overwritten_when_it_cannot_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.json");
+        std::fs::write(&path, "[1, 2").unwrap();
+        let error = NoteFile::precious(path.clone()).change(add(3)).unwrap_err();
+        assert!(error.to_string().ends_with("does not hold what is noted there; mend it or move it away"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "[1, 2");
+        NoteFile::fleeting(path.clone()).change(add(3)).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "[3]");
+    }
+
+    #[test]
+    fn a_change_that_is_refused_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = NoteFile::precious(folder.path().join("notes.json"));
+        notes.change(add(1)).unwrap();
+        let refuse = |notes: &mut Vec<u32>| -> Result<(), NoteError> {
+            notes.clear();
+            Err(NoteError::Busy { path: PathBuf::new() })
+        };
+        assert!(notes.change(refuse).is_err());
+        assert_eq!(notes.read::<Vec<u32>>().unwrap(), [1]);
+        notes.remove().unwrap();
+        notes.remove().unwrap();
+        assert!(notes.read::<Vec<u32>>().unwrap().is_empty());
+    }
+}

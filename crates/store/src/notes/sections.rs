@@ -1,0 +1,217 @@
+//! Sections: groups that the user sorts threads into, each thread into one at most, in an order of the user's.
+
+use chrono::Utc;
+use codex_wire::ids::ThreadId;
+use serde::{Deserialize, Serialize};
+
+use super::file::NoteFile;
+use super::{NoteError, Notes, check_length, check_text};
+
+/// How many sections there are at most, and how many threads in all of them.
+const MOST_SECTIONS: usize = 200;
+const MOST_THREADS: usize = 10_000;
+
+/// How long names, colours and icons may be, in bytes.
+const MOST_NAME_BYTES: usize = 256;
+const MOST_LOOK_BYTES: usize = 128;
+
+/// A group of threads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Section {
+    /// Its name for programs, which stays.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// How it is shown.
+    #[serde(default)]
+    pub appearance: Option<Appearance>,
+}
+
+/// How a section is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Appearance {
+    /// Its colour, in words of the client's.
+    #[serde(default)]
+    pub color: Option<String>,
+    /// Its icon, in words of the client's.
+    #[serde(default)]
+    pub icon: Option<String>,
+}
+
+impl Appearance {
+    fn check(&self) -> Result<(), NoteError> {
+        check_length("color", self.color.as_ref().map_or(0, String::len), MOST_LOOK_BYTES)?;
+        check_length("icon", self.icon.as_ref().map_or(0, String::len), MOST_LOOK_BYTES)
+    }
+}
+
+/// The section of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InSection {
+    /// The section.
+    pub section: Section,
+    /// Since when the thread has been in it, in seconds of Unix time.
+    pub since: i64,
+}
+
+/// All sections with their threads, as they are kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sections {
+    sections: Vec<Sorted>,
+}
+
+/// A section with its threads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Sorted {
+    #[serde(flatten)]
+    section: Section,
+    #[serde(default)]
+    threads: Vec<Member>,
+}
+
+/// A thread in a section.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Member {
+    id: ThreadId,
+    since: i64,
+}
+
+impl Sections {
+    /// The section of a thread.
+    pub(crate) fn of(&self, thread: ThreadId) -> Option<InSection> {
+        self.sections.iter().find_map(|sorted| {
+            let member = sorted.threads.iter().find(|member| member.id == thread)?;
+            Some(InSection { section: sorted.section.clone(), since: member.since })
+        })
+    }
+
+    /// The threads of a section, in order.
+    pub(crate) fn threads(&self, section: &str) -> Result<Vec<ThreadId>, NoteError> {
+        let sorted = self.sections.iter().find(|sorted| sorted.section.id == section);
+        let sorted = sorted.ok_or_else(|| missing(section))?;
+        Ok(sorted.threads.iter().map(|member| member.id).collect())
+    }
+
+    /// The threads of all sections.
+    pub(crate) fn all_threads(&self) -> Vec<ThreadId> {
+        self.sections.iter().flat_map(|sorted| &sorted.threads).map(|member| member.id).collect()
+    }
+
+    fn find(&mut self, section: &str) -> Result<&mut Sorted, NoteError> {
+        let sorted = self.sections.iter_mut().find(|sorted| sorted.section.id == section);
+        sorted.ok_or_else(|| missing(section))
+    }
+
+    fn take_out(&mut self, thread: ThreadId) {
+        for sorted in &mut self.sections {
+            sorted.threads.retain(|member| member.id != thread);
+        }
+    }
+
+    fn put(&mut self, thread: ThreadId, section: &str, before: Option<ThreadId>) -> Result<(), NoteError> {
+        let stays = self.of(thread).filter(|now| now.section.id == section);
+        let since = stays.map_or_else(|| Utc::now().timestamp(), |now| now.since);
+        self.take_out(thread);
+        if self.all_threads().len() >= MOST_THREADS {
+            return Err(NoteError::TooMany { what: "threads in sections", most: MOST_THREADS });
+        }
+        let members = &mut self.find(section)?.threads;
+        let place = match before {
+            None => members.len(),
+            Some(before) => {
+                let place = members.iter().position(|member| member.id == before);
+                place.ok_or_else(|| NoteError::NotThere { thread: before, section: section.to_owned() })?
+            }
+        };
+        members.insert(place, Member { id: thread, since });
+        Ok(())
+    }
+}
+
+fn missing(section: &str) -> NoteError {
+    NoteError::NoSection { section: section.to_owned() }
+}
+
+impl Notes {
+    /// The sections, oldest first.
+    pub fn sections(&self) -> Result<Vec<Section>, NoteError> {
+        let Sections { sections } = self.sorted()?;
+        let mut sections: Vec<Section> = sections.into_iter().map(|sorted| sorted.section).collect();
+        sections.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(sections)
+    }
+
+    /// Makes a section.
+    pub fn create_section(&self, name: String, appearance: Option<Appearance>) -> Result<Section, NoteError> {
+        check_text("name", &name, MOST_NAME_BYTES)?;
+        appearance.iter().try_for_each(Appearance::check)?;
+        self.sections_file().change(|sections: &mut Sections| {
+            if sections.sections.len() >= MOST_SECTIONS {
+                return Err(NoteError::TooMany { what: "sections", most: MOST_SECTIONS });
+            }
+            let section = Section { id: ThreadId::fresh().to_string(), name, appearance };
+            sections.sections.push(Sorted { section: section.clone(), threads: Vec::new() });
+            Ok(section)
+        })
+    }
+
+    /// Names a section, and changes how it is shown if that is said.
+    pub fn update_section(
+        &self,
+        section: &str,
+        name: String,
+        appearance: Option<Option<Appearance>>,
+    ) -> Result<Section, NoteError> {
+        check_text("name", &name, MOST_NAME_BYTES)?;
+        appearance.iter().flatten().try_for_each(Appearance::check)?;
+        self.sections_file().change(|sections: &mut Sections| {
+            let updated = &mut sections.find(section)?.section;
+            updated.name = name;
+            if let Some(appearance) = appearance {
+                updated.appearance = appearance;
+            }
+            Ok(updated.clone())
+        })
+    }
+
+    /// Takes a section away. Its threads are in none then.
+    pub fn delete_section(&self, section: &str) -> Result<(), NoteError> {
+        self.sections_file().change(|sections: &mut Sections| {
+            sections.find(section)?;
+            sections.sections.retain(|sorted| sorted.section.id != section);
+            Ok(())
+        })
+    }
+
+    /// Puts a thread into a section before another one or at its end, or takes it out of the one it is in.
+    pub fn move_thread(
+        &self,
+        thread: ThreadId,
+        section: Option<&str>,
+        before: Option<ThreadId>,
+    ) -> Result<(), NoteError> {
+        self.sections_file().change(|sections: &mut Sections| {
+            if let Some(section) = section {
+                sections.put(thread, section, before)
+            } else {
+                sections.take_out(thread);
+                Ok(())
+            }
+        })
+    }
+
+    /// All sections with their threads.
+    pub(crate) fn sorted(&self) -> Result<Sections, NoteError> {
+        self.sections_file().read()
+    }
+
+    /// Takes a thread out of the section it is in, if it is in one.
+    pub(super) fn leave_section(&self, thread: ThreadId) -> Result<(), NoteError> {
+        let is_in_one = self.sorted().is_ok_and(|sections| sections.of(thread).is_some());
+        if is_in_one { self.move_thread(thread, None, None) } else { Ok(()) }
+    }
+
+    fn sections_file(&self) -> NoteFile {
+        NoteFile::precious(self.folder.join("sections.json"))
+    }
+}
