@@ -159,6 +159,7 @@ impl Notes {
     fn read_state_file(&self, thread: ThreadId) -> NoteFile {
         NoteFile::fleeting(self.folder.join(format!("{thread}.read.json")))
     }
+
     fn attachments_file(&self, thread: ThreadId) -> NoteFile {
         NoteFile::precious(self.folder.join(format!("{thread}{}", attachments::ENDING)))
     }
