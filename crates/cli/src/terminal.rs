@@ -65,6 +65,8 @@ impl<W: Write> Terminal<W> {
             | Body::ReviewExited(_)
             | Body::WentBack { .. }
             | Body::RolledBack { .. }
+            | Body::GoalChanged(_)
+            | Body::GoalCleared
             | Body::TokensCounted { .. }
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }

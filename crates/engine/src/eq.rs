@@ -40,7 +40,11 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         Body::TurnStarted { context_window } => {
             out.push(EventMsg::TaskStarted(TaskStartedEvent { model_context_window: *context_window }));
         }
-        Body::ModelAsked(_) | Body::WentBack { .. } | Body::RolledBack { .. } => {}
+        Body::ModelAsked(_)
+        | Body::WentBack { .. }
+        | Body::RolledBack { .. }
+        | Body::GoalChanged(_)
+        | Body::GoalCleared => {}
         Body::Recorded(record) if vocabulary.raw_items => {
             out.push(EventMsg::RawResponseItem(RawResponseItemEvent { item: (*record.item).clone() }));
         }

@@ -14,6 +14,7 @@ use codex_wire::command::ParsedCommand;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::ExecOutputStream;
+use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
@@ -151,6 +152,10 @@ pub enum Body {
         /// How many.
         turns: usize,
     },
+    /// The thread has another goal, or its goal stands otherwise than before.
+    GoalChanged(Arc<Goal>),
+    /// The thread has no goal any more.
+    GoalCleared,
     /// Tokens were counted, or the account's limits were told.
     TokensCounted {
         /// What the thread has used; none before the first answer.

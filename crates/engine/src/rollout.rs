@@ -11,6 +11,7 @@ use codex_store::{RolloutError, RolloutFile};
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 use codex_wire::event::EventMsg;
+use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
@@ -51,6 +52,8 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         Body::RolledBack { turns } => {
             file.append("event_msg", &RolledBackLine { kind: "thread_rolled_back", num_turns: *turns })
         }
+        Body::GoalChanged(goal) => file.append("event_msg", &GoalLine::of(event, "goal_changed", Some(goal))),
+        Body::GoalCleared => file.append("event_msg", &GoalLine::of(event, "goal_cleared", None)),
         Body::TurnStarted { .. }
         | Body::ItemCompleted(_)
         | Body::TokensCounted { .. }
@@ -141,6 +144,23 @@ struct RolledBackLine {
     #[serde(rename = "type")]
     kind: &'static str,
     num_turns: usize,
+}
+
+/// What the goal of the thread is from here on. Other releases keep goals elsewhere and pass over these lines.
+#[derive(Serialize)]
+struct GoalLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goal: Option<&'a Goal>,
+}
+
+impl<'a> GoalLine<'a> {
+    fn of(event: &'a Event, kind: &'static str, goal: Option<&'a Goal>) -> Self {
+        Self { kind, turn_id: event.turn.as_ref().map(TurnId::as_str), goal }
+    }
 }
 
 /// What clients are shown of a call.

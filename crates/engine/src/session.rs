@@ -6,6 +6,7 @@ mod calls;
 mod commands;
 mod own;
 mod patches;
+mod pursuing;
 mod reviewing;
 mod saying;
 mod terminals;
@@ -31,6 +32,7 @@ use self::terminals::OpenTerminals;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
+use crate::goal::Pursuit;
 use crate::heard::Heard;
 use crate::journal::Journal;
 use crate::log::{Abort, Approval, Body, Item, Outcome, Record, ThreadStarted, TurnId};
@@ -60,8 +62,7 @@ pub(crate) struct Session {
     context: Context,
     allowed: Allowed,
     terminals: OpenTerminals,
-    /// The plan the model made last.
-    plan: Option<UpdatePlanArgs>,
+    aims: Aims,
     /// What is put aside while a review runs.
     reviewing: Option<Review>,
     /// The questions that wait for an answer.
@@ -75,6 +76,15 @@ pub(crate) struct Session {
     journal: Journal,
     running: Option<Running>,
     inbox: mpsc::Receiver<Command>,
+}
+
+/// What the thread is after.
+#[derive(Default)]
+struct Aims {
+    /// The plan the model made last.
+    plan: Option<UpdatePlanArgs>,
+    /// What the thread works towards until it is reached.
+    goal: Pursuit,
 }
 
 /// The running turn.
@@ -97,6 +107,8 @@ struct Running {
 enum Wake {
     Command(Option<Command>),
     Arrived(Arrived),
+    /// Nothing runs, nobody has said anything, and the goal is not reached.
+    Idle,
 }
 
 impl Session {
@@ -125,7 +137,7 @@ impl Session {
             context: Context::default(),
             allowed,
             terminals: OpenTerminals::new(),
-            plan: None,
+            aims: Aims::default(),
             reviewing: None,
             asked: Vec::new(),
             heard: Heard::default(),
@@ -164,8 +176,9 @@ impl Session {
     }
 
     async fn go_on(&mut self, continued: Continued) {
-        let Continued { mut past, tokens, before, heard, unfinished } = continued;
+        let Continued { mut past, tokens, before, heard, unfinished, goal } = continued;
         self.heard = heard;
+        self.aims.goal = Pursuit::resumed(goal, self.setup.follows_goals && self.has_goals());
         let tokens = tokens.filter(|_| !self.setup.counts_anew);
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
@@ -206,6 +219,7 @@ impl Session {
                     closing.push(reply);
                 }
                 Wake::Command(Some(Command::Close { reply })) => {
+                    self.is_finishing = true;
                     Box::pin(self.stop(Abort::Interrupted)).await;
                     closing.push(reply);
                 }
@@ -217,7 +231,9 @@ impl Session {
                     let _: Result<(), bool> = reply.send(false);
                 }
                 Wake::Command(Some(command)) => Box::pin(self.obey(command)).await,
+                Wake::Idle => Box::pin(self.pursue()).await,
                 Wake::Command(None) => {
+                    self.is_finishing = true;
                     Box::pin(self.stop(Abort::Interrupted)).await;
                     break;
                 }
@@ -242,6 +258,12 @@ impl Session {
                 biased;
                 command = self.inbox.recv() => Wake::Command(command),
                 arrived = running.work.next() => Wake::Arrived(arrived),
+            },
+            // What somebody has sent meanwhile goes first.
+            None if self.aims.goal.is_due() => match self.inbox.try_recv() {
+                Ok(command) => Wake::Command(Some(command)),
+                Err(mpsc::error::TryRecvError::Empty) => Wake::Idle,
+                Err(mpsc::error::TryRecvError::Disconnected) => Wake::Command(None),
             },
             None => Wake::Command(self.inbox.recv().await),
         }
@@ -279,10 +301,14 @@ impl Session {
                 let done = self.running.is_none() && self.context.roll_back(turns);
                 if done {
                     self.emit(Body::RolledBack { turns });
+                    self.aims.goal.forget_told();
                     self.journal.publish_durably().await;
                 }
                 give(reply, done);
             }
+            Command::SetGoal { change, reply } => give(reply, self.set_goal(*change).await),
+            Command::ClearGoal { reply } => give(reply, self.clear_goal().await),
+            Command::Goal { reply } => give(reply, self.aims.goal.goal().cloned()),
             Command::Running { reply } => give(reply, self.running.as_ref().map(|running| running.id.clone())),
             Command::CountListeners { reply } => give(reply, self.journal.listeners()),
             Command::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
@@ -328,6 +354,7 @@ impl Session {
             diff: None,
             said: Vec::new(),
         });
+        self.aims.goal.begin_turn();
     }
 
     /// Stops the running turn, if there is one.
@@ -355,6 +382,7 @@ impl Session {
                 Effect::Count { usage, rate_limits } => self.count(usage, rate_limits),
                 Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(self.turn_settings()))),
                 Effect::AskModel => {
+                    self.tell_goal();
                     let prompt = self.prompt();
                     self.context.mark();
                     self.ask(Some(prompt));
@@ -394,6 +422,7 @@ impl Session {
             self.tell_model(Message::user(INTERRUPTED));
         }
         self.look_after_terminals().await;
+        self.end_turn_of_goal(&outcome);
         let outcome = self.end_review(outcome);
         let outcome = self.bookmark(outcome);
         self.tell_program(&outcome);
@@ -437,7 +466,8 @@ impl Session {
                     }));
                 }
             }
-            Body::PlanUpdated(plan) => self.plan = Some(plan.clone()),
+            Body::ItemCompleted(Item::WebSearch { .. }) => self.aims.goal.act(),
+            Body::PlanUpdated(plan) => self.aims.plan = Some(plan.clone()),
             Body::ApprovalAsked(approval) => self.asked.push(Arc::clone(approval)),
             Body::ApprovalAnswered { item, .. } => self.asked.retain(|asked| asked.call != *item.id()),
             Body::TurnEnded(_) => self.asked.clear(),

@@ -30,7 +30,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("externalAgentConfig/", "this release takes over no settings of other agents"),
     ("threadSection/", "this release does not sort threads into sections"),
     ("thread/section/", "this release does not sort threads into sections"),
-    ("thread/goal/", "this release keeps no goals of threads"),
     ("thread/attachment", "this release keeps no attachments of threads"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
     ("thread/metadata/update", "this release keeps what a thread's log says of its repository"),

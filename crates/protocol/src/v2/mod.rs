@@ -3,6 +3,7 @@
 
 // Threads and what happens in them.
 pub mod created;
+pub mod goal;
 pub mod initialize;
 pub mod item;
 pub mod notification;

@@ -13,6 +13,7 @@ use super::account::{
 use super::command_exec::CommandExecOutputDeltaNotification;
 use super::created::{CreatedItemDelta, ItemCreated};
 use super::fs::FsChangedNotification;
+use super::goal::ThreadGoalUpdated;
 use super::item::{FileUpdateChange, TimedItem};
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
 use super::subscribe::ThreadCaughtUp;
@@ -71,6 +72,10 @@ notifications! {
     "thread/reverted" => ThreadReverted(ThreadNamed),
     /// A thread is called something else now.
     "thread/name/updated" => ThreadNameUpdated(ThreadNameUpdated),
+    /// A thread has another goal, or its goal stands otherwise than before.
+    "thread/goal/updated" => ThreadGoalUpdated(Box<ThreadGoalUpdated>),
+    /// A thread has no goal any more.
+    "thread/goal/cleared" => ThreadGoalCleared(ThreadNamed),
     /// Tokens were used.
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
     /// A conversation was summed up.

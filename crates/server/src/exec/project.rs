@@ -75,7 +75,9 @@ impl Projector {
             | Body::ReviewExited(_)
             | Body::Compacted(_)
             | Body::WentBack { .. }
-            | Body::RolledBack { .. } => {}
+            | Body::RolledBack { .. }
+            | Body::GoalChanged(_)
+            | Body::GoalCleared => {}
         }
     }
 

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use codex_wire::event::TokenCountEvent;
+use codex_wire::goal::Goal;
 use codex_wire::rollout::{SessionMeta, TurnContextItem};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::base::{self, Base, Compacted};
@@ -45,6 +47,8 @@ pub struct History {
     pub unfinished: bool,
     /// The name of that turn, where the file gives it.
     pub unfinished_turn: Option<String>,
+    /// What the thread works towards.
+    pub goal: Option<Goal>,
     /// Calls without an output, in order.
     pub open_calls: Vec<OpenCall>,
     /// Lines that were passed over, the first hundred of them.
@@ -166,6 +170,7 @@ struct Rebuild {
     keys: Vec<Said>,
     /// The newest message in the user's name that no event has claimed yet.
     unclaimed: Option<usize>,
+    goal: Option<Goal>,
     open: HashMap<String, OpenCall>,
     /// Whether a turn runs.
     running: bool,
@@ -214,6 +219,7 @@ impl Rebuild {
             "" | "user_message" | "item_completed" | "thread_rolled_back" => {}
             "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" => {}
             "approval_asked" | "approval_answered" => {}
+            "goal_changed" | "goal_cleared" => return self.see_goal(line),
             _ => return,
         }
         let Some(event) = line.event() else { return };
@@ -240,6 +246,15 @@ impl Rebuild {
             "thread_rolled_back" => self.take_back(event.turns_taken_back()),
             _ => {}
         }
+    }
+
+    /// A goal stays whatever turns are taken back: it is the user's. One that cannot be read is none.
+    fn see_goal(&mut self, line: &Line<'_>) {
+        #[derive(Deserialize)]
+        struct Told {
+            goal: Option<Goal>,
+        }
+        self.goal = line.payload_as::<Told>().and_then(|told| told.goal);
     }
 
     fn take_back(&mut self, turns: usize) {
@@ -289,6 +304,7 @@ impl Rebuild {
             keys: self.keys,
             unfinished: self.running,
             unfinished_turn: self.turn.filter(|_| self.running),
+            goal: self.goal,
             open_calls,
             bad_lines,
         }
