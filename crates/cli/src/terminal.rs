@@ -64,7 +64,7 @@ impl<W: Write> Terminal<W> {
             | Body::ReviewEntered(_)
             | Body::ReviewExited(_)
             | Body::WentBack { .. }
-            | Body::RolledBack { .. }
+            | Body::RolledBack(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared
             | Body::TokensCounted { .. }

@@ -42,7 +42,7 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         }
         Body::ModelAsked(_)
         | Body::WentBack { .. }
-        | Body::RolledBack { .. }
+        | Body::RolledBack(_)
         | Body::GoalChanged(_)
         | Body::GoalCleared => {}
         Body::Recorded(record) if vocabulary.raw_items => {

@@ -148,10 +148,7 @@ pub enum Body {
         replacement: Vec<Arc<RawValue>>,
     },
     /// The last turns were forgotten.
-    RolledBack {
-        /// How many.
-        turns: usize,
-    },
+    RolledBack(RolledBack),
     /// The thread has another goal, or its goal stands otherwise than before.
     GoalChanged(Arc<Goal>),
     /// The thread has no goal any more.
@@ -231,6 +228,17 @@ pub struct ReviewEntered {
     pub hint: String,
     /// What the reviewer is asked.
     pub prompt: String,
+}
+
+/// Which turns were forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolledBack {
+    /// How many.
+    pub turns: usize,
+    /// How many things the user had said in them.
+    pub said: usize,
+    /// The first of them, where its name is known.
+    pub first: Option<TurnId>,
 }
 
 /// How a conversation was summed up.

@@ -298,9 +298,10 @@ impl Session {
             Command::Answer { id, decision, reply } => give(reply, self.answer(&id, decision).await),
             Command::Interrupt { reply } => give(reply, self.stop(Abort::Interrupted).await),
             Command::RollBack { turns, reply } => {
-                let done = self.running.is_none() && self.context.roll_back(turns);
-                if done {
-                    self.emit(Body::RolledBack { turns });
+                let gone = if self.running.is_none() { self.context.roll_back(turns) } else { None };
+                let done = gone.is_some();
+                if let Some(gone) = gone {
+                    self.emit(Body::RolledBack(gone));
                     self.aims.goal.forget_told();
                     self.journal.publish_durably().await;
                 }
@@ -342,7 +343,7 @@ impl Session {
 
     fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
         // What came before this turn is whole, whatever becomes of the turn.
-        self.context.begin_turn();
+        self.context.begin_turn(&id);
         let settings = Arc::clone(&self.settings);
         self.running = Some(Running {
             id,

@@ -353,3 +353,44 @@ async fn goals_can_be_switched_off_and_clients_that_know_none_see_nothing_of_the
     assert!(told(&events).iter().all(|line| !line.contains("goal")), "{:?}", told(&events));
     assert_eq!((is_offered(&client), client.thread.running().await), (vec![false], Ok(None)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn turns_that_nobody_asked_for_are_taken_back_as_any_other_also_in_the_file() {
+    let script = format!(
+        r#"[{{"items": [{{"text": "Hello."}}]}}, {{"items": [{{"text": "I look."}}]}}, {COMPLETE}, {{"items": [{{"text": "Done."}}]}}]"#
+    );
+    let mut client = start(&script).await;
+    client.turn("1", "hi").await;
+    set(&client, wish("ship it")).await;
+    until(&mut client, GoalStatus::Complete).await;
+    assert_eq!(client.thread.roll_back(1).await, Ok(true));
+    let script = r#"[{"items": [{"text": "Yes."}]}, {"items": [{"text": "Yes."}]}]"#;
+    let resumed =
+        |path, setup| Setup { beginning: Beginning::Resumed { path, insisted: Insisted::default() }, ..setup };
+    let mut client = client.start_again(script, resumed).await;
+    client.turn("2", "more").await;
+    let input = client.last_input();
+    assert_eq!((input[0].as_str(), input[1].as_str(), input[3].as_str()), ("hi", "Hello.", "I look."), "{input:?}");
+    assert_eq!((input.len(), input[4].as_str()), (5, "more"), "{input:?}");
+    assert_eq!(client.thread.roll_back(2).await, Ok(true), "the turn of before counts after a resume too");
+    client.turn("3", "again").await;
+    assert_eq!(client.last_input(), ["hi", "Hello.", "again"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_somebody_joined_is_taken_back_whole_in_the_file_too() {
+    let script =
+        r#"[{"items": [{"text": "a"}]}, {"items": [{"text": "b"}, {"pause_ms": 1000}]}, {"items": [{"text": "c"}]}]"#;
+    let mut client = start(script).await;
+    client.turn("1", "one").await;
+    client.say("2", "two").await;
+    client.until(|body| matches!(body, Body::ItemDelta { .. })).await;
+    assert_eq!(client.say("3", "and this").await, TurnStart::Joined(TurnId::new("2")));
+    client.until_ended().await;
+    assert_eq!(client.thread.roll_back(1).await, Ok(true));
+    let resumed =
+        |path, setup| Setup { beginning: Beginning::Resumed { path, insisted: Insisted::default() }, ..setup };
+    let mut client = client.start_again(r#"[{"items": [{"text": "d"}]}]"#, resumed).await;
+    client.turn("4", "four").await;
+    assert_eq!(client.last_input(), ["one", "a", "four"]);
+}

@@ -75,7 +75,7 @@ impl Projector {
             | Body::ReviewExited(_)
             | Body::Compacted(_)
             | Body::WentBack { .. }
-            | Body::RolledBack { .. }
+            | Body::RolledBack(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared => {}
         }

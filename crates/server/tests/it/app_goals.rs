@@ -178,3 +178,32 @@ async fn clients_of_before_hear_of_no_goal_unless_they_ask() {
     let about_goals = |message: &&Value| message["method"].as_str().is_some_and(|method| method.contains("goal"));
     assert_eq!(rest.iter().filter(about_goals).count(), 0);
 }
+
+#[tokio::test]
+async fn a_thread_is_copied_and_taken_back_between_turns_that_nobody_asked_for() {
+    let mut client = scripted("", &json!([text("Hello."), text("I look."), complete(), text("Done.")])).await;
+    let thread = start(&mut client).await;
+    let first = turn(&mut client, &thread, "hi").await;
+    client.ok("thread/goal/set", json!({"threadId": thread, "objective": "ship it"})).await;
+    goals_until(&mut client, "complete").await;
+    while client.next_notification("turn/completed").await["turn"]["items"][0]["text"] != "Done." {}
+    let shown = |thread: &Value| -> Vec<String> {
+        let turns = thread["thread"]["turns"].as_array().expect("turns").iter();
+        turns
+            .map(|turn| turn["items"].as_array().and_then(|items| items.last()).expect("an item")["text"].to_string())
+            .collect()
+    };
+    let read = client.ok("thread/read", json!({"threadId": thread, "includeTurns": true})).await;
+    assert_eq!(shown(&read), [r#""Hello.""#, r#""I look.""#, r#""Done.""#]);
+    let copy = client.ok("thread/fork", json!({"threadId": thread, "lastTurnId": first})).await;
+    assert_eq!(shown(&copy), [r#""Hello.""#]);
+    let second = read["thread"]["turns"][1]["id"].clone();
+    let copy = client.ok("thread/fork", json!({"threadId": thread, "lastTurnId": second})).await;
+    assert_eq!(shown(&copy), [r#""Hello.""#, r#""I look.""#]);
+    let back = client.ok("thread/revert", json!({"threadId": thread, "beforeTurnId": second})).await;
+    assert_eq!(shown(&back), [r#""Hello.""#]);
+    let mut client = client.start_again().await;
+    let resumed = client.ok("thread/resume", json!({"threadId": thread})).await;
+    assert_eq!(shown(&resumed), [r#""Hello.""#]);
+    client.end_unread().await;
+}

@@ -87,7 +87,7 @@ impl Projector {
         let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
             Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) | Body::WentBack { .. } => {}
-            Body::RolledBack { .. } => {
+            Body::RolledBack(_) => {
                 let thread_id = self.thread.clone();
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id }));
             }
