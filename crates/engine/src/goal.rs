@@ -122,8 +122,10 @@ struct TurnSoFar {
 }
 
 impl Pursuit {
-    /// The goal of a thread that goes on, of which something follows or not. It waits for a word of somebody's.
+    /// The goal of a thread that goes on, of which something follows or not. It waits for a word of somebody's. A file may
+    /// say anything; what could not have been set is no goal.
     pub(crate) fn resumed(goal: Option<Goal>, is_followed: bool) -> Self {
+        let goal = goal.filter(|goal| objective_fits(&goal.objective).is_ok());
         Self { goal, is_followed, ..Self::default() }
     }
 
@@ -319,16 +321,18 @@ impl Pursuit {
     }
 }
 
+fn objective_fits(objective: &str) -> Result<(), GoalError> {
+    match objective.chars().count() {
+        0 => Err(GoalError::EmptyObjective),
+        1..=LONGEST_OBJECTIVE => Ok(()),
+        characters => Err(GoalError::LongObjective { characters }),
+    }
+}
+
 /// The goal that a change leads to.
 fn changed(present: Option<&Goal>, change: &GoalChange, now: i64) -> Result<Goal, GoalError> {
     let objective = change.objective.as_deref().map(str::trim);
-    let characters = objective.map_or(1, |objective| objective.chars().count());
-    if characters == 0 {
-        return Err(GoalError::EmptyObjective);
-    }
-    if characters > LONGEST_OBJECTIVE {
-        return Err(GoalError::LongObjective { characters });
-    }
+    objective.map_or(Ok(()), objective_fits)?;
     if let Some(Some(budget)) = change.token_budget
         && budget <= 0
     {

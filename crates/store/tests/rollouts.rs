@@ -234,18 +234,24 @@ fn turns_are_taken_back_from_the_one_that_is_named() {
             assistant: ok
         "#]],
     );
-    check(&(meta() + &said("a", "one") + &unasked + &back(0, "b") + &said("d", "three")), expect![[r#"
+    check(
+        &(meta() + &said("a", "one") + &unasked + &back(0, "b") + &said("d", "three")),
+        expect![[r#"
         Start, 0 replaced, said [0, 2], unfinished false, open [], bad []
         user: one
         assistant: ok
         user: three
         assistant: ok
-    "#]]);
-    check(&(meta() + &said("a", "one") + &said("c", "two") + &back(1, "unknown")), expect![[r#"
+    "#]],
+    );
+    check(
+        &(meta() + &said("a", "one") + &said("c", "two") + &back(1, "unknown")),
+        expect![[r#"
         Start, 0 replaced, said [0], unfinished false, open [], bad []
         user: one
         assistant: ok
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

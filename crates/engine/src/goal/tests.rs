@@ -239,6 +239,14 @@ fn a_goal_of_before_waits_and_is_nothing_to_clients_that_know_none() {
 }
 
 #[test]
+fn a_file_cannot_hold_a_goal_that_could_not_have_been_set() {
+    let goal = pursuit(wish("x")).goal().cloned().expect("there is a goal");
+    for objective in [String::new(), "x".repeat(LONGEST_OBJECTIVE + 1)] {
+        assert!(Pursuit::resumed(Some(Goal { objective, ..goal.clone() }), true).goal().is_none());
+    }
+}
+
+#[test]
 fn the_model_is_told_once_per_change() {
     let mut pursuit = pursuit(wish("ship it"));
     assert!(pursuit.note().expect("it is new").contains("ship it"));
