@@ -224,7 +224,7 @@ impl Session {
                     closing.push(reply);
                 }
                 Wake::Command(Some(Command::Retire { reply })) => {
-                    if self.running.is_none() && self.journal.listeners() == 0 {
+                    if self.running.is_none() && !self.aims.goal.is_due() && self.journal.listeners() == 0 {
                         retired = Some(reply);
                         break;
                     }

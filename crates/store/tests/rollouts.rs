@@ -226,31 +226,31 @@ fn turns_are_taken_back_from_the_one_that_is_named() {
     let unasked = started("b") + &line("response_item", answer) + &ended("b");
     check(
         &(meta() + &said("a", "one") + &unasked + &said("c", "two") + &back(1, "b") + &said("d", "three")),
-        expect![[r#"
+        expect![[r"
             Start, 0 replaced, said [0, 2], unfinished false, open [], bad []
             user: one
             assistant: ok
             user: three
             assistant: ok
-        "#]],
+        "]],
     );
     check(
         &(meta() + &said("a", "one") + &unasked + &back(0, "b") + &said("d", "three")),
-        expect![[r#"
+        expect![[r"
         Start, 0 replaced, said [0, 2], unfinished false, open [], bad []
         user: one
         assistant: ok
         user: three
         assistant: ok
-    "#]],
+    "]],
     );
     check(
         &(meta() + &said("a", "one") + &said("c", "two") + &back(1, "unknown")),
-        expect![[r#"
+        expect![[r"
         Start, 0 replaced, said [0], unfinished false, open [], bad []
         user: one
         assistant: ok
-    "#]],
+    "]],
     );
 }
 
