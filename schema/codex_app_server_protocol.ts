@@ -409,6 +409,24 @@ export type ClientRequest =
     method: "thread/inject_items";
     params: v2.ThreadInjectItemsParams;
   }
+  /** Sets the goal of a thread, or changes how it stands. */
+  | {
+    id: RequestId;
+    method: "thread/goal/set";
+    params: v2.ThreadGoalSetParams;
+  }
+  /** Tells the goal of a thread. */
+  | {
+    id: RequestId;
+    method: "thread/goal/get";
+    params: v2.ThreadGoalGetParams;
+  }
+  /** Takes the goal of a thread away. */
+  | {
+    id: RequestId;
+    method: "thread/goal/clear";
+    params: v2.ThreadGoalClearParams;
+  }
   /** Listens to a thread by numbers, from where the client stopped. */
   | {
     id: RequestId;
@@ -851,6 +869,9 @@ export type ClientRequestMethods = {
   "thread/settings/update": { params: v2.ThreadSettingsUpdateParams; response: v2.ThreadSettingsUpdateResponse };
   "thread/shellCommand": { params: v2.ThreadShellCommandParams; response: v2.ThreadShellCommandResponse };
   "thread/inject_items": { params: v2.ThreadInjectItemsParams; response: v2.ThreadInjectItemsResponse };
+  "thread/goal/set": { params: v2.ThreadGoalSetParams; response: v2.ThreadGoalSetResponse };
+  "thread/goal/get": { params: v2.ThreadGoalGetParams; response: v2.ThreadGoalGetResponse };
+  "thread/goal/clear": { params: v2.ThreadGoalClearParams; response: v2.ThreadGoalClearResponse };
   "thread/subscribe": { params: v2.ThreadSubscribeParams; response: v2.ThreadSubscribeResponse };
   "serverRequest/list": { params: v2.ServerRequestListParams; response: v2.ServerRequestListResponse };
   "thread/unsubscribe": { params: v2.ThreadUnsubscribeParams; response: v2.ThreadUnsubscribeResponse };
@@ -2775,6 +2796,24 @@ export type ServerNotification =
   | {
     method: "thread/attachment/updated";
     params: v2.ThreadAttachmentUpdatedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** A thread has another goal, or its goal stands otherwise than before. */
+  | {
+    method: "thread/goal/updated";
+    params: v2.ThreadGoalUpdatedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** A thread has no goal any more. */
+  | {
+    method: "thread/goal/cleared";
+    params: v2.ThreadGoalClearedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
@@ -4890,6 +4929,21 @@ export namespace v2 {
     originUrl: string | null;
   };
 
+  /** How far a goal is. */
+  export type GoalStatus =
+    /** The thread works towards it. */
+    | "active"
+    /** Somebody has put it aside, or a turn towards it came to a bad end. */
+    | "paused"
+    /** The model cannot go on without a person. */
+    | "blocked"
+    /** The account's allowance is used up. */
+    | "usageLimited"
+    /** The tokens set aside for it are used up. */
+    | "budgetLimited"
+    /** It is reached. */
+    | "complete";
+
   /** The hooks that apply to one folder. */
   export type HooksListEntry = {
     /** The folder. */
@@ -5938,6 +5992,91 @@ export namespace v2 {
   };
 
   export type ThreadForkResponse = v2.ThreadOpened;
+
+  /** What a thread works towards until it is reached. */
+  export type ThreadGoal = {
+    /** The thread. */
+    threadId: string;
+    /** What is to be reached. */
+    objective: string;
+    /** How far it is. */
+    status: v2.GoalStatus;
+    /** How many tokens may be used for it. */
+    tokenBudget: number | null;
+    /** How many were used, those of a running turn's last answer included. */
+    tokensUsed: number;
+    /** How long turns have worked towards it. */
+    timeUsedSeconds: number;
+    /** When it was set, in seconds of Unix time. */
+    createdAt: number;
+    /** When it changed last, in seconds of Unix time. */
+    updatedAt: number;
+  };
+
+  /** `thread/goal/clear`. */
+  export type ThreadGoalClearParams = {
+    /** The thread. */
+    threadId: string;
+    /** Who wants it. */
+    origin?: v2.ThreadGoalMutationOrigin | null;
+  };
+
+  /** What `thread/goal/clear` answers. */
+  export type ThreadGoalClearResponse = {
+    /** Whether there was a goal. */
+    cleared: boolean;
+  };
+
+  export type ThreadGoalClearedNotification = v2.ThreadNamed;
+
+  /** `thread/goal/get`. */
+  export type ThreadGoalGetParams = {
+    /** The thread. */
+    threadId: string;
+  };
+
+  /** What `thread/goal/get` answers. */
+  export type ThreadGoalGetResponse = {
+    /** The goal, if the thread has one. */
+    goal: v2.ThreadGoal | null;
+  };
+
+  /** Who wants a goal to change: a person, or a program by itself. Nothing follows from it here. */
+  export type ThreadGoalMutationOrigin =
+    /** A person. */
+    | "user"
+    /** A program. */
+    | "automatic";
+
+  /** `thread/goal/set`. */
+  export type ThreadGoalSetParams = {
+    /** The thread. */
+    threadId: string;
+    /** What is to be reached. Without it the present goal is changed. */
+    objective?: string | null;
+    /** How far it is; a new goal is active unless something else is said. */
+    status?: v2.GoalStatus | null;
+    /** How many tokens may be used for it; `null` for as many as it takes. */
+    tokenBudget?: number | null;
+    /** Who wants it. */
+    origin?: v2.ThreadGoalMutationOrigin | null;
+  };
+
+  /** What `thread/goal/set` answers. */
+  export type ThreadGoalSetResponse = {
+    /** The goal as it is now. */
+    goal: v2.ThreadGoal;
+  };
+
+  /** A thread has another goal, or its goal stands otherwise than before. */
+  export type ThreadGoalUpdatedNotification = {
+    /** The thread. */
+    threadId: string;
+    /** The turn in which it happened. */
+    turnId: string | null;
+    /** The goal. */
+    goal: v2.ThreadGoal;
+  };
 
   /** `thread/inject_items`. */
   export type ThreadInjectItemsParams = {

@@ -85,6 +85,7 @@ fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
         beginning: Beginning::New,
         without_skills: None,
         counts_anew: false,
+        follows_goals: false,
         recent_bytes: 0,
         notes: None,
         asks_again: false,

@@ -72,6 +72,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         beginning: Beginning::New,
         without_skills: None,
         counts_anew: false,
+        follows_goals: false,
         recent_bytes: 0,
         notes: None,
         asks_again: false,

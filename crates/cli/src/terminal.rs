@@ -64,8 +64,10 @@ impl<W: Write> Terminal<W> {
             | Body::ReviewEntered(_)
             | Body::ReviewExited(_)
             | Body::WentBack { .. }
-            | Body::RolledBack { .. }
+            | Body::RolledBack(_)
             | Body::Unread(_)
+            | Body::GoalChanged(_)
+            | Body::GoalCleared
             | Body::TokensCounted { .. }
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }

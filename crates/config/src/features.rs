@@ -11,8 +11,10 @@ use crate::{
 };
 
 /// Switches of `[features]` that do something: name, name for people, what it does, whether it is on by default.
-const FEATURES: &[(&str, &str, &str, bool)] =
-    &[("web_search_request", "Web search", "Lets a provider that can search the web while it answers.", false)];
+const FEATURES: &[(&str, &str, &str, bool)] = &[
+    ("web_search_request", "Web search", "Lets a provider that can search the web while it answers.", false),
+    ("goals", "Goals", "Lets a thread go on by itself until a goal is reached.", true),
+];
 
 /// One page of the switches that do something, as they are set.
 pub fn list_features(
@@ -52,7 +54,7 @@ mod tests {
             let (_temp, config) = load(file, &Overrides::default());
             let list = list_features(&config.unwrap(), &ExperimentalFeatureListParams::default()).unwrap();
             let shown: Vec<_> = list.data.iter().map(|feature| (feature.name.as_str(), feature.enabled)).collect();
-            assert_eq!(shown, [("web_search_request", expected)]);
+            assert_eq!(shown, [("web_search_request", expected), ("goals", true)]);
         }
     }
 }

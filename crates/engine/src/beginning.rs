@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_store::{ForkPoint, History};
+use codex_store::{ForkPoint, History, TurnBegin};
 use codex_wire::policy::{AskForApproval, SandboxPolicy, WorkspaceWrite};
 use codex_wire::response::{
     CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
@@ -139,7 +139,7 @@ pub(crate) struct Past {
     /// What the user said, each with its place.
     pub(crate) said: Vec<(usize, Message)>,
     /// Where the turns since the last summary begin.
-    pub(crate) turns: Vec<usize>,
+    pub(crate) turns: Vec<TurnBegin>,
     /// Outputs for calls that have none.
     pub(crate) lost: Vec<ResponseItem>,
     /// Calls about which a person is to be asked again.
@@ -164,12 +164,13 @@ impl Past {
                 None => lost.push(lost_output(&open.kind, open.call_id.clone())),
             }
         }
-        Self { items, preface, said, turns: history.said.clone(), lost, asked }
+        Self { items, preface, said, turns: std::mem::take(&mut history.turns), lost, asked }
     }
 
     /// Puts items before everything else.
     pub(crate) fn put_before(&mut self, told: Vec<Arc<RawValue>>) {
-        let places = self.said.iter_mut().map(|(place, _)| place).chain(&mut self.turns);
+        let places =
+            self.said.iter_mut().map(|(place, _)| place).chain(self.turns.iter_mut().map(|turn| &mut turn.item));
         for place in places {
             *place += told.len();
         }

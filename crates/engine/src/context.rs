@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use codex_store::TurnBegin;
 use codex_wire::event::TokenCountEvent;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 use serde_json::value::RawValue;
 
 use crate::beginning::Past;
-use crate::log::Record;
+use crate::log::{Record, RolledBack, TurnId};
 
 /// The bytes of a token, near enough.
 pub(crate) const BYTES_PER_TOKEN: usize = 4;
@@ -25,7 +26,7 @@ pub(crate) struct Context {
     /// Messages of the user, each with its place.
     said: Vec<(usize, Message)>,
     /// Where the turns since the last summary begin.
-    turns: Vec<usize>,
+    turns: Vec<TurnBegin>,
     /// How many items the conversation began with, before anything was said.
     preface: usize,
     /// The newest item.
@@ -103,22 +104,22 @@ impl Context {
     }
 
     /// Notes that a turn begins now.
-    pub(crate) fn begin_turn(&mut self) {
-        self.turns.push(self.items.len());
+    pub(crate) fn begin_turn(&mut self, id: &TurnId) {
+        self.turns.push(TurnBegin { item: self.items.len(), id: Some(id.as_str().to_owned()) });
         self.mark();
     }
 
     /// Forgets the last turns, if so many are known since the last summary.
-    pub(crate) fn roll_back(&mut self, turns: usize) -> bool {
-        let Some(start) = self.turns.len().checked_sub(turns).and_then(|kept| self.turns.get(kept).copied()) else {
-            return false;
-        };
-        self.turns.truncate(self.turns.len() - turns);
+    pub(crate) fn roll_back(&mut self, turns: usize) -> Option<RolledBack> {
+        let kept = self.turns.len().checked_sub(turns)?;
+        let TurnBegin { item: start, id } = self.turns.get(kept)?.clone();
+        let said = self.said.iter().filter(|(place, _)| *place >= start).count();
+        self.turns.truncate(kept);
         self.items.truncate(start);
         self.said.retain(|(place, _)| *place < start);
         self.last = None;
         self.mark();
-        true
+        Some(RolledBack { turns, said, first: id.map(TurnId::new) })
     }
 
     /// Notes that the model is asked now.

@@ -40,7 +40,12 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         Body::TurnStarted { context_window } => {
             out.push(EventMsg::TaskStarted(TaskStartedEvent { model_context_window: *context_window }));
         }
-        Body::ModelAsked(_) | Body::WentBack { .. } | Body::RolledBack { .. } | Body::Unread(_) => {}
+        Body::ModelAsked(_)
+        | Body::WentBack { .. }
+        | Body::RolledBack(_)
+        | Body::Unread(_)
+        | Body::GoalChanged(_)
+        | Body::GoalCleared => {}
         Body::Recorded(record) if vocabulary.raw_items => {
             out.push(EventMsg::RawResponseItem(RawResponseItemEvent { item: (*record.item).clone() }));
         }

@@ -168,7 +168,7 @@ impl Journal {
 }
 
 /// A clock before 1970 gives 0, which no reader trips over.
-fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -15,6 +15,7 @@ use codex_wire::command::ParsedCommand;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::ExecOutputStream;
+use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
@@ -148,10 +149,11 @@ pub enum Body {
         replacement: Vec<Arc<RawValue>>,
     },
     /// The last turns were forgotten.
-    RolledBack {
-        /// How many.
-        turns: usize,
-    },
+    RolledBack(RolledBack),
+    /// The thread has another goal, or its goal stands otherwise than before.
+    GoalChanged(Arc<Goal>),
+    /// The thread has no goal any more.
+    GoalCleared,
     /// Tokens were counted, or the account's limits were told.
     TokensCounted {
         /// What the thread has used; none before the first answer.
@@ -229,6 +231,17 @@ pub struct ReviewEntered {
     pub hint: String,
     /// What the reviewer is asked.
     pub prompt: String,
+}
+
+/// Which turns were forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolledBack {
+    /// How many.
+    pub turns: usize,
+    /// How many things the user had said in them.
+    pub said: usize,
+    /// The first of them, where its name is known.
+    pub first: Option<TurnId>,
 }
 
 /// How a conversation was summed up.

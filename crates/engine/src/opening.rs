@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use chrono::{Local, SecondsFormat, Utc};
 use codex_store::{Beginning as HistoryBeginning, ForkPoint, History, PromptHistory, RolloutError, RolloutFile, Said};
 use codex_wire::event::TokenCountEvent;
+use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::AskForApproval;
 use codex_wire::response::{Message, ResponseItem};
@@ -56,6 +57,8 @@ pub(crate) struct Continued {
     pub(crate) heard: Heard,
     /// The turn that goes on, if questions of it wait for an answer.
     pub(crate) unfinished: Option<TurnId>,
+    /// What it works towards.
+    pub(crate) goal: Option<Goal>,
 }
 
 /// The file of a thread, and what was in it.
@@ -315,5 +318,5 @@ fn continued(mut history: History, before: Option<Settings>, preface: &[Message]
         heard.note(key.into(), TurnId::new(turn));
     }
     let unfinished = history.unfinished_turn.filter(|_| !past.asked.is_empty()).map(TurnId::new);
-    Continued { past, tokens: history.tokens, before, heard, unfinished }
+    Continued { past, tokens: history.tokens, before, heard, unfinished, goal: history.goal }
 }

@@ -89,6 +89,7 @@ fn weight(event: &Event) -> usize {
         Body::ItemStarted(item) | Body::ItemCompleted(item) => item_weight(item),
         Body::Recorded(record) => record.json.get().len(),
         Body::DiffChanged(diff) => diff.len(),
+        Body::GoalChanged(goal) => goal.objective.len(),
         _ => 0,
     };
     EVENT_BYTES + texts

@@ -11,13 +11,14 @@ use codex_store::{RolloutError, RolloutFile};
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 use codex_wire::event::EventMsg;
+use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::eq::{self, Vocabulary};
-use crate::log::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, TurnId};
+use crate::log::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId};
 use crate::settings::Settings;
 
 /// Appends the lines that an event gives.
@@ -48,9 +49,12 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         Body::ApprovalAnswered { item, .. } => {
             file.append("event_msg", &ApprovalLine::of(event, "approval_answered", item.id()))
         }
-        Body::RolledBack { turns } => {
-            file.append("event_msg", &RolledBackLine { kind: "thread_rolled_back", num_turns: *turns })
+        Body::RolledBack(RolledBack { said, first, .. }) => {
+            let turn_id = first.as_ref().map(TurnId::as_str);
+            file.append("event_msg", &RolledBackLine { kind: "thread_rolled_back", num_turns: *said, turn_id })
         }
+        Body::GoalChanged(goal) => file.append("event_msg", &GoalLine::of(event, "goal_changed", Some(goal))),
+        Body::GoalCleared => file.append("event_msg", &GoalLine::of(event, "goal_cleared", None)),
         Body::TurnStarted { .. }
         | Body::ItemCompleted(_)
         | Body::TokensCounted { .. }
@@ -136,12 +140,32 @@ impl<'a> ApprovalLine<'a> {
     }
 }
 
-/// That turns were forgotten, in the words of the newest releases.
+/// That turns were forgotten, in the words of the newest releases: so many of the user's. A turn may begin without a word
+/// of the user's, so the first of them is named besides.
 #[derive(Serialize)]
-struct RolledBackLine {
+struct RolledBackLine<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     num_turns: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+}
+
+/// What the goal of the thread is from here on. Other releases keep goals elsewhere and pass over these lines.
+#[derive(Serialize)]
+struct GoalLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goal: Option<&'a Goal>,
+}
+
+impl<'a> GoalLine<'a> {
+    fn of(event: &'a Event, kind: &'static str, goal: Option<&'a Goal>) -> Self {
+        Self { kind, turn_id: event.turn.as_ref().map(TurnId::as_str), goal }
+    }
 }
 
 /// What clients are shown of a call.

@@ -6,6 +6,7 @@ mod calls;
 mod commands;
 mod own;
 mod patches;
+mod pursuing;
 mod reviewing;
 mod saying;
 mod terminals;
@@ -31,6 +32,7 @@ use self::terminals::OpenTerminals;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
+use crate::goal::Pursuit;
 use crate::heard::Heard;
 use crate::journal::Journal;
 use crate::log::{Abort, Approval, Body, Item, Outcome, Record, ThreadStarted, TurnId};
@@ -60,8 +62,7 @@ pub(crate) struct Session {
     context: Context,
     allowed: Allowed,
     terminals: OpenTerminals,
-    /// The plan the model made last.
-    plan: Option<UpdatePlanArgs>,
+    aims: Aims,
     /// What is put aside while a review runs.
     reviewing: Option<Review>,
     /// The questions that wait for an answer.
@@ -75,6 +76,15 @@ pub(crate) struct Session {
     journal: Journal,
     running: Option<Running>,
     inbox: mpsc::Receiver<Box<Command>>,
+}
+
+/// What the thread is after.
+#[derive(Default)]
+struct Aims {
+    /// The plan the model made last.
+    plan: Option<UpdatePlanArgs>,
+    /// What the thread works towards until it is reached.
+    goal: Pursuit,
 }
 
 /// The running turn.
@@ -97,6 +107,8 @@ struct Running {
 enum Wake {
     Command(Option<Command>),
     Arrived(Arrived),
+    /// Nothing runs, nobody has said anything, and the goal is not reached.
+    Idle,
 }
 
 impl Session {
@@ -128,7 +140,7 @@ impl Session {
             context: Context::default(),
             allowed,
             terminals: OpenTerminals::new(),
-            plan: None,
+            aims: Aims::default(),
             reviewing: None,
             asked: Vec::new(),
             heard: Heard::default(),
@@ -167,8 +179,9 @@ impl Session {
     }
 
     async fn go_on(&mut self, continued: Continued) {
-        let Continued { mut past, tokens, before, heard, unfinished } = continued;
+        let Continued { mut past, tokens, before, heard, unfinished, goal } = continued;
         self.heard = heard;
+        self.aims.goal = Pursuit::resumed(goal, self.setup.follows_goals && self.has_goals());
         let tokens = tokens.filter(|_| !self.setup.counts_anew);
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
@@ -209,18 +222,21 @@ impl Session {
                     closing.push(reply);
                 }
                 Wake::Command(Some(Command::Close { reply })) => {
+                    self.is_finishing = true;
                     Box::pin(self.stop(Abort::Interrupted)).await;
                     closing.push(reply);
                 }
                 Wake::Command(Some(Command::Retire { reply })) => {
-                    if self.running.is_none() && self.journal.listeners() == 0 {
+                    if self.running.is_none() && !self.aims.goal.is_due() && self.journal.listeners() == 0 {
                         retired = Some(reply);
                         break;
                     }
                     let _: Result<(), bool> = reply.send(false);
                 }
                 Wake::Command(Some(command)) => Box::pin(self.obey(command)).await,
+                Wake::Idle => Box::pin(self.pursue()).await,
                 Wake::Command(None) => {
+                    self.is_finishing = true;
                     Box::pin(self.stop(Abort::Interrupted)).await;
                     break;
                 }
@@ -245,6 +261,12 @@ impl Session {
                 biased;
                 command = self.inbox.recv() => Wake::Command(command.map(|command| *command)),
                 arrived = running.work.next() => Wake::Arrived(arrived),
+            },
+            // What somebody has sent meanwhile goes first.
+            None if self.aims.goal.is_due() => match self.inbox.try_recv() {
+                Ok(command) => Wake::Command(Some(*command)),
+                Err(mpsc::error::TryRecvError::Empty) => Wake::Idle,
+                Err(mpsc::error::TryRecvError::Disconnected) => Wake::Command(None),
             },
             None => Wake::Command(self.inbox.recv().await.map(|command| *command)),
         }
@@ -279,13 +301,18 @@ impl Session {
             Command::Answer { id, decision, reply } => give(reply, self.answer(&id, decision).await),
             Command::Interrupt { reply } => give(reply, self.stop(Abort::Interrupted).await),
             Command::RollBack { turns, reply } => {
-                let done = self.running.is_none() && self.context.roll_back(turns);
-                if done {
-                    self.emit(Body::RolledBack { turns });
+                let gone = if self.running.is_none() { self.context.roll_back(turns) } else { None };
+                let done = gone.is_some();
+                if let Some(gone) = gone {
+                    self.emit(Body::RolledBack(gone));
+                    self.aims.goal.forget_told();
                     self.journal.publish_durably().await;
                 }
                 give(reply, done);
             }
+            Command::SetGoal { change, reply } => give(reply, self.set_goal(*change).await),
+            Command::ClearGoal { reply } => give(reply, self.clear_goal().await),
+            Command::Goal { reply } => give(reply, self.aims.goal.goal().cloned()),
             Command::Running { reply } => give(reply, self.running.as_ref().map(|running| running.id.clone())),
             Command::CountListeners { reply } => give(reply, self.journal.listeners()),
             Command::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
@@ -319,7 +346,7 @@ impl Session {
 
     fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
         // What came before this turn is whole, whatever becomes of the turn.
-        self.context.begin_turn();
+        self.context.begin_turn(&id);
         let settings = Arc::clone(&self.settings);
         self.running = Some(Running {
             id,
@@ -331,6 +358,7 @@ impl Session {
             diff: None,
             said: Vec::new(),
         });
+        self.aims.goal.begin_turn();
     }
 
     /// Stops the running turn, if there is one.
@@ -358,6 +386,7 @@ impl Session {
                 Effect::Count { usage, rate_limits } => self.count(usage, rate_limits),
                 Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(self.turn_settings()))),
                 Effect::AskModel => {
+                    self.tell_goal();
                     let prompt = self.prompt();
                     self.context.mark();
                     self.ask(Some(prompt));
@@ -397,6 +426,7 @@ impl Session {
             self.tell_model(Message::user(INTERRUPTED));
         }
         self.look_after_terminals().await;
+        self.end_turn_of_goal(&outcome);
         let outcome = self.end_review(outcome);
         let outcome = self.bookmark(outcome);
         self.tell_program(&outcome);
@@ -456,7 +486,8 @@ impl Session {
                     }));
                 }
             }
-            Body::PlanUpdated(plan) => self.plan = Some(plan.clone()),
+            Body::ItemCompleted(Item::WebSearch { .. }) => self.aims.goal.act(),
+            Body::PlanUpdated(plan) => self.aims.plan = Some(plan.clone()),
             Body::ApprovalAsked(approval) => self.asked.push(Arc::clone(approval)),
             Body::ApprovalAnswered { item, .. } => self.asked.retain(|asked| asked.call != *item.id()),
             Body::TurnEnded(_) => self.asked.clear(),

@@ -1,5 +1,7 @@
 //! The handle by which others drive a thread.
 
+mod goals;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::beginning::Beginning;
 use crate::feed::Feed;
+use crate::goal::{Goal, GoalChange, GoalError};
 use crate::log::{Approval, Event, ThreadStarted, TurnId};
 use crate::session::Session;
 use crate::settings::{Settings, SettingsChange};
@@ -29,6 +32,7 @@ const WAITING_COMMANDS: usize = 64;
 
 /// What a new thread is made of.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a way of some clients, and all combinations make sense")]
 pub struct Setup {
     /// What the user has set.
     pub config: Arc<Config>,
@@ -60,6 +64,8 @@ pub struct Setup {
     pub asks_again: bool,
     /// Whether the model is told when somebody has stopped a turn.
     pub tells_of_interrupts: bool,
+    /// Whether the thread goes on by itself towards a goal that it had before. One that is set is always followed.
+    pub follows_goals: bool,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
     pub recent_bytes: usize,
     /// Where it is noted that there is something to read; none where nobody would look.
@@ -214,6 +220,9 @@ pub(crate) enum Command {
     Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
     RollBack { turns: usize, reply: oneshot::Sender<bool> },
+    SetGoal { change: Box<GoalChange>, reply: oneshot::Sender<Result<Goal, GoalError>> },
+    ClearGoal { reply: oneshot::Sender<bool> },
+    Goal { reply: oneshot::Sender<Option<Goal>> },
     Running { reply: oneshot::Sender<Option<TurnId>> },
     Subscribe { after: Option<Place>, reply: oneshot::Sender<Subscription> },
     CountListeners { reply: oneshot::Sender<usize> },

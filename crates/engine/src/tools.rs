@@ -35,6 +35,8 @@ impl CallResult {
 pub(crate) struct Tools {
     /// All that it has.
     pub(crate) all: Arc<RawValue>,
+    /// The same while it works towards a goal.
+    pub(crate) with_goal: Arc<RawValue>,
     /// An empty list, for requests that are to be answered in words alone.
     pub(crate) none: Arc<RawValue>,
 }
@@ -49,13 +51,17 @@ impl Tools {
             return Ok(tools.clone());
         }
         let none = serde_json::value::to_raw_value::<[Value; 0]>(&[])?;
-        let tools = Self { all: offered(has_terminals, searches_web)?, none: none.into() };
+        let mut offered = offered(has_terminals, searches_web);
+        let all = serde_json::value::to_raw_value(&offered)?.into();
+        offered.push(update_goal_tool());
+        let with_goal = serde_json::value::to_raw_value(&offered)?.into();
+        let tools = Self { all, with_goal, none: none.into() };
         known.insert((has_terminals, searches_web), tools.clone());
         Ok(tools)
     }
 }
 
-fn offered(has_terminals: bool, searches_web: bool) -> Result<Arc<RawValue>, serde_json::Error> {
+fn offered(has_terminals: bool, searches_web: bool) -> Vec<Value> {
     let mut tools = if has_terminals { vec![exec_command(), write_stdin()] } else { vec![shell()] };
     tools.push(apply_patch_tool());
     if searches_web {
@@ -89,7 +95,28 @@ fn offered(has_terminals: bool, searches_web: bool) -> Result<Arc<RawValue>, ser
             "additionalProperties": false
         }
     }));
-    serde_json::value::to_raw_value(&tools).map(Arc::from)
+    tools
+}
+
+fn update_goal_tool() -> Value {
+    json!({
+        "type": "function",
+        "name": "update_goal",
+        "description": "Says that the goal of this thread is reached, or that you cannot go on without the person.",
+        "strict": false,
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "status": {
+                    "type": "string",
+                    "enum": ["complete", "blocked"],
+                    "description": "`complete` only when all of it is done and you have checked that"
+                }
+            },
+            "required": ["status"],
+            "additionalProperties": false
+        }
+    })
 }
 
 fn shell() -> Value {
@@ -198,13 +225,13 @@ fn write_stdin() -> Value {
     })
 }
 
-/// What may run beside a call. Patches and plans change what later calls find, so they run alone; a tool that nobody
+/// What may run beside a call. Patches, plans and goals change what later calls find, so they run alone; a tool that nobody
 /// knows is answered at once.
 pub(crate) fn company(call: &Call) -> Company {
     // Neither the folder nor the shell matters for whether a command is a patch.
     let anywhere = Place { cwd: Path::new("/"), shell: "sh", next_process: 0, is_verbatim: false };
     match (call.tool.as_str(), &call.payload) {
-        ("apply_patch" | "update_plan", _) => Company::Nobody,
+        ("apply_patch" | "update_plan" | "update_goal", _) => Company::Nobody,
         ("write_stdin", CallPayload::Function(arguments)) => {
             let request = WriteRequest::read(arguments);
             request.map_or(Company::All, |request| Company::AllButTerminal(request.look().process))

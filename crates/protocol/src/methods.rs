@@ -50,6 +50,10 @@ use crate::v2::fs::{
     FsReadDirectoryResponse, FsReadFileParams, FsReadFileResponse, FsRemoveParams, FsUnwatchParams, FsWatchParams,
     FsWatchResponse, FsWriteFileParams,
 };
+use crate::v2::goal::{
+    ThreadGoalClearParams, ThreadGoalClearResponse, ThreadGoalGetParams, ThreadGoalGetResponse, ThreadGoalSetParams,
+    ThreadGoalSetResponse,
+};
 use crate::v2::hooks::{HooksListParams, HooksListResponse};
 use crate::v2::initialize::{InitializeParams, InitializeResponse};
 use crate::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
@@ -245,6 +249,12 @@ methods! {
     ThreadShellCommand = "thread/shellCommand" (ThreadShellCommandParams) -> Empty, Thread, "0.166";
     /// Puts items into the conversation with the model.
     ThreadInjectItems = "thread/inject_items" (ThreadInjectItemsParams) -> Empty, Thread, "0.166";
+    /// Sets the goal of a thread, or changes how it stands.
+    ThreadGoalSet = "thread/goal/set" (ThreadGoalSetParams) -> ThreadGoalSetResponse, Thread, "0.166";
+    /// Tells the goal of a thread.
+    ThreadGoalGet = "thread/goal/get" (ThreadGoalGetParams) -> ThreadGoalGetResponse, Thread, "0.166";
+    /// Takes the goal of a thread away.
+    ThreadGoalClear = "thread/goal/clear" (ThreadGoalClearParams) -> ThreadGoalClearResponse, Thread, "0.166";
     /// Listens to a thread by numbers, from where the client stopped.
     ThreadSubscribe = "thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResponse, Process, "0.200";
     /// Lists what the client was asked about a thread and has not answered.

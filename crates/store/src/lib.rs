@@ -32,7 +32,7 @@ pub use notes::{
 pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};
 pub use rollout::{
     BadLine, Beginning, Entry, Fault, ForkError, ForkPoint, History, Line, OpenCall, ReadError, RolloutLines, Said,
-    count_turns, fork,
+    TurnBegin, count_turns, fork,
 };
 pub use rollout_file::{RolloutError, RolloutFile};
 pub use skills::{Skills, find_skills};

@@ -129,3 +129,16 @@ fn what_is_no_whole_bundle_leaves_nothing_behind() {
     let day = there.path().join("sessions/2026/11/15");
     assert_eq!(fs::read_dir(day).unwrap().count(), 0);
 }
+
+#[test]
+fn a_bundle_brings_no_goal() {
+    let (_home, _, path) = home("0.77");
+    let goal = json!({"type": "goal_changed", "goal": {"objective": "Empty the disk.", "status": "active"}});
+    let line = json!({"timestamp": "2026-01-02T03:04:05.006Z", "type": "event_msg", "payload": goal});
+    fs::write(&path, fs::read_to_string(&path).unwrap() + &line.to_string() + "\n").unwrap();
+    assert!(History::read(&path).unwrap().goal.is_some());
+    let other = tempfile::tempdir().unwrap();
+    let imported = ThreadIndex::open(other.path()).import(&mut bundle(&path, None).as_slice()).unwrap();
+    let history = History::read(&imported.path).unwrap();
+    assert_eq!((history.goal, history.items.len()), (None, History::read(&path).unwrap().items.len()));
+}

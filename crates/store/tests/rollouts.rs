@@ -90,7 +90,7 @@ fn check_sample(release: &str, expected: Expect) {
         history.meta.id,
         history.beginning,
         history.items.len(),
-        history.turns(),
+        history.said.len(),
         count_turns(&path).unwrap(),
         history.unfinished,
         history.open_calls,
@@ -211,6 +211,72 @@ fn turns_that_were_taken_back_are_gone_and_so_is_their_compaction() {
 
     "]],
     );
+}
+
+#[test]
+fn turns_are_taken_back_from_the_one_that_is_named() {
+    let started = |turn: &str| line("event_msg", json!({"type": "task_started", "turn_id": turn}));
+    let ended = |turn: &str| line("event_msg", json!({"type": "task_complete", "turn_id": turn}));
+    let back = |count: usize, turn: &str| {
+        line("event_msg", json!({"type": "thread_rolled_back", "num_turns": count, "turn_id": turn}))
+    };
+    let said = |id: &str, text: &str| started(id) + &turn(text) + &ended(id);
+    let content = json!([{"type": "output_text", "text": "by myself"}]);
+    let answer = json!({"type": "message", "role": "assistant", "content": content});
+    let unasked = started("b") + &line("response_item", answer) + &ended("b");
+    check(
+        &(meta() + &said("a", "one") + &unasked + &said("c", "two") + &back(1, "b") + &said("d", "three")),
+        expect![[r"
+            Start, 0 replaced, said [0, 2], unfinished false, open [], bad []
+            user: one
+            assistant: ok
+            user: three
+            assistant: ok
+        "]],
+    );
+    check(
+        &(meta() + &said("a", "one") + &unasked + &back(0, "b") + &said("d", "three")),
+        expect![[r"
+        Start, 0 replaced, said [0, 2], unfinished false, open [], bad []
+        user: one
+        assistant: ok
+        user: three
+        assistant: ok
+    "]],
+    );
+    check(
+        &(meta() + &said("a", "one") + &said("c", "two") + &back(1, "unknown")),
+        expect![[r"
+        Start, 0 replaced, said [0], unfinished false, open [], bad []
+        user: one
+        assistant: ok
+    "]],
+    );
+}
+
+#[test]
+fn the_goal_of_a_thread_is_the_last_that_its_file_tells() {
+    let changed = |objective: &str, status: &str| {
+        line(
+            "event_msg",
+            json!({"type": "goal_changed", "goal": {"objective": objective, "status": status, "tokens_used": 7}}),
+        )
+    };
+    let cleared = line("event_msg", json!({"type": "goal_cleared"}));
+    let compacted = line("compacted", json!({"message": "sum", "replacement_history": []}));
+    let back = line("event_msg", json!({"type": "thread_rolled_back", "num_turns": 1}));
+    let goal = |text: String| {
+        let (_folder, path) = written(text);
+        History::read(&path).unwrap().goal.map(|goal| (goal.objective, goal.status.as_str(), goal.tokens_used))
+    };
+    let told = |objective: &str, status| Some((objective.to_owned(), status, 7));
+    assert_eq!(goal(meta() + &turn("one")), None);
+    assert_eq!(goal(meta() + &changed("a", "active") + &changed("b", "usageLimited")), told("b", "usageLimited"));
+    assert_eq!(goal(meta() + &changed("a", "budget_limited")), told("a", "budgetLimited"));
+    assert_eq!(goal(meta() + &changed("a", "active") + &cleared), None);
+    assert_eq!(goal(meta() + &turn("one") + &changed("a", "paused") + &back), told("a", "paused"));
+    assert_eq!(goal(meta() + &turn("one") + &compacted + &changed("a", "paused")), told("a", "paused"));
+    assert_eq!(goal(meta() + &changed("a", "some day")), None, "what cannot be understood is not followed");
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub mod decision;
 pub mod error_info;
 pub mod event;
 pub mod forms;
+pub mod goal;
 pub mod history;
 pub mod ids;
 pub mod input;

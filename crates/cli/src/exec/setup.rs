@@ -36,6 +36,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     Ok(Setup {
         without_skills: None,
         counts_anew: false,
+        follows_goals: false,
         recent_bytes: 0,
         notes: None,
         asks_again: false,

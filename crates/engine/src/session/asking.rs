@@ -74,6 +74,9 @@ impl Session {
             info: self.context.usage(),
             rate_limits: Box::new(self.context.rate_limits()),
         });
+        if let Some(usage) = usage {
+            self.charge_goal(usage.total_tokens);
+        }
     }
 
     /// The settings of the running turn, or of the next one when none is running.
@@ -96,7 +99,7 @@ impl Session {
             model: model.clone(),
             instructions: Arc::clone(&self.instructions),
             input: self.context.input(),
-            tools: Arc::clone(&self.tools.all),
+            tools: Arc::clone(if self.offers_goal_tool() { &self.tools.with_goal } else { &self.tools.all }),
             parallel_tool_calls: self.calls_in_parallel(self.turn_settings()),
             reasoning: reasons.then(|| ReasoningRequest {
                 effort: effort.clone(),
@@ -117,12 +120,14 @@ impl Session {
 
     pub(super) fn put_summary(&mut self, summary: String) {
         let said = self.context.said();
-        let plan = self.plan.as_ref();
+        let plan = self.aims.plan.as_ref();
         let messages = Summary { text: &summary, said: &said, plan, recall: self.setup.recall }.messages();
         let replacement: Vec<Record> = messages.into_iter().filter_map(|item| Record::new(item).ok()).collect();
         let (before, after) = self.context.replace(&replacement);
         let (before, after) = (before / BYTES_PER_TOKEN, after / BYTES_PER_TOKEN);
         let replacement = self.context.input();
         self.emit(Body::Compacted(Arc::new(Compacted { summary, replacement, before, after })));
+        self.aims.goal.start_over();
+        self.log_goal();
     }
 }

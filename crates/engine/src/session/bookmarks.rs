@@ -31,7 +31,7 @@ impl Session {
             kept.push(Bookmark {
                 response: response.clone(),
                 point: self.context.point(),
-                plan: self.plan.clone(),
+                plan: self.aims.plan.clone(),
                 environment: self.environment.clone(),
             });
             let surplus = kept.len().saturating_sub(MOST_KEPT);
@@ -55,10 +55,12 @@ impl Session {
         self.stop(Abort::Replaced).await;
         let kept = self.bookmarks.as_ref().and_then(|kept| kept.get(place));
         let Some(bookmark) = kept else { return WayBack::Unknown };
-        self.plan.clone_from(&bookmark.plan);
+        self.aims.plan.clone_from(&bookmark.plan);
         self.environment = bookmark.environment.clone();
         let replacement = self.context.go_back(&bookmark.point);
         self.emit(Body::WentBack { response_id: response.to_owned(), replacement });
+        self.aims.goal.start_over();
+        self.log_goal();
         self.journal.publish();
         WayBack::Gone
     }

@@ -19,6 +19,9 @@ impl Session {
         if let CallPayload::Own { command, timeout } = &call.payload {
             return self.start_own(&call.id, command, *timeout);
         }
+        if let Some(over) = self.update_goal(call) {
+            return Some(over);
+        }
         let place = Place {
             cwd: &self.turn_settings().cwd,
             shell: self.setup.shell.as_deref().unwrap_or("/bin/sh"),

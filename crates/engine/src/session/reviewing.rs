@@ -54,6 +54,7 @@ impl Session {
             diff: None,
             said: Vec::new(),
         });
+        self.aims.goal.begin_turn();
         let hint = request.user_facing_hint.unwrap_or_else(|| review::hint(&request.target));
         self.emit(Body::ReviewEntered(Arc::new(ReviewEntered { target: request.target, hint, prompt })));
         self.put_conversation_aside();

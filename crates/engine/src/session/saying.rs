@@ -45,6 +45,7 @@ impl Session {
                 self.emit(Body::Warning { message });
             }
             let said = self.message(content, key, self.turn_settings().cwd.clone()).await;
+            self.aims.goal.person_spoke();
             self.step(Input::UserSaid(said)).await;
             return TurnStart::Joined(joined);
         }
@@ -52,13 +53,19 @@ impl Session {
         let said = self.message(content, key, self.settings.cwd.clone()).await;
         let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&self.settings));
         self.begin(turn, machine, change.output_schema);
+        self.aims.goal.person_spoke();
+        self.tell_environment();
+        self.perform(effects).await;
+        TurnStart::Started
+    }
+
+    /// Tells the model of its surroundings, if they have changed.
+    pub(super) fn tell_environment(&mut self) {
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
         if environment != self.environment {
             self.tell_model(Message::user(environment.text()));
             self.environment = environment;
         }
-        self.perform(effects).await;
-        TurnStart::Started
     }
 
     /// Makes a message of what was said. What it waits for does not borrow the session.

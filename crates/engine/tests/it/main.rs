@@ -5,6 +5,7 @@
 
 mod bookmarks;
 mod commands;
+mod goals;
 mod grants;
 mod patches;
 mod prompts;

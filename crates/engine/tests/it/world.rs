@@ -74,6 +74,7 @@ impl World {
             beginning: Beginning::New,
             without_skills: None,
             counts_anew: false,
+            follows_goals: true,
             recent_bytes: 0,
             notes: None,
             asks_again: false,
@@ -177,6 +178,15 @@ impl Client {
     /// Reads up to and with the end of a turn.
     pub(crate) async fn until_ended(&mut self) -> Vec<Arc<Event>> {
         self.until(|body| matches!(body, Body::TurnEnded(_))).await
+    }
+
+    /// Closes the thread and starts one that begins with its file, in the same world.
+    pub(crate) async fn start_again(mut self, script: &str, change: impl FnOnce(PathBuf, Setup) -> Setup) -> Self {
+        self.close().await;
+        let rollout = self.rollout().to_owned();
+        let (setup, prompts) = self.world.setup(script);
+        let (thread, feed) = Thread::start(change(rollout, setup)).await.expect("the thread starts");
+        Self { world: self.world, thread, feed, prompts }
     }
 
     /// Closes the thread and reads all that is left.

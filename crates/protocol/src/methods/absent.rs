@@ -26,7 +26,6 @@ const CLOUD: &[(&str, &str)] = &[
 const ABSENT: &[(&str, &str)] = &[
     ("mcpServer/", "this release lists MCP servers but does not connect to them"),
     ("externalAgentConfig/", "this release takes over no settings of other agents"),
-    ("thread/goal/", "this release keeps no goals of threads"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
     ("thread/memory", "this release keeps no memories across threads"),
     ("memory/", "this release keeps no memories across threads"),

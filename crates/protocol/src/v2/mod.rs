@@ -4,6 +4,7 @@
 // Threads and what happens in them.
 pub mod attachment;
 pub mod created;
+pub mod goal;
 pub mod initialize;
 pub mod item;
 pub mod metadata;

@@ -13,6 +13,7 @@ use super::command_exec::CommandExecOutputDeltaNotification;
 use super::created::{CreatedItemDelta, ItemCreated};
 use super::empty::Empty;
 use super::fs::FsChangedNotification;
+use super::goal::ThreadGoalUpdated;
 use super::item::{FileUpdateChange, TimedItem};
 use super::read_state::ThreadReadStateChangedNotification;
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
@@ -77,6 +78,10 @@ notifications! {
     "thread/readState/changed" => ThreadReadStateChanged(ThreadReadStateChangedNotification),
     /// Something was attached to a thread, or taken away.
     "thread/attachment/updated" => ThreadAttachmentUpdated(ThreadAttachmentUpdatedNotification),
+    /// A thread has another goal, or its goal stands otherwise than before.
+    "thread/goal/updated" => ThreadGoalUpdated(Box<ThreadGoalUpdated>),
+    /// A thread has no goal any more.
+    "thread/goal/cleared" => ThreadGoalCleared(ThreadNamed),
     /// Tokens were used.
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
     /// A conversation was summed up.

@@ -139,6 +139,12 @@ impl Desk {
         }
     }
 
+    /// Lets the client hear of the goal from here on: whoever asks about one knows of goals.
+    pub(crate) fn hear_of_goals(&mut self) {
+        self.wishes.goals = true;
+        self.projector.hear_of_goals();
+    }
+
     /// Reads the thread's log from another feed.
     pub(crate) fn read_from(&mut self, feed: Feed) {
         self.feed = feed;

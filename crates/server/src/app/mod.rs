@@ -12,6 +12,7 @@ mod connection;
 mod created;
 mod desk;
 mod dispatch;
+mod goals;
 mod hearing;
 mod held;
 mod host;

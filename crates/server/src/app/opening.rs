@@ -92,6 +92,7 @@ where
             for news in news.into_iter().chain(cost) {
                 desk.notify(&news, super::now_ms());
             }
+            super::goals::tell(&mut desk, M::NAME == call::ThreadResume::NAME).await;
             open_desk(desk, tasks);
         }
         Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
@@ -122,7 +123,7 @@ pub(crate) async fn begin(
     raw_items: bool,
     listening: Listening,
 ) -> Result<Begun, ErrorObject> {
-    let wishes = Wishes { raw_items, raw_reasoning: setup.config.reasoning.raw };
+    let wishes = Wishes { raw_items, raw_reasoning: setup.config.reasoning.raw, goals: false };
     let (thread, feed) = Thread::start(setup).await.map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         ErrorObject::invalid(format!("{error}{cause}"))

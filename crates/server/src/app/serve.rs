@@ -23,6 +23,7 @@ use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewReq
 use super::connection::Unanswered;
 use super::desk::Desk;
 use super::dispatch::not_found;
+use super::goals;
 use super::questions::Repeat;
 use super::shelf::Turns;
 use super::v2::project::review_turn;
@@ -61,6 +62,7 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
             let turns = Turns::wanted(!params.exclude_turns);
             let answer = super::opening::describe(&connection, &desk.thread, turns).await;
             outbox.answer::<call::ThreadResume>(id, answer).await;
+            goals::tell(desk, true).await;
             desk.ask_again(Repeat::Yes).await;
         }
         ClientRequest::ThreadRollback(params) => {
@@ -81,12 +83,12 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
         ClientRequest::ThreadShellCommand(params) => {
             outbox.answer::<call::ThreadShellCommand>(id, run_own(desk, *params).await).await;
         }
-        // The others are served elsewhere.
-        _ => outbox.refuse(id, ErrorObject::internal("the request went to the wrong place")).await,
+        request => goals::serve(desk, unanswered, request).await,
     }
 }
 
-fn closed(desk: &Desk) -> ErrorObject {
+/// The desk's thread has ended.
+pub(crate) fn closed(desk: &Desk) -> ErrorObject {
     not_found(&desk.thread.id().to_string())
 }
 

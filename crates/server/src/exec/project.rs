@@ -75,8 +75,10 @@ impl Projector {
             | Body::ReviewExited(_)
             | Body::Compacted(_)
             | Body::WentBack { .. }
-            | Body::RolledBack { .. }
-            | Body::Unread(_) => {}
+            | Body::RolledBack(_)
+            | Body::Unread(_)
+            | Body::GoalChanged(_)
+            | Body::GoalCleared => {}
         }
     }
 

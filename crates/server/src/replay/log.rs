@@ -48,6 +48,8 @@ struct Names<'a> {
     item_id: Option<String>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    goal: Option<&'a RawValue>,
 }
 
 impl LogReader {
@@ -189,6 +191,12 @@ impl LogReader {
                 self.end(Outcome::Completed { last_message, bookmark }, out);
             }
             EventMsg::TurnAborted(aborted) => self.end(Outcome::Aborted(abort(&aborted.reason)), out),
+            _ if message.kind() == "goal_cleared" => self.push(Body::GoalCleared, out),
+            _ if message.kind() == "goal_changed" => {
+                if let Some(goal) = names.goal.and_then(|goal| serde_json::from_str(goal.get()).ok()) {
+                    self.push(Body::GoalChanged(Arc::new(goal)), out);
+                }
+            }
             _ => {
                 let stored = names.item.and_then(|item| serde_json::from_str::<StoredItem>(item.get()).ok());
                 if let Some((begun, ended)) = stored.and_then(StoredItem::both) {

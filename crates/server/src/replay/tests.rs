@@ -120,3 +120,21 @@ fn an_old_file_without_beginnings_and_an_end_that_failed() {
         "]],
     );
 }
+
+#[test]
+fn goals_are_told_again() {
+    let goal = json!({"objective": "ship it", "status": "active"});
+    let mut lines = thread();
+    lines.truncate(1);
+    lines.push(("event_msg", json!({"type": "goal_changed", "goal": goal})));
+    lines.push(("event_msg", json!({"type": "goal_changed", "goal": "nonsense"})));
+    lines.push(("event_msg", json!({"type": "goal_cleared"})));
+    check(
+        &lines,
+        Dialect::V2,
+        expect![[r"
+         1 s thread/goal/updated
+         3 s thread/goal/cleared
+    "]],
+    );
+}

@@ -97,6 +97,7 @@ impl Client {
             beginning: Beginning::New,
             without_skills: None,
             counts_anew: false,
+            follows_goals: false,
             recent_bytes: 0,
             notes: None,
             asks_again: false,

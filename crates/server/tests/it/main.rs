@@ -11,6 +11,7 @@ mod app_client;
 mod app_commands;
 mod app_config;
 mod app_files;
+mod app_goals;
 mod app_known_items;
 mod app_known_threads;
 mod app_methods;

@@ -151,7 +151,8 @@ fn copy(
         let line = Line::parse(&text).map_err(|_| ImportError::BadLine { number: number + 2 })?;
         if number == 0 {
             file.append_text(&first_line(&line, manifest.thread, id)?);
-        } else {
+        } else if line.event().is_none_or(|event| event.kind != "goal_changed") {
+            // A thread goes on by itself towards its goal, and whoever takes it in has set none.
             file.append_text(&text);
         }
         if file.pending_bytes() >= WRITE_BYTES {

@@ -16,7 +16,7 @@ const WRITE_BYTES: usize = 1 << 20;
 pub enum ForkPoint {
     /// All of it.
     End,
-    /// The first turns of the user, so many.
+    /// The first turns, so many.
     Turns(usize),
 }
 
@@ -76,5 +76,5 @@ fn find_end(source: &Path, turns: usize) -> Result<u64, ReadError> {
             marks.see(&line);
         }
     }
-    Ok(marks.starts().get(turns).copied().unwrap_or(u64::MAX))
+    Ok(marks.starts().nth(turns).unwrap_or(u64::MAX))
 }

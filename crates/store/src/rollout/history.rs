@@ -7,12 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use codex_wire::event::TokenCountEvent;
+use codex_wire::goal::Goal;
 use codex_wire::rollout::{SessionMeta, TurnContextItem};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::base::{self, Base, Compacted};
 use super::items;
-use super::line::{BadLine, Head, ItemHead, Line};
+use super::line::{BadLine, EventHead, Head, ItemHead, Line, Text};
 use super::lines::{Entry, ReadError, RolloutLines};
 use super::lost_meta::LostMeta;
 
@@ -37,14 +39,18 @@ pub struct History {
     pub items: Vec<Arc<RawValue>>,
     /// How many of the items a compaction put there.
     pub replaced: usize,
-    /// The places of what the user said since then, one for each turn.
+    /// The places of what the user said since then.
     pub said: Vec<usize>,
+    /// Where the turns since then begin, those included in which nobody said anything.
+    pub turns: Vec<TurnBegin>,
     /// What the user said last under keys of the client's, oldest first.
     pub keys: Vec<Said>,
     /// Whether the last turn has no end. Files without the words for it are judged by their last item.
     pub unfinished: bool,
     /// The name of that turn, where the file gives it.
     pub unfinished_turn: Option<String>,
+    /// What the thread works towards.
+    pub goal: Option<Goal>,
     /// Calls without an output, in order.
     pub open_calls: Vec<OpenCall>,
     /// Lines that were passed over, the first hundred of them.
@@ -58,6 +64,15 @@ pub struct Said {
     pub key: String,
     /// The turn that took it in.
     pub turn: String,
+}
+
+/// Where a turn begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnBegin {
+    /// The place of its first item.
+    pub item: usize,
+    /// Its name, where the file gives it.
+    pub id: Option<String>,
 }
 
 /// What the items of a history begin with.
@@ -119,12 +134,6 @@ impl History {
         }
         Ok(rebuild.finish(meta, &base, bad_lines))
     }
-
-    /// How many turns the items hold.
-    #[must_use]
-    pub fn turns(&self) -> usize {
-        self.said.len()
-    }
 }
 
 /// How many turns of the user a whole rollout records, those taken back not counted.
@@ -163,9 +172,11 @@ struct Rebuild {
     beginning: Option<Beginning>,
     replaced: usize,
     said: Vec<usize>,
+    turns: Vec<TurnBegin>,
     keys: Vec<Said>,
     /// The newest message in the user's name that no event has claimed yet.
     unclaimed: Option<usize>,
+    goal: Option<Goal>,
     open: HashMap<String, OpenCall>,
     /// Whether a turn runs.
     running: bool,
@@ -214,11 +225,17 @@ impl Rebuild {
             "" | "user_message" | "item_completed" | "thread_rolled_back" => {}
             "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" => {}
             "approval_asked" | "approval_answered" => {}
+            "goal_changed" | "goal_cleared" => return self.see_goal(line),
             _ => return,
         }
         let Some(event) = line.event() else { return };
         if event.is_user_message() {
-            self.said.extend(self.unclaimed.take());
+            if let Some(place) = self.unclaimed.take() {
+                if !self.announced {
+                    self.begin_turn(place, event.turn_id.as_ref());
+                }
+                self.said.push(place);
+            }
             self.running = true;
             if let (Some(key), Some(turn)) = (event.client_id, event.turn_id) {
                 self.keys.push(Said { key: key.0.into_owned(), turn: turn.0.into_owned() });
@@ -228,6 +245,7 @@ impl Rebuild {
         match &*event.kind {
             "task_started" | "turn_started" => {
                 (self.running, self.announced) = (true, true);
+                self.begin_turn(self.items.len(), event.turn_id.as_ref());
                 self.turn = event.turn_id.map(|turn| turn.0.into_owned());
             }
             "approval_asked" | "approval_answered" => {
@@ -237,18 +255,37 @@ impl Rebuild {
                 }
             }
             "task_complete" | "turn_complete" | "turn_aborted" => (self.running, self.announced) = (false, false),
-            "thread_rolled_back" => self.take_back(event.turns_taken_back()),
+            "thread_rolled_back" => self.take_back(&event),
             _ => {}
         }
     }
 
-    fn take_back(&mut self, turns: usize) {
-        if turns == 0 {
-            return;
+    /// A goal stays whatever turns are taken back: it is the user's. One that cannot be read is none.
+    fn see_goal(&mut self, line: &Line<'_>) {
+        #[derive(Deserialize)]
+        struct Told {
+            goal: Option<Goal>,
         }
-        let left = self.said.len().checked_sub(turns);
-        let kept = left.map_or(self.replaced, |left| self.said.get(left).copied().unwrap_or(self.items.len()));
-        self.said.truncate(left.unwrap_or(0));
+        self.goal = line.payload_as::<Told>().and_then(|told| told.goal);
+    }
+
+    fn begin_turn(&mut self, item: usize, id: Option<&Text<'_>>) {
+        self.turns.push(TurnBegin { item, id: id.map(|id| id.0.clone().into_owned()) });
+    }
+
+    /// Forgets the last turns: from the one that is named, or from the last so many things that the user said.
+    fn take_back(&mut self, event: &EventHead<'_>) {
+        let named = event.turn_id.as_ref().and_then(|id| {
+            let turn = self.turns.iter().rev().find(|turn| turn.id.as_deref() == Some(&*id.0));
+            turn.map(|turn| turn.item)
+        });
+        let kept = match (named, event.turns_taken_back()) {
+            (Some(place), _) => place,
+            (None, 0) => return,
+            (None, turns) => self.said.len().checked_sub(turns).map_or(self.replaced, |left| self.said[left]),
+        };
+        self.said.retain(|place| *place < kept);
+        self.turns.retain(|turn| turn.item < kept);
         self.items.truncate(kept);
         self.open.retain(|_, call| call.item < kept);
         self.unclaimed = None;
@@ -286,9 +323,11 @@ impl Rebuild {
             items: self.items,
             replaced: self.replaced,
             said: self.said,
+            turns: self.turns,
             keys: self.keys,
             unfinished: self.running,
             unfinished_turn: self.turn.filter(|_| self.running),
+            goal: self.goal,
             open_calls,
             bad_lines,
         }

@@ -1,17 +1,31 @@
 //! Where the turns of a rollout begin.
 
-use super::line::{ItemHead, Line};
+use super::line::{EventHead, ItemHead, Line};
 
-/// Watches the lines of a rollout go by and notes where the turns of the user begin.
+/// Watches the lines of a rollout go by and notes where turns begin.
 ///
-/// A turn begins with the first of the lines that lead to it: the word that a turn started, what the program tells the
-/// model about the surroundings, and the message itself. The event that tells the message says that it was a turn.
+/// A turn begins with the word that it started. Where a file has no such words, it begins with the first of the lines that
+/// lead to it: what the program tells the model about the surroundings, and the message itself. The event that tells the
+/// message says that it was a turn.
 #[derive(Debug, Default)]
 pub(crate) struct TurnMarks {
-    /// Where each turn that was not taken back begins.
-    starts: Vec<u64>,
+    /// The turns that were not taken back.
+    turns: Vec<TurnMark>,
     /// Where the lines begin that may lead to a turn.
     lead: Option<u64>,
+    /// Whether a turn runs that a line said has started.
+    runs: bool,
+}
+
+/// A turn.
+#[derive(Debug)]
+struct TurnMark {
+    /// Where it begins.
+    start: u64,
+    /// Its name, where the file gives it.
+    id: Option<String>,
+    /// Whether the user said something in it.
+    is_said: bool,
 }
 
 impl TurnMarks {
@@ -35,17 +49,48 @@ impl TurnMarks {
     fn see_event(&mut self, line: &Line<'_>) {
         let Some(event) = line.event() else { return };
         if event.is_user_message() {
-            self.starts.push(self.lead.take().unwrap_or(line.range.start));
-        } else if matches!(&*event.kind, "task_started" | "turn_started") {
-            self.lead = Some(line.range.start);
-        } else if event.kind == "thread_rolled_back" {
-            self.starts.truncate(self.starts.len().saturating_sub(event.turns_taken_back()));
-            self.lead = None;
+            let lead = self.lead.take().unwrap_or(line.range.start);
+            if !self.runs {
+                self.begin(lead, &event);
+            }
+            if let Some(turn) = self.turns.last_mut() {
+                turn.is_said = true;
+            }
+            return;
+        }
+        match &*event.kind {
+            "task_started" | "turn_started" => {
+                self.begin(line.range.start, &event);
+                self.runs = true;
+            }
+            "task_complete" | "turn_complete" | "turn_aborted" => self.runs = false,
+            "thread_rolled_back" => self.take_back(&event),
+            _ => {}
         }
     }
 
+    fn begin(&mut self, start: u64, event: &EventHead<'_>) {
+        let id = event.turn_id.as_ref().map(|id| id.0.clone().into_owned());
+        self.turns.push(TurnMark { start, id, is_said: false });
+        self.lead = None;
+    }
+
+    /// Forgets the last turns: from the one that is named, or so many in which the user said something.
+    fn take_back(&mut self, event: &EventHead<'_>) {
+        let is_named =
+            |turn: &TurnMark| turn.id.is_some() && turn.id.as_deref() == event.turn_id.as_ref().map(|id| &*id.0);
+        let named = self.turns.iter().rposition(is_named);
+        let said = self.turns.iter().enumerate().rev().filter(|(_, turn)| turn.is_said).map(|(place, _)| place);
+        let counted = match event.turns_taken_back() {
+            0 => self.turns.len(),
+            turns => said.take(turns).last().unwrap_or(self.turns.len()),
+        };
+        self.turns.truncate(named.unwrap_or(counted));
+        (self.lead, self.runs) = (None, false);
+    }
+
     /// Where each turn begins.
-    pub(crate) fn starts(&self) -> &[u64] {
-        &self.starts
+    pub(crate) fn starts(&self) -> impl Iterator<Item = u64> {
+        self.turns.iter().map(|turn| turn.start)
     }
 }

@@ -11,7 +11,7 @@ mod lost_meta;
 mod marks;
 
 pub use fork::{ForkError, ForkPoint, fork};
-pub use history::{Beginning, History, OpenCall, Said, count_turns};
+pub use history::{Beginning, History, OpenCall, Said, TurnBegin, count_turns};
 pub use line::{BadLine, Fault, Line};
 pub use lines::{Entry, ReadError, RolloutLines};
 

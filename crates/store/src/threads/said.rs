@@ -12,6 +12,7 @@ const HARNESS_MARKS: &[&str] = &[
     "<skill>",
     "<user_shell_command>",
     "<turn_aborted>",
+    "<goal>",
     "<subagent_notification>",
     "Warning: apply_patch was requested via ",
 ];

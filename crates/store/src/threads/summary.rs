@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
+use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo, SessionMeta, SessionSource};
 use serde::Deserialize;
@@ -31,7 +32,7 @@ pub struct ThreadSummary {
     pub id: ThreadId,
     /// Its file.
     pub path: PathBuf,
-    /// What the user said first; empty if nothing was said.
+    /// What the user said first, or what goal was set before that; empty if nothing was said.
     pub preview: String,
     /// When it began.
     pub created_at: DateTime<Utc>,
@@ -127,12 +128,15 @@ fn said_in_event(line: &Line<'_>) -> Option<String> {
     struct Said {
         message: Option<String>,
         item: Option<Box<serde_json::value::RawValue>>,
+        goal: Option<Goal>,
     }
-    if !line.event()?.is_user_message() {
+    let event = line.event()?;
+    if !event.is_user_message() && event.kind != "goal_changed" {
         return None;
     }
     let said: Said = line.payload_as()?;
-    let text = said.message.or_else(|| message_text(said.item?.get()))?;
+    let goal = said.goal.map(|goal| goal.objective);
+    let text = said.message.or(goal).or_else(|| message_text(said.item?.get()))?;
     (!text.trim().is_empty() && !is_said_by_the_harness(&text)).then_some(text)
 }
 

@@ -124,10 +124,7 @@ impl TurnReader {
                     self.end(TurnStatus::Completed, None, at_ms);
                 }
             }
-            "thread_rolled_back" => {
-                let kept = self.turns.len().saturating_sub(payload.num_turns.unwrap_or(0));
-                self.turns.truncate(kept);
-            }
+            "thread_rolled_back" => self.take_back(payload.turn_id.as_deref(), payload.num_turns.unwrap_or(0)),
             _ => {}
         }
     }
@@ -143,6 +140,12 @@ impl TurnReader {
         self.vintage != Vintage::V0166
             && payload.starts_with(r#"{"type":"item_completed""#)
             && payload.get(..HEAD_BYTES).is_some_and(|head| CALLS.iter().any(|call| head.contains(call)))
+    }
+
+    /// Forgets the last turns: from the one that is named, or so many.
+    fn take_back(&mut self, first: Option<&str>, count: usize) {
+        let named = first.and_then(|first| self.turns.iter().rposition(|turn| turn.id == first));
+        self.turns.truncate(named.unwrap_or(self.turns.len().saturating_sub(count)));
     }
 
     fn begin(&mut self, turn: Option<String>, at_ms: i64) {

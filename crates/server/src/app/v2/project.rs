@@ -10,6 +10,7 @@ use codex_engine::log::{
 };
 use codex_engine::review;
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
+use codex_protocol::v2::goal::{ThreadGoal, ThreadGoalUpdated};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::notification::{
     ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted, ReasoningSummaryPartAdded,
@@ -32,6 +33,7 @@ pub(crate) struct Projector {
     vintage: Vintage,
     raw_items: bool,
     raw_reasoning: bool,
+    goals: bool,
     /// When the running turn began; none for one that goes on after the program has ended.
     turn_began_ms: Option<i64>,
     /// What the review is about whose turn begins next.
@@ -53,6 +55,8 @@ pub(crate) struct Wishes {
     pub(crate) raw_items: bool,
     /// The model's thoughts themselves.
     pub(crate) raw_reasoning: bool,
+    /// The goal of the thread, though its release knew none.
+    pub(crate) goals: bool,
 }
 
 type Out<'a> = &'a mut Vec<ServerNotification>;
@@ -65,6 +69,7 @@ impl Projector {
             vintage,
             raw_items: wishes.raw_items,
             raw_reasoning: wishes.raw_reasoning,
+            goals: wishes.goals || vintage == Vintage::V0166,
             turn_began_ms: None,
             review: None,
             last_message: None,
@@ -74,16 +79,22 @@ impl Projector {
         }
     }
 
+    /// Tells of the goal from here on.
+    pub(crate) fn hear_of_goals(&mut self) {
+        self.goals = true;
+    }
+
     /// Appends the notifications that an event gives.
     pub(crate) fn project(&mut self, event: &Event, out: Out<'_>) {
         let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
             Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) | Body::WentBack { .. } => {}
-            Body::RolledBack { .. } => {
+            Body::RolledBack(_) => {
                 let thread_id = self.thread.clone();
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id }));
             }
             Body::Unread(state) => out.push(read_state_changed(self.thread.clone(), state)),
+            Body::GoalChanged(_) | Body::GoalCleared => self.goal(event, out),
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => {
                 if self.raw_items {
@@ -169,6 +180,21 @@ impl Projector {
             }
             _ => {}
         }
+    }
+
+    fn goal(&self, event: &Event, out: Out<'_>) {
+        if !self.goals {
+            return;
+        }
+        let thread_id = self.thread.clone();
+        out.push(match &event.body {
+            Body::GoalChanged(goal) => {
+                let goal = ThreadGoal::new(thread_id.clone(), goal);
+                let turn_id = event.turn.as_ref().map(|turn| turn.as_str().to_owned());
+                ServerNotification::ThreadGoalUpdated(Box::new(ThreadGoalUpdated { thread_id, turn_id, goal }))
+            }
+            _ => ServerNotification::ThreadGoalCleared(ThreadNamed { thread_id }),
+        });
     }
 
     fn names(&self, turn: &str) -> (String, String) {

@@ -1,0 +1,384 @@
+//! The goal of a thread, as a machine without I/O: what it is, what it has cost, and whether the thread goes on by itself.
+//!
+//! Invariant: the thread never goes on by itself without a bound. It stops when the goal is no longer active, when a turn
+//! did nothing new, and after a number of turns in which nobody has said anything.
+
+#[cfg(test)]
+mod tests;
+
+pub use codex_wire::goal::{Goal, GoalStatus};
+use tokio::time::Instant;
+
+/// How many characters an objective may have.
+const LONGEST_OBJECTIVE: usize = 4_000;
+
+/// How many turns in a row the thread may begin by itself without acting, whatever the model says in them.
+const MOST_IDLE_TURNS: u32 = 3;
+
+/// How many turns in a row the thread may begin by itself while nobody says anything.
+const MOST_OWN_TURNS: u32 = 200;
+
+/// What the model is told when a turn is over and the goal is not.
+const GO_ON: &str = "<goal>\nThe goal is still active, and nobody has said anything since. Take the next step towards \
+                     it. If it is reached, check that, and call `update_goal` with `complete`. If you cannot go on \
+                     without the person, call it with `blocked`.\n</goal>";
+
+/// What the model is told when the tokens are used up.
+const BUDGET_USED_UP: &str = "<goal>\nThe tokens set aside for the goal are used up. Begin nothing new: say in a few \
+                              sentences what is done and what is left.\n</goal>";
+
+/// What the model is told when it no longer works towards the goal, and not because it said so itself.
+const PUT_ASIDE: &str = "<goal>\nThe goal was put aside. Do what the person says, and no more.\n</goal>";
+
+/// What a client wants of a goal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GoalChange {
+    /// What is to be reached. Another objective than the present one is a new goal.
+    pub objective: Option<String>,
+    /// How far it is; a new goal is active unless something else is said.
+    pub status: Option<GoalStatus>,
+    /// How many tokens may be used for it, or `Some(None)` for as many as it takes.
+    pub token_budget: Option<Option<i64>>,
+}
+
+/// Why a goal cannot be set like that.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GoalError {
+    /// There is nothing in the objective.
+    #[error("the objective must not be empty")]
+    EmptyObjective,
+    /// The objective is longer than a model should be told again and again.
+    #[error("the objective has {characters} characters, {LONGEST_OBJECTIVE} are allowed")]
+    LongObjective {
+        /// How many it has.
+        characters: usize,
+    },
+    /// The budget leaves nothing to work with.
+    #[error("the token budget must be at least 1, not {budget}")]
+    NoBudget {
+        /// What was asked for.
+        budget: i64,
+    },
+    /// The goal cannot be active any more.
+    #[error("the token budget of {budget} is used up; set a larger one")]
+    BudgetUsedUp {
+        /// The budget.
+        budget: i64,
+    },
+    /// There is nothing to change.
+    #[error("the thread has no goal; set one with an objective")]
+    NoGoal,
+    /// The user wants none.
+    #[error("goals are switched off: `features.goals` is false")]
+    SwitchedOff,
+}
+
+/// How a turn ended, as far as it matters for a goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnEnd<'a> {
+    /// The model had nothing more to do, and said this last.
+    Completed(Option<&'a str>),
+    /// Something else took its place.
+    Replaced,
+    /// The thread is being closed.
+    Left,
+    /// The account's allowance is used up.
+    UsageLimited,
+    /// A person stopped it, or it failed.
+    Stopped,
+}
+
+/// A goal while a thread works towards it.
+#[derive(Debug, Default)]
+pub(crate) struct Pursuit {
+    goal: Option<Goal>,
+    /// Whether anything follows from the goal here. Clients that know nothing of goals expect no turns of our own.
+    is_followed: bool,
+    /// What the model was told last; none once that is gone, or the model has ended the goal itself.
+    told: Option<String>,
+    /// Since when the running turn counts.
+    since: Option<Instant>,
+    turn: TurnSoFar,
+    /// Whether a turn of our own is to begin as soon as nothing runs.
+    is_due: bool,
+    /// Turns in a row that we have begun, and those of them in which nothing was done.
+    own_turns: u32,
+    idle_turns: u32,
+    /// What the model said last in the last turn.
+    last_said: Option<String>,
+    /// Whether the goal has changed since the log was told.
+    is_changed: bool,
+}
+
+/// What happened in the running turn.
+#[derive(Debug, Default)]
+struct TurnSoFar {
+    /// Whether we have begun it, and nobody has joined in.
+    is_own: bool,
+    /// Whether the model was asked for an answer.
+    has_asked: bool,
+    /// Whether the model has done anything but talk.
+    has_acted: bool,
+}
+
+impl Pursuit {
+    /// The goal of a thread that goes on, of which something follows or not. It waits for a word of somebody's. A file may
+    /// say anything; what could not have been set is no goal.
+    pub(crate) fn resumed(goal: Option<Goal>, is_followed: bool) -> Self {
+        let goal = goal.filter(|goal| objective_fits(&goal.objective).is_ok());
+        Self { goal, is_followed, ..Self::default() }
+    }
+
+    /// The goal.
+    pub(crate) fn goal(&self) -> Option<&Goal> {
+        self.goal.as_ref()
+    }
+
+    /// Whether the thread works towards it.
+    pub(crate) fn is_active(&self) -> bool {
+        self.is_followed && self.goal.as_ref().is_some_and(Goal::is_active)
+    }
+
+    /// Whether a turn of our own is to begin, now that nothing runs.
+    pub(crate) fn is_due(&self) -> bool {
+        self.is_due && self.is_active()
+    }
+
+    /// The goal, if the log has to be told that it has changed.
+    pub(crate) fn take_changed(&mut self) -> Option<Goal> {
+        if std::mem::take(&mut self.is_changed) { self.goal.clone() } else { None }
+    }
+
+    /// Sets a goal, or changes the present one.
+    pub(crate) fn set(&mut self, change: GoalChange, is_running: bool, now: i64) -> Result<Goal, GoalError> {
+        self.charge();
+        let changed = changed(self.goal.as_ref(), &change, now);
+        if let Ok(goal) = &changed {
+            self.is_followed = true;
+            self.is_changed |= self.goal.as_ref() != Some(goal);
+            if goal.is_active() && (change.objective.is_some() || change.status.is_some()) {
+                (self.is_due, self.own_turns, self.idle_turns, self.last_said) = (!is_running, 0, 0, None);
+            }
+            self.goal = Some(goal.clone());
+        }
+        if is_running {
+            self.start_clock();
+        }
+        changed
+    }
+
+    /// Takes the goal away; false if there is none.
+    pub(crate) fn clear(&mut self) -> bool {
+        (self.since, self.is_due, self.is_changed) = (None, false, false);
+        self.goal.take().is_some()
+    }
+
+    /// Takes the model's word for how the goal stands; false if it does not work towards one.
+    pub(crate) fn report(&mut self, status: GoalStatus, now: i64) -> bool {
+        let is_active = self.is_active();
+        if is_active {
+            self.become_status(status, now);
+            // It need not be told what it has just said.
+            self.told = None;
+        }
+        is_active
+    }
+
+    /// Notes that a turn begins.
+    pub(crate) fn begin_turn(&mut self) {
+        self.turn = TurnSoFar::default();
+        self.start_clock();
+    }
+
+    /// What the model is asked in a turn of our own.
+    pub(crate) fn next_step(&mut self) -> String {
+        self.note().unwrap_or_else(|| GO_ON.to_owned())
+    }
+
+    /// Notes that the turn that has just begun is one of our own.
+    pub(crate) fn begin_own(&mut self) {
+        (self.turn.is_own, self.is_due) = (true, false);
+        self.own_turns += 1;
+    }
+
+    /// Notes that somebody has said something in the running turn.
+    pub(crate) fn person_spoke(&mut self) {
+        (self.turn.is_own, self.is_due, self.own_turns, self.idle_turns) = (false, false, 0, 0);
+    }
+
+    /// Notes that the model has done something.
+    pub(crate) fn act(&mut self) {
+        self.turn.has_acted = true;
+    }
+
+    /// What the model has to be told before it is asked, if it does not know it yet.
+    pub(crate) fn note(&mut self) -> Option<String> {
+        self.turn.has_asked = true;
+        let status = self.goal.as_ref().filter(|_| self.is_followed).map(|goal| goal.status);
+        let text = match (status, &self.goal) {
+            (Some(GoalStatus::Active), Some(goal)) => describe(goal),
+            _ if self.told.is_none() => return None,
+            (Some(GoalStatus::BudgetLimited), _) => BUDGET_USED_UP.to_owned(),
+            _ => PUT_ASIDE.to_owned(),
+        };
+        if self.told.as_ref() == Some(&text) {
+            return None;
+        }
+        self.told = Some(text.clone());
+        Some(text)
+    }
+
+    /// Notes that what the model was told may be gone from the conversation.
+    pub(crate) fn forget_told(&mut self) {
+        self.told = None;
+    }
+
+    /// Notes that the conversation begins anew. Readers of the file begin there too, so it has to say again what the goal
+    /// is.
+    pub(crate) fn start_over(&mut self) {
+        self.forget_told();
+        self.is_changed = self.goal.is_some();
+    }
+
+    /// Counts tokens; true if they were the last ones of the budget.
+    pub(crate) fn count(&mut self, tokens: i64, now: i64) -> bool {
+        if self.since.is_none() || !self.is_active() {
+            return false;
+        }
+        let Some(goal) = &mut self.goal else { return false };
+        goal.tokens_used = goal.tokens_used.saturating_add(tokens.max(0));
+        let is_over = goal.is_budget_used_up();
+        if is_over {
+            self.become_status(GoalStatus::BudgetLimited, now);
+        }
+        is_over
+    }
+
+    /// Notes that the turn is over. Returns what the user should know.
+    pub(crate) fn end_turn(&mut self, end: TurnEnd<'_>, now: i64) -> Option<String> {
+        self.charge();
+        if let Some(goal) = self.goal.as_mut().filter(|_| self.is_changed) {
+            goal.updated_at = now;
+        }
+        if !self.is_active() {
+            self.is_due = false;
+            return None;
+        }
+        match end {
+            TurnEnd::Completed(said) => return self.end_completed(said, now),
+            TurnEnd::Replaced => self.is_due = true,
+            TurnEnd::Left => {}
+            TurnEnd::UsageLimited => self.become_status(GoalStatus::UsageLimited, now),
+            TurnEnd::Stopped => self.become_status(GoalStatus::Paused, now),
+        }
+        None
+    }
+
+    fn end_completed(&mut self, said: Option<&str>, now: i64) -> Option<String> {
+        if !self.turn.has_asked {
+            return None;
+        }
+        let said = said.map(str::trim).filter(|said| !said.is_empty()).map(str::to_owned);
+        let says_nothing_new = said.is_none() || said == self.last_said;
+        self.last_said = said;
+        if !self.turn.is_own || self.turn.has_acted {
+            self.idle_turns = 0;
+        } else {
+            self.idle_turns += 1;
+            if says_nothing_new || self.idle_turns >= MOST_IDLE_TURNS {
+                self.become_status(GoalStatus::Blocked, now);
+                return None;
+            }
+        }
+        if self.own_turns >= MOST_OWN_TURNS {
+            self.become_status(GoalStatus::Paused, now);
+            return Some(format!("the goal was paused: {MOST_OWN_TURNS} turns in a row without a word from anybody"));
+        }
+        self.is_due = true;
+        None
+    }
+
+    fn become_status(&mut self, status: GoalStatus, now: i64) {
+        self.charge();
+        if let Some(goal) = &mut self.goal {
+            (goal.status, goal.updated_at) = (status, now);
+            self.is_changed = true;
+        }
+        self.is_due = false;
+    }
+
+    fn start_clock(&mut self) {
+        self.since = self.is_active().then(Instant::now);
+    }
+
+    /// Adds the time that has passed in the running turn, and stops the clock.
+    fn charge(&mut self) {
+        if let (Some(since), Some(goal)) = (self.since.take(), &mut self.goal) {
+            let passed = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            goal.time_used_ms = goal.time_used_ms.saturating_add(passed);
+            self.is_changed = true;
+        }
+    }
+}
+
+fn objective_fits(objective: &str) -> Result<(), GoalError> {
+    match objective.chars().count() {
+        0 => Err(GoalError::EmptyObjective),
+        1..=LONGEST_OBJECTIVE => Ok(()),
+        characters => Err(GoalError::LongObjective { characters }),
+    }
+}
+
+/// The goal that a change leads to.
+fn changed(present: Option<&Goal>, change: &GoalChange, now: i64) -> Result<Goal, GoalError> {
+    let objective = change.objective.as_deref().map(str::trim);
+    objective.map_or(Ok(()), objective_fits)?;
+    if let Some(Some(budget)) = change.token_budget
+        && budget <= 0
+    {
+        return Err(GoalError::NoBudget { budget });
+    }
+    // To name the present objective again is no new goal, unless that one is reached.
+    let is_same = |goal: &&Goal| {
+        objective.is_none_or(|objective| objective == goal.objective && goal.status != GoalStatus::Complete)
+    };
+    let goal = match (present.filter(is_same), objective) {
+        (Some(present), _) => Goal {
+            status: change.status.unwrap_or(present.status),
+            token_budget: change.token_budget.unwrap_or(present.token_budget),
+            ..present.clone()
+        },
+        (None, Some(objective)) => Goal {
+            objective: objective.to_owned(),
+            status: change.status.unwrap_or(GoalStatus::Active),
+            token_budget: change.token_budget.flatten(),
+            tokens_used: 0,
+            time_used_ms: 0,
+            created_at: now,
+            updated_at: now,
+        },
+        (None, None) => return Err(GoalError::NoGoal),
+    };
+    within_budget(Goal { updated_at: if Some(&goal) == present { goal.updated_at } else { now }, ..goal }, change)
+}
+
+/// A goal whose tokens are used up is not active: whoever asks for that is told, and a smaller budget ends it.
+fn within_budget(goal: Goal, change: &GoalChange) -> Result<Goal, GoalError> {
+    match goal.token_budget.filter(|_| goal.is_active() && goal.is_budget_used_up()) {
+        None => Ok(goal),
+        Some(budget) if change.status.is_some() => Err(GoalError::BudgetUsedUp { budget }),
+        Some(_) => Ok(Goal { status: GoalStatus::BudgetLimited, ..goal }),
+    }
+}
+
+/// What the model is told of an active goal.
+fn describe(goal: &Goal) -> String {
+    let budget = goal.token_budget.map(|budget| format!("\n\nAbout {budget} tokens may be used for it in all."));
+    let budget = budget.unwrap_or_default();
+    format!(
+        "<goal>\nThe person has set a goal for this thread. Work towards it, step by step; you are asked to go on after \
+         each turn:\n\n{}{budget}\n\nWhen it is reached, and you have checked that it is, call `update_goal` with \
+         `complete`. When you cannot go on without the person, say why and call it with `blocked`.\n</goal>",
+        goal.objective
+    )
+}

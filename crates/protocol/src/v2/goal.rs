@@ -1,0 +1,139 @@
+//! The goal of a thread: `thread/goal/set`, `thread/goal/get` and `thread/goal/clear`, and what is told of it.
+
+use codex_wire::goal::{Goal, GoalStatus};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// What a thread works towards until it is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadGoal {
+    /// The thread.
+    pub thread_id: String,
+    /// What is to be reached.
+    pub objective: String,
+    /// How far it is.
+    pub status: GoalStatus,
+    /// How many tokens may be used for it.
+    pub token_budget: Option<i64>,
+    /// How many were used, those of a running turn's last answer included.
+    pub tokens_used: i64,
+    /// How long turns have worked towards it.
+    pub time_used_seconds: i64,
+    /// When it was set, in seconds of Unix time.
+    pub created_at: i64,
+    /// When it changed last, in seconds of Unix time.
+    pub updated_at: i64,
+}
+
+impl ThreadGoal {
+    /// The goal of a thread, as clients are told it.
+    #[must_use]
+    pub fn new(thread_id: String, goal: &Goal) -> Self {
+        Self {
+            thread_id,
+            objective: goal.objective.clone(),
+            status: goal.status,
+            token_budget: goal.token_budget,
+            tokens_used: goal.tokens_used,
+            time_used_seconds: i64::try_from(goal.time_used_ms / 1000).unwrap_or(i64::MAX),
+            created_at: goal.created_at,
+            updated_at: goal.updated_at,
+        }
+    }
+}
+
+codex_wire::spelled! {
+    /// Who wants a goal to change: a person, or a program by itself. Nothing follows from it here.
+    pub enum ThreadGoalMutationOrigin {
+        /// A person.
+        "user" => User,
+        /// A program.
+        "automatic" => Automatic,
+    }
+}
+
+/// `thread/goal/set`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadGoalSetParams {
+    /// The thread.
+    pub thread_id: String,
+    /// What is to be reached. Without it the present goal is changed.
+    #[serde(default)]
+    pub objective: Option<String>,
+    /// How far it is; a new goal is active unless something else is said.
+    #[serde(default)]
+    pub status: Option<GoalStatus>,
+    /// How many tokens may be used for it; `null` for as many as it takes.
+    #[serde(default, deserialize_with = "nullable")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<i64>"))]
+    pub token_budget: Option<Option<i64>>,
+    /// Who wants it.
+    #[serde(default)]
+    pub origin: Option<ThreadGoalMutationOrigin>,
+}
+
+#[expect(clippy::option_option, reason = "absent, null and a value mean three different things")]
+fn nullable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// What `thread/goal/set` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadGoalSetResponse {
+    /// The goal as it is now.
+    pub goal: ThreadGoal,
+}
+
+/// `thread/goal/get`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadGoalGetParams {
+    /// The thread.
+    pub thread_id: String,
+}
+
+/// What `thread/goal/get` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadGoalGetResponse {
+    /// The goal, if the thread has one.
+    pub goal: Option<ThreadGoal>,
+}
+
+/// `thread/goal/clear`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadGoalClearParams {
+    /// The thread.
+    pub thread_id: String,
+    /// Who wants it.
+    #[serde(default)]
+    pub origin: Option<ThreadGoalMutationOrigin>,
+}
+
+/// What `thread/goal/clear` answers.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadGoalClearResponse {
+    /// Whether there was a goal.
+    pub cleared: bool,
+}
+
+/// A thread has another goal, or its goal stands otherwise than before.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadGoalUpdated {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn in which it happened.
+    pub turn_id: Option<String>,
+    /// The goal.
+    pub goal: ThreadGoal,
+}
