@@ -60,17 +60,7 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         | Body::TokensCounted { .. }
         | Body::ReviewEntered(_)
         | Body::ReviewExited(_)
-        | Body::TurnEnded(_) => {
-            let item = match &event.body {
-                Body::ItemCompleted(item) => Some(item),
-                _ => None,
-            };
-            let names = Names::of(event, item);
-            let mut messages = Vec::new();
-            eq::project(event, Vocabulary { raw_reasoning: true, ..Vocabulary::default() }, &mut messages);
-            let mut kept = messages.iter().filter(|message| is_kept(message));
-            kept.try_for_each(|message| file.append("event_msg", &NamedLine { message, names }))
-        }
+        | Body::TurnEnded(_) => append_shown(event, file),
         Body::ItemStarted(_)
         | Body::ItemDelta { .. }
         | Body::TerminalWritten { .. }
@@ -81,6 +71,19 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         | Body::Warning { .. }
         | Body::Unread(_) => Ok(()),
     }
+}
+
+/// Appends what clients of the queue are shown, as far as it is kept.
+fn append_shown(event: &Event, file: &mut RolloutFile) -> Result<(), RolloutError> {
+    let item = match &event.body {
+        Body::ItemCompleted(item) => Some(item),
+        _ => None,
+    };
+    let names = Names::of(event, item);
+    let mut messages = Vec::new();
+    eq::project(event, Vocabulary { raw_reasoning: true, ..Vocabulary::default() }, &mut messages);
+    let mut kept = messages.iter().filter(|message| is_kept(message));
+    kept.try_for_each(|message| file.append("event_msg", &NamedLine { message, names }))
 }
 
 /// Which turn and which item a line is about. Readers that do not know these members pass over them.

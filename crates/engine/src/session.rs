@@ -7,6 +7,7 @@ mod commands;
 mod own;
 mod patches;
 mod pursuing;
+mod results;
 mod reviewing;
 mod saying;
 mod terminals;
@@ -37,7 +38,6 @@ use crate::heard::Heard;
 use crate::journal::Journal;
 use crate::log::{Abort, Approval, Body, Item, Outcome, Record, ThreadStarted, TurnId};
 use crate::models::Catalogue;
-use crate::notify::{Notice, notify};
 use crate::opening::{Continued, Opening};
 use crate::settings::Settings;
 use crate::thread::{Command, FeedStart, Place, Recall, Setup, StartError, Subscription};
@@ -434,37 +434,6 @@ impl Session {
         self.emit(Body::TurnEnded(outcome));
         self.running = None;
         self.journal.publish_durably().await;
-    }
-
-    /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows how
-    /// it went, and neither a summary nor a command of the user's own is a result.
-    async fn note_result(&mut self, outcome: &Outcome) {
-        let (Some(notes), Some(running)) = (self.setup.notes.clone(), &self.running) else { return };
-        if matches!(outcome, Outcome::Aborted(_)) || !running.machine.is_for_user() || self.journal.is_in_memory() {
-            return;
-        }
-        let (thread, turn) = (self.started.meta.id, running.id.clone());
-        let noting = tokio::task::spawn_blocking(move || notes.turn_ended(thread, turn.as_str()));
-        // The thread itself is whole without the note.
-        if let Ok(Ok(state)) = noting.await {
-            self.emit(Body::Unread(Arc::new(state)));
-        }
-    }
-
-    /// Tells the user's program that a turn is done.
-    fn tell_program(&self, outcome: &Outcome) {
-        let argv = &self.setup.config.notify;
-        let (Outcome::Completed { last_message, .. }, Some(running)) = (outcome, &self.running) else { return };
-        notify(
-            argv,
-            &Notice {
-                thread: self.started.meta.id,
-                turn: &running.id,
-                settings: &running.settings,
-                said: running.said.clone(),
-                last_message: last_message.as_deref(),
-            },
-        );
     }
 
     /// Puts a message of ours into the conversation.

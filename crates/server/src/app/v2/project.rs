@@ -90,8 +90,7 @@ impl Projector {
         match &event.body {
             Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) | Body::WentBack { .. } => {}
             Body::RolledBack(_) => {
-                let thread_id = self.thread.clone();
-                out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id }));
+                out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
             }
             Body::Unread(state) => out.push(read_state_changed(self.thread.clone(), state)),
             Body::GoalChanged(_) | Body::GoalCleared => self.goal(event, out),
