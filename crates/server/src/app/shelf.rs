@@ -137,9 +137,9 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
         let query = query(params, &provider);
         let page = host.index.list(&query).map_err(|error| match error {
             IndexError::Note(error) => notes::refusal(error),
+            error @ IndexError::Cursor { .. } => ErrorObject::from_display(error),
             error => ErrorObject::internal_from(error),
         })?;
-        let backwards_cursor = page.threads.first().map(|first| first.created_at.to_rfc3339());
         let read_states = notes::read_states(&host.index.notes(), &page.threads, vintage);
         let shown = |summary: codex_store::ThreadSummary| {
             let loaded = host.loaded.get(summary.id);
@@ -148,7 +148,8 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
             ShownThread { model, ..thread::stored(summary, &provider, status) }
         };
         let data: Vec<ShownThread> = page.threads.into_iter().map(shown).collect();
-        Ok(ThreadListResponse { data, next_cursor: page.next_cursor, backwards_cursor, read_states })
+        let (next_cursor, backwards_cursor) = (page.next_cursor, page.backwards_cursor);
+        Ok(ThreadListResponse { data, next_cursor, backwards_cursor, read_states })
     })
     .await
 }

@@ -122,6 +122,8 @@ pub struct Page {
     pub threads: Vec<ThreadSummary>,
     /// Where the next page begins; none on the last.
     pub next_cursor: Option<String>,
+    /// Where a list in the other direction begins that leads away from this page; none if there is nothing on it.
+    pub backwards_cursor: Option<String>,
 }
 
 /// Lists threads after a look at what has changed.
@@ -140,7 +142,8 @@ pub(crate) fn list(database: &mut Database, query: &ListQuery, members: &Members
     let more = listed.len() > query.limit;
     listed.truncate(query.limit);
     let next_cursor = listed.last().filter(|_| more).map(|last| cursor(last, query.sort, members));
-    Ok(Page { threads: listed.into_iter().map(|listed| listed.summary).collect(), next_cursor })
+    let backwards_cursor = listed.first().map(|first| cursor(first, query.sort, members));
+    Ok(Page { threads: listed.into_iter().map(|listed| listed.summary).collect(), next_cursor, backwards_cursor })
 }
 
 /// Finds a thread.
