@@ -12,7 +12,7 @@ use super::database::Database;
 use super::rows::{self, COLUMNS, Listed};
 use super::sectioned::{Members, SectionFilter};
 use super::{IndexError, freshen};
-use crate::threads::{FileState, ThreadSummary};
+use crate::threads::{FileState, ThreadSummary, local_time};
 
 /// Which threads a list shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -122,7 +122,7 @@ pub struct Page {
     pub threads: Vec<ThreadSummary>,
     /// Where the next page begins; none on the last.
     pub next_cursor: Option<String>,
-    /// Where a list in the other direction begins that leads away from this page; none if there is nothing on it.
+    /// Where a list in the other direction begins, with the first entry of this page; none if there is nothing on it.
     pub backwards_cursor: Option<String>,
 }
 
@@ -142,7 +142,12 @@ pub(crate) fn list(database: &mut Database, query: &ListQuery, members: &Members
     let more = listed.len() > query.limit;
     listed.truncate(query.limit);
     let next_cursor = listed.last().filter(|_| more).map(|last| cursor(last, query.sort, members));
-    let backwards_cursor = listed.first().map(|first| cursor(first, query.sort, members));
+    // A time alone: the list begins with all that have it, so nothing is left out.
+    let backwards_cursor = listed.first().map(|first| match query.sort {
+        SortKey::Place => members.cursor(first.summary.id),
+        SortKey::Created => first.file_time.clone(),
+        SortKey::Updated => written_time(&first.summary),
+    });
     Ok(Page { threads: listed.into_iter().map(|listed| listed.summary).collect(), next_cursor, backwards_cursor })
 }
 
@@ -262,20 +267,24 @@ fn cursor(last: &Listed, sort: SortKey, members: &Members) -> String {
     match sort {
         SortKey::Place => members.cursor(last.summary.id),
         SortKey::Created => format!("{}|{}", last.file_time, last.summary.id),
-        SortKey::Updated => {
-            let time = last.summary.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true);
-            format!("{time}|{}", last.summary.id)
-        }
+        SortKey::Updated => format!("{}|{}", written_time(&last.summary), last.summary.id),
     }
 }
 
+fn written_time(summary: &ThreadSummary) -> String {
+    summary.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true)
+}
+
+/// The time and the thread of a cursor. One that is a time alone stands before all threads that have it.
 fn parse_cursor(cursor: &str, sort: SortKey) -> Option<(Value, String)> {
-    let (time, id) = cursor.split_once('|')?;
-    let id: ThreadId = id.parse().ok()?;
+    let (time, id) = match cursor.split_once('|') {
+        Some((time, id)) => (time, id.parse::<ThreadId>().ok()?.to_string()),
+        None => (cursor, String::new()),
+    };
     let place = match sort {
-        SortKey::Created => Value::from(time.to_owned()),
+        SortKey::Created => Value::from(local_time(time).map(|_| time.to_owned())?),
         SortKey::Place => return None,
         SortKey::Updated => Value::from(DateTime::parse_from_rfc3339(time).ok()?.timestamp_nanos_opt()?),
     };
-    Some((place, id.to_string()))
+    Some((place, id))
 }

@@ -36,7 +36,8 @@ impl<'a> RolloutName<'a> {
     }
 }
 
-fn local_time(text: &str) -> Option<NaiveDateTime> {
+/// A time as names of files write it.
+pub(crate) fn local_time(text: &str) -> Option<NaiveDateTime> {
     NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H-%M-%S").ok()
 }
 
