@@ -6,6 +6,7 @@
 //! Invariant: a secret is closed under the name it is looked for and, where that is a link, under the one it leads to. One
 //! that appears or is replaced while a command runs stays out of its sight, where it lies directly in the home.
 
+#[cfg(target_os = "linux")]
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::names::SECRETS;
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     /// The home; empty if the caller named none.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only namespaces cover a folder as a whole"))]
     home: PathBuf,
     /// Where secrets are or would be, links included.
     paths: Vec<PathBuf>,

@@ -107,6 +107,7 @@ fn decide(listener: BorrowedFd<'_>, asked: &Notification, writable: &[std::ffi::
 
 fn understand(asked: &Notification) -> Option<(Target, Change)> {
     let [a, b, c, d, ..] = asked.arguments;
+    #[cfg(target_arch = "x86_64")]
     let here = |path, follow| Target { folder: libc::AT_FDCWD, path, follow };
     let at = |flags: u64| Target { folder: a as RawFd, path: b, follow: flags & libc::AT_SYMLINK_NOFOLLOW as u64 == 0 };
     let itself = Target { folder: a as RawFd, path: 0, follow: true };

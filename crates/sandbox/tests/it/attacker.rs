@@ -59,8 +59,9 @@ fn attempt(name: &str, arguments: &[&str]) -> io::Result<()> {
         "exchange" => {
             let (one, other) = (c(argument(0)), c(argument(1)));
             let at = libc::AT_FDCWD;
+            let (call, flags) = (libc::SYS_renameat2, libc::RENAME_EXCHANGE);
             // SAFETY: valid paths.
-            check(unsafe { libc::renameat2(at, one.as_ptr(), at, other.as_ptr(), libc::RENAME_EXCHANGE) }.into())
+            check(unsafe { libc::syscall(call, at, one.as_ptr(), at, other.as_ptr(), flags) })
         }
         "symlink-write" => {
             symlink(argument(0), argument(1))?;
