@@ -22,6 +22,23 @@ fn run(place: &Place, words: &[&str], input: &str) -> Run {
     place.run(&[&["app-server"], words].concat(), input)
 }
 
+#[test]
+fn standard_streams_may_be_one_socket() {
+    let place = Place::new();
+    let (mut ours, theirs) = UnixStream::pair().expect("a pair");
+    ours.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("a deadline");
+    let end = || std::os::fd::OwnedFd::from(theirs.try_clone().expect("a copy"));
+    let mut command = place.command(&[&["app-server"], SCRIPTED].concat());
+    let mut child = command.stdin(end()).stdout(end()).stderr(Stdio::null()).spawn().expect("it starts");
+    drop((command, theirs));
+    writeln!(ours, "{}", hello(1)).expect("it reads");
+    let mut lines = BufReader::new(ours.try_clone().expect("a copy")).lines();
+    let answer = lines.next().expect("an answer").expect("before the deadline");
+    assert_eq!(serde_json::from_str::<Value>(&answer).expect("JSON")["id"], 1);
+    ours.shutdown(std::net::Shutdown::Write).expect("the input ends");
+    assert!(child.wait().expect("it ends").success());
+}
+
 /// A server that listens, killed when dropped.
 struct Server {
     child: std::process::Child,

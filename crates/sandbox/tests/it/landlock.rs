@@ -57,6 +57,13 @@ fn namespaces_hold_without_landlock() {
 }
 
 #[test]
+fn sandboxes_have_namespaces_of_their_own_where_none_can_be_joined() {
+    if crate::support::has_namespaces() {
+        on_a_host_without("setns", "Namespaces", [true, false]);
+    }
+}
+
+#[test]
 fn landlock_holds_without_namespaces() {
     if matches!(landlock_rung(), Rung::Landlock { .. }) {
         on_a_host_without("userns", "Landlock", [true, false]);

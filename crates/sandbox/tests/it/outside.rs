@@ -79,7 +79,8 @@ fn launch(arguments: &[&str], argv: &[&str]) -> Launch {
     }
 }
 
-/// Makes this process live on a kernel without user namespaces, without Landlock, or without both.
+/// Makes this process live on a kernel without user namespaces, without Landlock, or without both; or where nobody may join
+/// a namespace.
 fn refuse_system_calls(what: &str) {
     let plain = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let jump = |code: u32, k: u32, jt, jf| libc::sock_filter { code: code as u16, jt, jf, k };
@@ -98,6 +99,9 @@ fn refuse_system_calls(what: &str) {
             jump(has, libc::CLONE_NEWUSER as u32, 0, 1),
             errno(libc::EPERM),
         ]);
+    }
+    if what.contains("setns") {
+        program.extend([plain(load, 0), jump(equal, libc::SYS_setns as u32, 0, 1), errno(libc::EPERM)]);
     }
     program.push(plain(0x06, libc::SECCOMP_RET_ALLOW));
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
