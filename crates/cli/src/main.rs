@@ -15,6 +15,8 @@ mod exec;
 mod execpolicy;
 mod failure;
 mod features;
+#[cfg(target_os = "linux")]
+mod float;
 mod lazy;
 mod login;
 mod page;

@@ -83,7 +83,10 @@ async fn run(folder: &Path, socket: &Path, user: u32) -> String {
         .tempdir_in(folder.parent().expect("it has one"));
     let program = program.expect("a folder can be made");
     let (knocker, socket) = (program.path().join("knock"), socket.to_owned());
-    std::fs::copy(std::env::current_exe().expect("it has a path"), &knocker).expect("it can be copied");
+    // Not by this process: a child that is started meanwhile would hold the file open for writing for a moment, and such a
+    // file cannot be executed.
+    let copied = Command::new("cp").arg(std::env::current_exe().expect("it has a path")).arg(&knocker).status();
+    assert!(copied.is_ok_and(|status| status.success()), "it can be copied");
     let output = tokio::task::spawn_blocking(move || {
         let mut command = Command::new(knocker);
         command.arg("--knock").arg(socket);

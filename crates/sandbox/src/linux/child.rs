@@ -345,12 +345,14 @@ fn build_world(
     Ok(pid)
 }
 
-/// Leaves the network and gives up every privilege, and waits until the first process has made the mounts.
-fn enter_world(plan: &Plan, world: &World) -> Result<(), Failure> {
+/// Leaves the network, gives up every privilege and applies the filter, and waits until the first process, which works
+/// beside, has made the mounts.
+fn enter_world(plan: &Plan, confined: &Confined, world: &World) -> Result<(), Failure> {
     if let Footing::Own { without_network: true, .. } = world.footing {
         sys::leave_network().map_err(Failure::of(Step::Namespaces))?;
     }
     give_up_privileges()?;
+    sys::seccomp(&confined.filter).map_err(Failure::of(Step::Filter))?;
     close_each(&plan.pipes.built[1..]);
     // Nothing comes if a mount has failed, which the first process reports.
     match rustix::io::read(sys::borrow(plan.pipes.built[0]), &mut [0_u8]) {
@@ -385,9 +387,9 @@ fn prepare_command(plan: &Plan) -> Result<(), Failure> {
         let _ = setsid();
     }
     let confined = plan.confined.as_ref();
-    match confined.map(|confined| &confined.world) {
-        Some(Some(world)) => enter_world(plan, world)?,
-        Some(None) => give_up_privileges()?,
+    match confined {
+        Some(confined @ Confined { world: Some(world), .. }) => enter_world(plan, confined, world)?,
+        Some(Confined { world: None, .. }) => give_up_privileges()?,
         None => {}
     }
     if let Some(streams) = plan.pipes.streams {
@@ -404,7 +406,9 @@ fn prepare_command(plan: &Plan) -> Result<(), Failure> {
         if let Some(ruleset) = &confined.ruleset {
             sys::landlock_restrict(ruleset.as_fd()).map_err(Failure::of(Step::Landlock))?;
         }
-        hand_over(plan, confined).map_err(Failure::of(Step::Filter))?;
+        if confined.world.is_none() {
+            hand_over(plan, confined).map_err(Failure::of(Step::Filter))?;
+        }
         sys::set_visible(false).map_err(Failure::of(Step::Privileges))?;
     }
     sys::unblock_signals();

@@ -11,10 +11,13 @@
     reason = "the kernel's interface is made of such numbers"
 )]
 
+mod code;
+
 use std::collections::BTreeMap;
 
 use libc::{c_long, sock_filter as Instruction};
 
+use self::code::{Code, IF_EQUAL, Place};
 use super::metadata;
 
 /// When a refusal applies: all of its conditions hold. Only the lower half of an argument is looked at, and all
@@ -197,13 +200,6 @@ fn unless(argument: u32, mask: u32, values: &[u32]) -> Condition {
     Condition { argument, mask, values: values.to_vec(), holds_for_listed: false }
 }
 
-const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
-const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-const IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
-const JUMP: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
-const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-
 // Where `struct seccomp_data` keeps things.
 const CALL: u32 = 0;
 const ARCHITECTURE: u32 = 4;
@@ -219,85 +215,72 @@ const NATIVE: u32 = 0xc000_00f3;
 /// The first number of the x32 interface, which would bypass the list.
 const X32: u32 = 0x4000_0000;
 
-const fn plain(code: u16, k: u32) -> Instruction {
-    Instruction { code, jt: 0, jf: 0, k }
-}
-
-const fn jump(code: u16, k: u32, jt: u8, jf: u8) -> Instruction {
-    Instruction { code, jt, jf, k }
-}
-
 /// Compiles the filter.
 ///
-/// The kernel runs a new filter once for every system call number, to remember which are always allowed, so the numbers
-/// are searched as a tree.
+/// The kernel takes half a microsecond for each instruction, every time that a command starts, and then runs them once for
+/// every system call number. So there are few, and the numbers are searched as a tree.
 pub(super) fn program(needs: Needs) -> Vec<Instruction> {
-    let mut calls: BTreeMap<u32, Vec<Instruction>> = BTreeMap::new();
-    for refusal in refusals(needs) {
-        calls.entry(refusal.call as u32).or_default().extend(refuse(&refusal));
+    let mut code = Code::default();
+    let allow = code.answer(libc::SECCOMP_RET_ALLOW);
+    let kill = code.answer(libc::SECCOMP_RET_KILL_PROCESS);
+    let mut calls: BTreeMap<u32, Place> = BTreeMap::new();
+    // Of several for one call the first that holds counts.
+    for refusal in refusals(needs).into_iter().rev() {
+        let otherwise = calls.get(&(refusal.call as u32)).copied().unwrap_or(allow);
+        let refused = refuse(&mut code, &refusal, otherwise);
+        calls.insert(refusal.call as u32, refused);
     }
-    let calls: Vec<(u32, Vec<Instruction>)> = calls.into_iter().collect();
-    let kill = plain(RETURN, libc::SECCOMP_RET_KILL_PROCESS);
-    let mut code = vec![plain(LOAD, ARCHITECTURE), jump(IF_EQUAL, NATIVE, 1, 0), kill, plain(LOAD, CALL)];
-    code.extend([jump(IF_AT_LEAST, X32, 0, 1), kill]);
-    code.extend(search(&calls));
-    code
+    let mut ranges = vec![(0, allow)];
+    for (call, place) in calls {
+        ranges.extend([(call, place), (call + 1, allow)]);
+    }
+    ranges.push((X32, kill));
+    let tree = code.search(&joined(ranges));
+    let loaded = code.load(CALL, tree);
+    let native = code.branch(IF_EQUAL, NATIVE, loaded, kill);
+    code.load(ARCHITECTURE, native);
+    code.finish()
 }
 
-/// Finds the number among `calls`, which are in order, and ends with a verdict.
-fn search(calls: &[(u32, Vec<Instruction>)]) -> Vec<Instruction> {
-    let allow = plain(RETURN, libc::SECCOMP_RET_ALLOW);
-    match calls {
-        [] => vec![allow],
-        [(call, body)] => {
-            // Bodies are a dozen instructions at most.
-            let mut code = vec![jump(IF_EQUAL, *call, 0, body.len() as u8)];
-            code.extend_from_slice(body);
-            code.push(allow);
-            code
-        }
-        _ => {
-            let (below, above) = calls.split_at(calls.len() / 2);
-            let middle = above.first().map_or(0, |(call, _)| *call);
-            let below = search(below);
-            let mut code = vec![jump(IF_AT_LEAST, middle, 0, 1), plain(JUMP, below.len() as u32)];
-            code.extend(below);
-            code.extend(search(above));
-            code
-        }
-    }
-}
-
-/// Refuses if every condition holds, else runs off its own end.
-fn refuse(refusal: &Refusal) -> Vec<Instruction> {
-    let mut body = vec![plain(RETURN, refusal.answer)];
+/// Answers as the refusal says if every condition holds.
+fn refuse(code: &mut Code, refusal: &Refusal, otherwise: Place) -> Place {
+    let mut next = code.answer(refusal.answer);
     for condition in refusal.conditions.iter().rev() {
-        let otherwise = body.len() as u8;
-        let mut test = vec![plain(LOAD, ARGUMENTS + 8 * condition.argument), plain(AND, condition.mask)];
-        let count = condition.values.len() as u8;
-        for (index, value) in (0_u8..).zip(&condition.values) {
-            let after = count - index - 1;
-            let equal = if condition.holds_for_listed { after } else { after + otherwise };
-            let last_of_listed = condition.holds_for_listed && after == 0;
-            test.push(jump(IF_EQUAL, *value, equal, if last_of_listed { otherwise } else { 0 }));
+        let (found, missed) = if condition.holds_for_listed { (next, otherwise) } else { (otherwise, next) };
+        next = condition.values.iter().rev().fold(missed, |no, value| code.branch(IF_EQUAL, *value, found, no));
+        if condition.mask != u32::MAX {
+            next = code.mask(condition.mask, next);
         }
-        test.append(&mut body);
-        body = test;
+        next = code.load(ARGUMENTS + 8 * condition.argument, next);
     }
-    body
+    next
+}
+
+/// Leaves out the ranges without numbers, and those that lead to the same place as the one before.
+fn joined(ranges: Vec<(u32, Place)>) -> Vec<(u32, Place)> {
+    let mut joined: Vec<(u32, Place)> = Vec::new();
+    for (first, place) in ranges {
+        joined.pop_if(|last| last.0 == first);
+        if joined.last().is_none_or(|last| last.1 != place) {
+            joined.push((first, place));
+        }
+    }
+    joined
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use super::code::tests::run;
     use super::*;
 
     const OFFLINE: Needs = Needs { network: false, shared_with_outside: false, metadata_is_judged: false };
     const ONLINE: Needs = Needs { network: true, shared_with_outside: false, metadata_is_judged: false };
     const LANDLOCK: Needs = Needs { network: false, shared_with_outside: true, metadata_is_judged: true };
 
-    /// Runs the filter as the kernel does and says what it would answer.
+    /// What the filter would say.
     fn verdict(needs: Needs, architecture: u32, call: u32, arguments: [u64; 3]) -> String {
-        let program = program(needs);
         let load = |offset: u32| match offset {
             CALL => call,
             ARCHITECTURE => architecture,
@@ -306,23 +289,11 @@ mod tests {
                 (argument >> (8 * (offset % 8))) as u32
             }
         };
-        let (mut at, mut held) = (0, 0);
-        loop {
-            let Instruction { code, jt, jf, k } = program[at];
-            at += 1;
-            let branch = |holds| usize::from(if holds { jt } else { jf });
-            match code {
-                LOAD => held = load(k),
-                AND => held &= k,
-                JUMP => at += k as usize,
-                IF_EQUAL => at += branch(held == k),
-                IF_AT_LEAST => at += branch(held >= k),
-                RETURN if k == libc::SECCOMP_RET_ALLOW => return "allow".to_owned(),
-                RETURN if k == libc::SECCOMP_RET_USER_NOTIF => return "judged".to_owned(),
-                RETURN if k == libc::SECCOMP_RET_KILL_PROCESS => return "kill".to_owned(),
-                RETURN => return format!("errno {}", k & 0xffff),
-                other => panic!("unknown instruction {other}"),
-            }
+        match run(&program(needs), load, 0) {
+            libc::SECCOMP_RET_ALLOW => "allow".to_owned(),
+            libc::SECCOMP_RET_USER_NOTIF => "judged".to_owned(),
+            libc::SECCOMP_RET_KILL_PROCESS => "kill".to_owned(),
+            other => format!("errno {}", other & 0xffff),
         }
     }
 
@@ -344,6 +315,30 @@ mod tests {
         for call in SYSTEM_V {
             check(LANDLOCK, *call, [0; 3], "errno 1");
             check(OFFLINE, *call, [0; 3], "allow");
+        }
+    }
+
+    #[test]
+    fn what_is_not_listed_passes_and_the_filter_is_short() {
+        for (network, shared_with_outside, metadata_is_judged) in
+            (0..8).map(|bits| (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0))
+        {
+            let needs = Needs { network, shared_with_outside, metadata_is_judged };
+            let listed: BTreeSet<c_long> = refusals(needs).into_iter().map(|refusal| refusal.call).collect();
+            let unconditional: BTreeSet<c_long> = refusals(needs)
+                .into_iter()
+                .filter_map(|refusal| refusal.conditions.is_empty().then_some(refusal.call))
+                .collect();
+            for call in (0..700).chain([c_long::from(X32) - 1]) {
+                let answer = verdict(needs, NATIVE, call as u32, [0; 3]);
+                if !listed.contains(&call) {
+                    assert_eq!(answer, "allow", "call {call} {needs:?}");
+                } else if unconditional.contains(&call) {
+                    assert_ne!(answer, "allow", "call {call} {needs:?}");
+                }
+            }
+            let length = program(needs).len();
+            assert!(length < if shared_with_outside { 220 } else { 140 }, "{length} instructions {needs:?}");
         }
     }
 

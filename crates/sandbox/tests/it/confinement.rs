@@ -377,7 +377,10 @@ fn every_attempt_of_an_ordinary_user_is_held() {
     let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("chmod");
     let exe = folder.path().join("it");
-    std::fs::copy(std::env::current_exe().expect("this binary"), &exe).expect("copy");
+    // Not by this process: the children that other tests start meanwhile would hold the file open for writing for a
+    // moment, and such a file cannot be executed.
+    let copied = Command::new("cp").arg(std::env::current_exe().expect("this binary")).arg(&exe).status();
+    assert!(copied.is_ok_and(|status| status.success()), "copy");
     std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).expect("chmod");
     let mut command = Command::new(&exe);
     command.args(["--exact", "confinement::every_attempt_is_held", "--nocapture"]).current_dir("/").uid(4242).gid(4242);
