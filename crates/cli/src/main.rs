@@ -19,6 +19,7 @@ mod features;
 mod float;
 mod lazy;
 mod login;
+mod memory;
 mod page;
 mod proto;
 mod replay;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         return apply_patch::run(&words);
     }
     codex_sandbox::harden();
+    memory::give_back_large_blocks();
     let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
     let Some(command) = args.command else {
         return chat::run(&args.shared, args.chat).unwrap_or_else(|error| failure::report(&error));

@@ -1,9 +1,9 @@
 //! What a thread begins with: nothing, its own past, or somebody else's.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use codex_store::{ForkPoint, History, TurnBegin};
+use codex_wire::encoded::EncodedItem;
 use codex_wire::policy::{AskForApproval, SandboxPolicy, WorkspaceWrite};
 use codex_wire::response::{
     CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
@@ -133,7 +133,7 @@ fn tighter(now: SandboxPolicy, before: &SandboxPolicy) -> SandboxPolicy {
 #[derive(Debug, Default)]
 pub(crate) struct Past {
     /// Its items.
-    pub(crate) items: Vec<Arc<RawValue>>,
+    pub(crate) items: Vec<EncodedItem>,
     /// How many of them were there before anything was said.
     pub(crate) preface: usize,
     /// What the user said, each with its place.
@@ -164,11 +164,12 @@ impl Past {
                 None => lost.push(lost_output(&open.kind, open.call_id.clone())),
             }
         }
+        let items = items.into_iter().map(EncodedItem::from).collect();
         Self { items, preface, said, turns: std::mem::take(&mut history.turns), lost, asked }
     }
 
     /// Puts items before everything else.
-    pub(crate) fn put_before(&mut self, told: Vec<Arc<RawValue>>) {
+    pub(crate) fn put_before(&mut self, told: Vec<EncodedItem>) {
         let places =
             self.said.iter_mut().map(|(place, _)| place).chain(self.turns.iter_mut().map(|turn| &mut turn.item));
         for place in places {

@@ -39,7 +39,7 @@ impl Summary<'_> {
         let messages = match self.recall {
             Recall::Full => said.into_iter().cloned().chain([Message::user(summary)]).collect(),
             Recall::Brief => {
-                let texts: Vec<String> = said.iter().map(|message| message.text()).collect();
+                let texts: Vec<String> = said.iter().map(|message| message.text().into()).collect();
                 let pictures = said.iter().flat_map(|message| &message.content).filter(|part| is_picture(part));
                 let said = texts.join("\n\n");
                 let mut message = Message::user(format!("So far the person has said:\n\n{said}\n\n{summary}"));
@@ -83,7 +83,7 @@ fn is_picture(part: &ContentItem) -> bool {
 fn size(part: &ContentItem) -> usize {
     match part {
         ContentItem::InputImage { image_url } => image_url.len(),
-        other => other.text().map_or(0, str::len),
+        other => other.text().map_or(0, |text| text.len()),
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
             .messages()
             .iter()
             .map(|item| match item {
-                ResponseItem::Message(message) => message.text(),
+                ResponseItem::Message(message) => message.text().into(),
                 other => other.kind().to_owned(),
             })
             .collect();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use codex_store::TurnBegin;
+use codex_wire::encoded::EncodedItem;
 use codex_wire::event::TokenCountEvent;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
-use serde_json::value::RawValue;
 
 use crate::beginning::Past;
 use crate::log::{Record, RolledBack, TurnId};
@@ -20,7 +20,7 @@ pub(crate) const BYTES_PER_TOKEN: usize = 4;
 /// cache holds.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
-    items: Vec<Arc<RawValue>>,
+    items: Vec<EncodedItem>,
     /// How many items the model had been sent when it was asked last.
     sent: usize,
     /// Messages of the user, each with its place.
@@ -29,7 +29,7 @@ pub(crate) struct Context {
     turns: Vec<TurnBegin>,
     /// How many items the conversation began with, before anything was said.
     preface: usize,
-    /// The newest item.
+    /// The newest item, if it is a message of the user's.
     last: Option<Arc<ResponseItem>>,
     /// How many tokens were in the window after the last answer.
     window_used: i64,
@@ -42,7 +42,7 @@ pub(crate) struct Context {
 /// A state of the conversation that another has taken the place of.
 #[derive(Debug, Clone)]
 struct Branch {
-    items: Vec<Arc<RawValue>>,
+    items: Vec<EncodedItem>,
     said: Vec<(usize, Message)>,
 }
 
@@ -87,8 +87,9 @@ impl Context {
 
     /// Appends an item.
     pub(crate) fn record(&mut self, record: &Record) {
-        self.items.push(Arc::clone(&record.json));
-        self.last = Some(Arc::clone(&record.item));
+        self.items.push(record.json.clone());
+        let is_of_user = matches!(&*record.item, ResponseItem::Message(message) if message.role == "user");
+        self.last = is_of_user.then(|| Arc::clone(&record.item));
     }
 
     /// Notes that the newest item is what the user said.
@@ -146,7 +147,7 @@ impl Context {
 
     /// The items for a summary, without so many halves of the conversation. What is left begins with something the
     /// user said, so that no output stands there without its call.
-    pub(crate) fn input_without(&self, halvings: u32) -> Vec<Arc<RawValue>> {
+    pub(crate) fn input_without(&self, halvings: u32) -> Vec<EncodedItem> {
         let conversation = self.items.len() - self.preface;
         let from = self.items.len() - conversation.checked_shr(halvings).unwrap_or(0);
         let from = self.said.iter().map(|(place, _)| *place).find(|place| *place >= from).unwrap_or(from);
@@ -156,11 +157,11 @@ impl Context {
 
     /// Puts other items in the place of the conversation. Returns how many bytes there were, and how many there are.
     pub(crate) fn replace(&mut self, records: &[Record]) -> (usize, usize) {
-        let size = |items: &[Arc<RawValue>]| items.iter().map(|item| item.get().len()).sum::<usize>();
+        let size = |items: &[EncodedItem]| items.iter().map(EncodedItem::json_bytes).sum::<usize>();
         let before = size(&self.items);
         self.leave_branch();
         self.items.truncate(self.preface);
-        self.items.extend(records.iter().map(|record| Arc::clone(&record.json)));
+        self.items.extend(records.iter().map(|record| record.json.clone()));
         for (place, _) in &mut self.said {
             *place = self.preface;
         }
@@ -189,7 +190,7 @@ impl Context {
 
     /// Goes back to a point. What came after it is past too, so its own points stay good. Returns the items after the
     /// preface.
-    pub(crate) fn go_back(&mut self, point: &Point) -> Vec<Arc<RawValue>> {
+    pub(crate) fn go_back(&mut self, point: &Point) -> Vec<EncodedItem> {
         self.leave_branch();
         if let Some(branch) = self.past.as_ref().and_then(|past| past.get(point.branch)) {
             self.items.clone_from(&branch.items);
@@ -208,7 +209,7 @@ impl Context {
     }
 
     /// All items, for a request.
-    pub(crate) fn input(&self) -> Vec<Arc<RawValue>> {
+    pub(crate) fn input(&self) -> Vec<EncodedItem> {
         self.items.clone()
     }
 

@@ -245,7 +245,7 @@ impl View<'_> {
         out.push(EventMsg::BackgroundEvent(BackgroundEventEvent { message }));
         out.push(EventMsg::ContextCompacted);
         if !self.vocabulary.items {
-            let message = "Compact task completed".to_owned();
+            let message = "Compact task completed".into();
             out.push(EventMsg::AgentMessage(AgentMessageEvent { message }));
         }
     }

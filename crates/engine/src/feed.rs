@@ -13,6 +13,8 @@ use crate::log::{Body, Delta, Event};
 
 /// How many events may wait before deltas are merged.
 const MERGE_ABOVE: usize = 256;
+/// How many bytes merged deltas have at least before the next one begins anew: nobody has to handle larger messages.
+const MERGED_BYTES: usize = 32 * 1024;
 
 /// The reading end, held by a client's connection.
 #[derive(Debug)]
@@ -114,12 +116,16 @@ fn merge(events: &mut VecDeque<Arc<Event>>, event: &Arc<Event>) -> bool {
         Body::ItemDelta { item: last_item, delta: last_delta } if last_item == item && last_delta.continues(delta) => {}
         _ => return false,
     }
+    let is_full = last.weight() >= MERGED_BYTES;
     let last = Arc::make_mut(last);
-    last.seq = event.seq;
-    if let Body::ItemDelta { delta: last_delta, .. } = &mut last.body {
+    let Body::ItemDelta { delta: last_delta, .. } = &mut last.body else { return false };
+    if is_full {
+        last_delta.shrink_to_fit();
+    } else {
+        last.seq = event.seq;
         last_delta.append(delta);
     }
-    true
+    !is_full
 }
 
 impl Delta {
@@ -130,6 +136,14 @@ impl Delta {
             | (Self::Raw { index: a, .. }, Self::Raw { index: b, .. }) => a == b,
             (Self::Output { stream: a, .. }, Self::Output { stream: b, .. }) => a == b,
             _ => false,
+        }
+    }
+
+    fn shrink_to_fit(&mut self) {
+        match self {
+            Self::Text(text) | Self::Summary { text, .. } | Self::Raw { text, .. } => text.shrink_to_fit(),
+            Self::Output { bytes, .. } => bytes.shrink_to_fit(),
+            Self::SummaryPart { .. } => {}
         }
     }
 

@@ -57,7 +57,7 @@ fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
 /// It reads files; run it off the async threads.
 pub(crate) fn message(content: &[UserInput], cwd: &Path, skills: &[SkillMetadata]) -> Message {
     let parts = content.iter().map(|item| match item {
-        UserInput::Text { text } => ContentItem::InputText { text: text.clone() },
+        UserInput::Text { text } => ContentItem::InputText { text: text.as_str().into() },
         UserInput::Image { image_url } => ContentItem::InputImage { image_url: image_url.clone() },
         UserInput::LocalImage { path } => local_image(&cwd.join(path)),
         UserInput::Skill { name, path } => note(
@@ -80,7 +80,7 @@ pub(crate) fn local_image(path: &Path) -> ContentItem {
 }
 
 fn note(text: String) -> ContentItem {
-    ContentItem::InputText { text }
+    ContentItem::InputText { text: text.into() }
 }
 
 fn read_image(path: &Path) -> Result<(&'static str, Vec<u8>), String> {
@@ -122,7 +122,7 @@ mod tests {
 
     fn note_of(item: ContentItem) -> String {
         match item {
-            ContentItem::InputText { text } => text,
+            ContentItem::InputText { text } => text.into(),
             other => panic!("expected a note, got {other:?}"),
         }
     }

@@ -3,6 +3,7 @@
 //! Invariant: the engine alone makes events; within a thread their numbers grow by one.
 
 mod calls;
+mod weight;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use codex_store::ReadState;
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 use codex_wire::decision::ReviewDecision;
+use codex_wire::encoded::EncodedItem;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::ExecOutputStream;
 use codex_wire::goal::Goal;
@@ -22,10 +24,12 @@ use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
 use codex_wire::rollout::SessionMeta;
+use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
-use serde_json::value::RawValue;
 
 pub use self::calls::{CommandEnd, CommandItem, CommandStatus, PatchEnd, PatchItem, PatchStatus};
+#[cfg(test)]
+pub(crate) use self::weight::EVENT_BYTES;
 use crate::settings::Settings;
 
 /// The name of a turn: the id of the submission that started it.
@@ -146,7 +150,7 @@ pub enum Body {
         /// The provider's name for the answer.
         response_id: String,
         /// What the model sees of the conversation from here on, after what every conversation of the thread begins with.
-        replacement: Vec<Arc<RawValue>>,
+        replacement: Vec<EncodedItem>,
     },
     /// The last turns were forgotten.
     RolledBack(RolledBack),
@@ -208,7 +212,7 @@ pub struct Record {
     /// The item.
     pub item: Arc<ResponseItem>,
     /// The same as JSON.
-    pub json: Arc<RawValue>,
+    pub json: EncodedItem,
 }
 
 impl Record {
@@ -217,8 +221,8 @@ impl Record {
     /// # Errors
     /// Only if an item held something JSON cannot express, which none does.
     pub fn new(item: ResponseItem) -> Result<Self, serde_json::Error> {
-        let json = serde_json::value::to_raw_value(&item)?;
-        Ok(Self { item: Arc::new(item), json: json.into() })
+        let item = Arc::new(item);
+        Ok(Self { json: EncodedItem::new(&item)?, item })
     }
 }
 
@@ -250,7 +254,7 @@ pub struct Compacted {
     /// What the model wrote.
     pub summary: String,
     /// What the model sees of the conversation from here on.
-    pub replacement: Vec<Arc<RawValue>>,
+    pub replacement: Vec<EncodedItem>,
     /// About how many tokens the conversation had.
     pub before: usize,
     /// About how many it has now.
@@ -274,7 +278,7 @@ pub enum Item {
         /// Its name.
         id: ItemId,
         /// The text so far.
-        text: String,
+        text: Text,
     },
     /// What the model thought.
     Reasoning {
@@ -317,7 +321,7 @@ impl Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
     /// More of a message.
-    Text(String),
+    Text(Text),
     /// A new part of a reasoning summary begins.
     SummaryPart {
         /// Which part, from 0.
@@ -328,14 +332,14 @@ pub enum Delta {
         /// Which part, from 0.
         index: i64,
         /// The text.
-        text: String,
+        text: Text,
     },
     /// More of the thoughts themselves.
     Raw {
         /// Which part, from 0.
         index: i64,
         /// The text.
-        text: String,
+        text: Text,
     },
     /// More of what a command prints.
     Output {
@@ -398,7 +402,7 @@ pub enum Outcome {
     /// The model had nothing more to do.
     Completed {
         /// The last thing it said in its last answer.
-        last_message: Option<String>,
+        last_message: Option<Text>,
         /// The provider's name for that answer, in sessions whose clients may go back to it.
         bookmark: Option<String>,
     },

@@ -236,7 +236,7 @@ impl Told {
     }
 
     fn preface(&self, setup: &Setup, cwd: &Path) -> Vec<Message> {
-        let developer = setup.config.instructions.developer.as_ref().map(Message::developer);
+        let developer = setup.config.instructions.developer.as_deref().map(Message::developer);
         let user = self.user.as_ref().map(|text| Message::user(project_doc::instructions_message(cwd, text)));
         developer.into_iter().chain(user).collect()
     }

@@ -6,14 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use codex_wire::change::FileChange;
-use codex_wire::input::UserInput;
-
-use crate::log::{Body, Delta, Event, Item};
+use crate::log::Event;
 use crate::standing::Standing;
-
-/// What an event costs besides the texts in it.
-const EVENT_BYTES: usize = 256;
 
 /// The last events of a thread.
 #[derive(Debug, Default)]
@@ -39,7 +33,7 @@ impl Recent {
     pub(crate) fn push(&mut self, event: &Arc<Event>) {
         self.next = event.seq + 1;
         if self.limit > 0 {
-            self.bytes += weight(event);
+            self.bytes += event.weight();
             self.events.push_back(Arc::clone(event));
             self.shrink();
         } else {
@@ -72,52 +66,9 @@ impl Recent {
         while self.bytes > self.limit
             && let Some(event) = self.events.pop_front()
         {
-            self.bytes -= weight(&event);
+            self.bytes -= event.weight();
             self.forgotten.take(&event);
         }
-    }
-}
-
-/// About how many bytes an event takes up.
-fn weight(event: &Event) -> usize {
-    let texts = match &event.body {
-        Body::ItemDelta { delta, .. } => match delta {
-            Delta::Text(text) | Delta::Summary { text, .. } | Delta::Raw { text, .. } => text.len(),
-            Delta::Output { bytes, .. } => bytes.len(),
-            Delta::SummaryPart { .. } => 0,
-        },
-        Body::ItemStarted(item) | Body::ItemCompleted(item) => item_weight(item),
-        Body::Recorded(record) => record.json.get().len(),
-        Body::DiffChanged(diff) => diff.len(),
-        Body::GoalChanged(goal) => goal.objective.len(),
-        _ => 0,
-    };
-    EVENT_BYTES + texts
-}
-
-fn item_weight(item: &Item) -> usize {
-    match item {
-        Item::UserMessage { content, .. } => content.iter().map(input_weight).sum(),
-        Item::AgentMessage { text, .. } => text.len(),
-        Item::Reasoning { summary, raw, .. } => summary.iter().chain(raw).map(String::len).sum(),
-        Item::Command(command) => command.end.as_ref().map_or(0, |end| 2 * end.aggregated.len() + end.formatted.len()),
-        Item::Patch(patch) => patch.changes.values().map(change_weight).sum(),
-        Item::WebSearch { query, .. } => query.len(),
-    }
-}
-
-fn input_weight(input: &UserInput) -> usize {
-    match input {
-        UserInput::Text { text } => text.len(),
-        UserInput::Image { image_url } => image_url.len(),
-        _ => 0,
-    }
-}
-
-fn change_weight(change: &FileChange) -> usize {
-    match change {
-        FileChange::Add { content } | FileChange::Delete { content } => content.len(),
-        FileChange::Update { unified_diff, .. } => unified_diff.len(),
     }
 }
 
@@ -126,6 +77,7 @@ mod tests {
     use codex_wire::ids::ThreadId;
 
     use super::*;
+    use crate::log::{Body, EVENT_BYTES};
 
     fn warning(seq: u64, bytes: usize) -> Arc<Event> {
         let text = "x".repeat(bytes);

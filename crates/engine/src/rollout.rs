@@ -10,12 +10,12 @@ use std::time::Duration;
 use codex_store::{RolloutError, RolloutFile};
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
+use codex_wire::encoded::EncodedItem;
 use codex_wire::event::EventMsg;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::eq::{self, Vocabulary};
 use crate::log::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId};
@@ -27,15 +27,15 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         Body::ThreadStarted(started) if started.is_resumed => Ok(()),
         Body::ThreadStarted(started) => file.append("session_meta", &started.meta),
         Body::ModelAsked(settings) => file.append("turn_context", &turn_context(settings)),
-        Body::Recorded(record) => file.append("response_item", &*record.json),
+        Body::Recorded(record) => file.append("response_item", &record.json),
         Body::Compacted(compacted) => {
-            let replacement_history = compacted.replacement.iter().map(|item| &**item).collect();
+            let replacement_history = &compacted.replacement;
             file.append("compacted", &CompactedLine { message: &compacted.summary, replacement_history })?;
             file.append("event_msg", &EventMsg::ContextCompacted)
         }
         // Every reader of the file takes what a summary is replaced by for the conversation from there on.
         Body::WentBack { replacement, .. } => {
-            let replacement_history = replacement.iter().map(|item| &**item).collect();
+            let replacement_history = replacement;
             file.append("compacted", &CompactedLine { message: "", replacement_history })
         }
         Body::ItemCompleted(item @ (Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. })) => {
@@ -247,7 +247,7 @@ fn shown(item: &Item) -> ShownItem<'_> {
 #[derive(Serialize)]
 struct CompactedLine<'a> {
     message: &'a str,
-    replacement_history: Vec<&'a RawValue>,
+    replacement_history: &'a [EncodedItem],
 }
 
 fn is_kept(message: &EventMsg) -> bool {

@@ -89,6 +89,7 @@ fn is_message(event: &Event) -> bool {
 mod tests {
     use codex_wire::event::ExecOutputStream;
     use codex_wire::ids::ThreadId;
+    use codex_wire::text::Text;
 
     use super::*;
     use crate::log::Outcome;
@@ -102,11 +103,11 @@ mod tests {
     }
 
     fn message(id: &str) -> Item {
-        Item::AgentMessage { id: ItemId::new(id), text: String::new() }
+        Item::AgentMessage { id: ItemId::new(id), text: Text::default() }
     }
 
     fn piece(id: &str) -> Body {
-        Body::ItemDelta { item: ItemId::new(id), delta: Delta::Text("x".to_owned()) }
+        Body::ItemDelta { item: ItemId::new(id), delta: Delta::Text("x".into()) }
     }
 
     fn printed(bytes: &[u8]) -> Body {

@@ -287,7 +287,7 @@ fn view_image(item: ItemId, arguments: &str, cwd: &Path) -> Begun {
             Ok(part @ ContentItem::InputImage { .. }) => {
                 CallResult { events: vec![event], output: FunctionCallOutputPayload::Parts(vec![part]) }
             }
-            Ok(part) => CallResult::text(part.text().unwrap_or_default()),
+            Ok(part) => CallResult::text(part.text().cloned().unwrap_or_default()),
             Err(error) => CallResult::text(error.to_string()),
         }
     }))

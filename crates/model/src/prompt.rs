@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use codex_wire::{
+    encoded::EncodedItem,
     ids::ThreadId,
     reasoning::{ReasoningEffort, ReasoningSummary, Verbosity},
 };
@@ -18,7 +19,7 @@ pub struct Prompt {
     /// What the model is told before the conversation.
     pub instructions: Arc<str>,
     /// The conversation, each item encoded once in the form of the Responses API.
-    pub input: Vec<Arc<RawValue>>,
+    pub input: Vec<EncodedItem>,
     /// The tools the model may call: a JSON array, encoded once.
     pub tools: Arc<RawValue>,
     /// Whether the model may make several calls in one answer.

@@ -12,6 +12,9 @@ use bytes::Buf;
 /// The most bytes that one event, or one line, may have.
 pub const EVENT_LIMIT: usize = 32 * 1024 * 1024;
 
+/// How much room is kept for the next event.
+const KEPT_BYTES: usize = 64 * 1024;
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Why a stream cannot be read.
@@ -36,6 +39,8 @@ pub struct Parser {
     line: Vec<u8>,
     /// The data lines of the current event, joined by line feeds.
     data: Vec<u8>,
+    /// How many bytes before them belong to the first line, but not to its value.
+    skipped: usize,
     event: Event,
     /// The last line ended in a carriage return, to which a line feed may still belong.
     ends_in_return: bool,
@@ -67,6 +72,7 @@ impl Parser {
             limit,
             line: Vec::new(),
             data: Vec::new(),
+            skipped: 0,
             event: Event::None,
             ends_in_return: false,
             is_first_line: true,
@@ -78,8 +84,7 @@ impl Parser {
     /// `None` means that the input is used up and more is needed.
     pub fn next(&mut self, input: &mut impl Buf) -> Result<Option<&str>, SseError> {
         if self.event == Event::HandedOut {
-            self.data.clear();
-            self.event = Event::None;
+            self.forget();
         }
         while input.has_remaining() {
             let bytes = input.chunk();
@@ -87,7 +92,7 @@ impl Parser {
                 input.advance(1);
                 continue;
             }
-            let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) else {
                 self.check_limit(self.line.len() + bytes.len())?;
                 self.line.extend_from_slice(bytes);
                 let taken = bytes.len();
@@ -100,10 +105,28 @@ impl Parser {
             input.advance(end + 1);
             if is_blank && self.event == Event::Begun {
                 self.event = Event::HandedOut;
-                return Ok(Some(std::str::from_utf8(&self.data)?));
+                return Ok(Some(std::str::from_utf8(self.data.get(self.skipped..).unwrap_or_default())?));
             }
         }
         Ok(None)
+    }
+
+    /// Forgets the event that the caller has got, and with it the room that a large one has taken up.
+    pub fn shed(&mut self) {
+        if self.event == Event::HandedOut {
+            self.forget();
+        }
+        for buffer in [&mut self.line, &mut self.data] {
+            if buffer.is_empty() && buffer.capacity() > KEPT_BYTES {
+                *buffer = Vec::new();
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.data.clear();
+        self.skipped = 0;
+        self.event = Event::None;
     }
 
     /// Takes the rest of the current line; says whether the whole of it is blank.
@@ -114,28 +137,48 @@ impl Parser {
         self.check_limit(self.line.len() + rest.len())?;
         let mut line = std::mem::take(&mut self.line);
         line.extend_from_slice(rest);
-        let is_blank = self.take_line(&line)?;
-        line.clear();
-        self.line = line;
+        if self.event != Event::None {
+            let is_blank = self.take_line(&line)?;
+            line.clear();
+            self.line = line;
+            return Ok(is_blank);
+        }
+        // The only data line of most events, which may be large, is not copied.
+        let (value, is_blank) = self.value_of(&line);
+        if let Some(value) = value {
+            self.skipped = line.len() - value.len();
+            self.event = Event::Begun;
+            self.line = std::mem::replace(&mut self.data, line);
+        } else {
+            line.clear();
+            self.line = line;
+        }
         Ok(is_blank)
     }
 
-    fn take_line(&mut self, mut line: &[u8]) -> Result<bool, SseError> {
-        if std::mem::take(&mut self.is_first_line) {
-            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
-        }
-        let value = match line.strip_prefix(b"data") {
-            Some([]) => &[],
-            Some([b':', b' ', value @ ..] | [b':', value @ ..]) => value,
-            _ => return Ok(line.is_empty()),
-        };
-        self.check_limit(self.data.len() + value.len())?;
+    fn take_line(&mut self, line: &[u8]) -> Result<bool, SseError> {
+        let (value, is_blank) = self.value_of(line);
+        let Some(value) = value else { return Ok(is_blank) };
+        self.check_limit(self.data.len() - self.skipped + value.len())?;
         if self.event == Event::Begun {
             self.data.push(b'\n');
         }
         self.event = Event::Begun;
         self.data.extend_from_slice(value);
         Ok(false)
+    }
+
+    /// The value of a data line, and whether the line is blank.
+    fn value_of<'a>(&mut self, mut line: &'a [u8]) -> (Option<&'a [u8]>, bool) {
+        if std::mem::take(&mut self.is_first_line) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        let value = match line.strip_prefix(b"data") {
+            Some([]) => Some(&[][..]),
+            Some([b':', b' ', value @ ..] | [b':', value @ ..]) => Some(value),
+            _ => None,
+        };
+        (value, line.is_empty())
     }
 
     fn check_limit(&self, size: usize) -> Result<(), SseError> {
@@ -226,6 +269,21 @@ mod tests {
         check("data: pøng 漢字 🎉\n\n".as_bytes(), expect![[r#"[Ok("pøng 漢字 🎉")]"#]]);
         check(b"data: a\n\ndata: \xff\n\n", expect![[r#"[Ok("a"), Err("an event of the stream is not UTF-8")]"#]]);
         check(b"\xff\xfe\ndata: a\n\n", expect![[r#"[Ok("a")]"#]]);
+    }
+
+    #[test]
+    fn the_room_of_a_large_event_is_let_go() {
+        let mut parser = Parser::new();
+        let stream = [b"data: ", &*b"x".repeat(1_000_000), b"\n\ndata: small\n\n"].concat();
+        let mut events = Vec::new();
+        for mut piece in stream.chunks(5000) {
+            while let Some(data) = parser.next(&mut piece).unwrap() {
+                events.push(data.len());
+                parser.shed();
+                assert!(parser.line.capacity() + parser.data.capacity() <= 2 * KEPT_BYTES);
+            }
+        }
+        assert_eq!(events, [1_000_000, 5]);
     }
 
     #[test]

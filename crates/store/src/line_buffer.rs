@@ -24,19 +24,31 @@ struct TimedLine<'a, P: Serialize + ?Sized> {
 
 /// How much room an empty buffer keeps.
 const KEPT_BYTES: usize = 1024;
+/// How many bytes are gathered before a line that is not whole goes into the file.
+const SPILLED_BYTES: usize = 128 * 1024;
 
 impl LineBuffer {
-    /// Adds a line that bears the time of now. Nothing is added if it cannot be encoded.
-    pub(crate) fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> serde_json::Result<()> {
+    /// Adds a line that bears the time of now. Of a line that cannot be encoded nothing is added, or, if much of it is in the
+    /// file already, a beginning that readers pass over.
+    ///
+    /// A long line goes into the file while it is encoded, so that it is not held as a whole. If that fails, it waits like
+    /// all others.
+    pub(crate) fn append<P: Serialize + ?Sized>(
+        &mut self,
+        kind: &str,
+        payload: &P,
+        file: &mut impl Write,
+    ) -> serde_json::Result<()> {
         let timestamp = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
         let whole = self.bytes.len();
-        let line = TimedLine { timestamp, kind, payload };
-        if let Err(error) = serde_json::to_writer(&mut self.bytes, &line) {
+        let mut spilling = Spilling { buffer: self, file, has_spilled: false, has_failed: false };
+        let encoded = serde_json::to_writer(&mut spilling, &TimedLine { timestamp, kind, payload });
+        if encoded.is_err() && !spilling.has_spilled {
             self.bytes.truncate(whole);
-            return Err(error);
+        } else {
+            self.bytes.push(b'\n');
         }
-        self.bytes.push(b'\n');
-        Ok(())
+        encoded
     }
 
     /// Adds a line as it is.
@@ -71,6 +83,33 @@ impl LineBuffer {
             self.bytes = Vec::new();
         }
         outcome
+    }
+}
+
+/// Takes the bytes of a line, and passes them on to the file when they are many.
+struct Spilling<'a, W> {
+    buffer: &'a mut LineBuffer,
+    file: &'a mut W,
+    has_spilled: bool,
+    /// Whether the file takes no more for now.
+    has_failed: bool,
+}
+
+impl<W: Write> Write for Spilling<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Pieces of an encoded line are small, except for what was encoded before.
+        for piece in bytes.chunks(SPILLED_BYTES) {
+            self.buffer.bytes.extend_from_slice(piece);
+            if self.buffer.len() >= SPILLED_BYTES && !self.has_failed {
+                self.has_spilled = true;
+                self.has_failed = self.buffer.write_to(self.file).is_err();
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -191,7 +230,35 @@ mod tests {
         }
         let mut buffer = LineBuffer::default();
         buffer.append_text("whole");
-        assert!(buffer.append("event_msg", &Odd).is_err());
+        assert!(buffer.append("event_msg", &Odd, &mut io::sink()).is_err());
         assert_eq!(buffer.len(), 6);
+        let long = "x".repeat(3 * SPILLED_BYTES);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rollout");
+        let mut file = File::create(&path).unwrap();
+        assert!(buffer.append("event_msg", &(&long, Odd), &mut file).is_err());
+        buffer.append_text(r#"{"timestamp":"t","type":"x","payload":1}"#);
+        buffer.write_to(&mut file).unwrap();
+        let (good, bad) = read(&path);
+        assert_eq!((good.len(), bad), (1, 2), "what is not JSON is passed over, and the next line stands alone");
+    }
+
+    #[test]
+    fn a_long_line_is_not_held_as_a_whole_and_survives_a_full_disk() {
+        let long = "x\n".repeat(10 * SPILLED_BYTES);
+        let folder = tempfile::tempdir().unwrap();
+        for (good, torn) in [(usize::MAX, 100), (0, 0), (3, 50), (5, 99)] {
+            let path = folder.path().join(format!("{good}-{torn}"));
+            let mut file = Faulty { file: File::create(&path).unwrap(), good, torn, dead: false };
+            let mut buffer = LineBuffer::default();
+            buffer.append("event_msg", &long, &mut file).unwrap();
+            assert!(good < usize::MAX || buffer.bytes.capacity() < 3 * SPILLED_BYTES, "{}", buffer.bytes.capacity());
+            buffer.append("event_msg", &"short", &mut file).unwrap();
+            buffer.write_to(&mut file).unwrap();
+            let (lines, bad) = read(&path);
+            assert_eq!((lines.len(), bad), (2, 0));
+            let line: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+            assert_eq!(line["payload"], long);
+        }
     }
 }

@@ -139,9 +139,9 @@ impl RolloutFile {
         &self.path
     }
 
-    /// Adds a line to those that wait for the next flush.
+    /// Adds a line to those that wait for the next flush. Of a long one most is written at once.
     pub fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), RolloutError> {
-        let encoded = self.pending.append(kind, payload);
+        let encoded = self.pending.append(kind, payload, &mut &*self.file);
         encoded.map_err(|source| RolloutError::Encode { kind: kind.to_owned(), source })
     }
 

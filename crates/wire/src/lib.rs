@@ -16,6 +16,7 @@ pub mod change;
 pub mod command;
 pub mod command_line;
 pub mod decision;
+pub mod encoded;
 pub mod error_info;
 pub mod event;
 pub mod forms;
@@ -35,4 +36,5 @@ pub mod rollout;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod skill;
+pub mod text;
 pub mod tokens;

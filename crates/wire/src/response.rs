@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
+use crate::text::Text;
+
 tagged! {
     /// One item of a conversation: what was said, thought, called, or handed back.
     ///
@@ -43,29 +45,38 @@ pub struct Message {
 impl Message {
     /// A message of the user made of one text.
     #[must_use]
-    pub fn user(text: impl Into<String>) -> Self {
+    pub fn user(text: impl Into<Text>) -> Self {
         Self::input("user", text)
     }
 
     /// A message of whoever set the agent up, which outranks the user's.
     #[must_use]
-    pub fn developer(text: impl Into<String>) -> Self {
+    pub fn developer(text: impl Into<Text>) -> Self {
         Self::input("developer", text)
     }
 
-    fn input(role: &str, text: impl Into<String>) -> Self {
+    fn input(role: &str, text: impl Into<Text>) -> Self {
         Self { id: None, role: role.to_owned(), content: vec![ContentItem::InputText { text: text.into() }] }
     }
 
     /// The text of all parts, joined.
     #[must_use]
-    pub fn text(&self) -> String {
-        self.content.iter().filter_map(ContentItem::text).collect()
+    pub fn text(&self) -> Text {
+        let mut texts = self.content.iter().filter_map(ContentItem::text);
+        match (texts.next(), texts.next()) {
+            (None, _) => Text::default(),
+            (Some(text), None) => text.clone(),
+            (Some(first), Some(second)) => {
+                let mut text = first.clone();
+                [second].into_iter().chain(texts).for_each(|more| text.push_str(more));
+                text
+            }
+        }
     }
 }
 
 /// One part of a message. A kind this release does not know must not cost the rest of the message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("x-open" = true)))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -73,7 +84,7 @@ pub enum ContentItem {
     /// Text for the model.
     InputText {
         /// The text.
-        text: String,
+        text: Text,
     },
     /// A picture for the model.
     InputImage {
@@ -83,12 +94,12 @@ pub enum ContentItem {
     /// Text of the model.
     OutputText {
         /// The text.
-        text: String,
+        text: Text,
     },
     /// What the model says instead of an answer when it will not give one.
     Refusal {
         /// The text.
-        refusal: String,
+        refusal: Text,
     },
     /// A part this release does not know, kept as it came.
     #[serde(untagged)]
@@ -96,10 +107,32 @@ pub enum ContentItem {
     Other(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_other(\"type\")"))] Value),
 }
 
+/// Not derived: a derived one would copy the text, which may be large.
+impl<'de> Deserialize<'de> for ContentItem {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut value = Value::deserialize(deserializer)?;
+        let (member, make): (_, fn(String) -> Self) = match value.get("type").and_then(Value::as_str) {
+            Some("input_text") => ("text", |text| Self::InputText { text: text.into() }),
+            Some("input_image") => ("image_url", |image_url| Self::InputImage { image_url }),
+            Some("output_text") => ("text", |text| Self::OutputText { text: text.into() }),
+            Some("refusal") => ("refusal", |text| Self::Refusal { refusal: text.into() }),
+            _ => return Ok(Self::Other(value)),
+        };
+        Ok(match value.get_mut(member).map(Value::take) {
+            Some(Value::String(text)) => make(text),
+            Some(other) => {
+                value[member] = other;
+                Self::Other(value)
+            }
+            None => Self::Other(value),
+        })
+    }
+}
+
 impl ContentItem {
     /// The text of this part, unless it is a picture.
     #[must_use]
-    pub fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&Text> {
         match self {
             Self::InputText { text } | Self::OutputText { text } | Self::Refusal { refusal: text } => Some(text),
             Self::InputImage { .. } | Self::Other(_) => None,

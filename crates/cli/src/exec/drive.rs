@@ -10,6 +10,7 @@ use codex_engine::{Closed, Feed, Thread};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewRequest;
+use codex_wire::text::Text;
 use tokio::time::{Instant, sleep_until};
 
 use super::approvals::{Answerer, Asked};
@@ -82,7 +83,7 @@ pub(crate) struct Drive {
     /// What it costs.
     pub(crate) bill: Bill,
     /// What the model said last.
-    pub(crate) last_message: Option<String>,
+    pub(crate) last_message: Option<Text>,
     /// How often the model was asked.
     requests: u64,
     /// Whether the model was asked to mend its last message already.

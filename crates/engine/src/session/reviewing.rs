@@ -7,6 +7,7 @@ use codex_wire::input::UserInput;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::response::{ContentItem, Message, ResponseItem};
 use codex_wire::review::ReviewRequest;
+use codex_wire::text::Text;
 
 use super::{Running, Session};
 use crate::context::Context;
@@ -107,6 +108,7 @@ impl Session {
 
     /// Puts the review into the thread as something the model said.
     fn say_for_reviewer(&mut self, text: String) {
+        let text = Text::from(text);
         let item = Item::AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() };
         self.emit(Body::ItemStarted(item.clone()));
         self.emit(Body::ItemCompleted(item));

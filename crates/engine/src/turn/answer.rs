@@ -2,6 +2,7 @@
 //! whose answer breaks off never completes.
 
 use codex_wire::response::{ReasoningSummaryText, ResponseItem, WebSearchAction, WebSearchCall};
+use codex_wire::text::Text;
 
 use super::Effect;
 use crate::log::{Body, Delta, Item, ItemId, TurnId};
@@ -30,7 +31,7 @@ impl AnswerItems {
     pub(super) fn start(&mut self, item: &ResponseItem, effects: &mut Vec<Effect>) {
         let item = match item {
             ResponseItem::Message(message) if message.role == "assistant" => {
-                Item::AgentMessage { id: self.name(message.id.as_deref()), text: String::new() }
+                Item::AgentMessage { id: self.name(message.id.as_deref()), text: Text::default() }
             }
             ResponseItem::Reasoning(reasoning) => {
                 Item::Reasoning { id: self.name(Some(&reasoning.id)), summary: Vec::new(), raw: Vec::new() }
@@ -48,7 +49,7 @@ impl AnswerItems {
         }
         let id = self.name(Some(&id));
         let item = match delta {
-            Delta::Text(_) | Delta::Output { .. } => Item::AgentMessage { id: id.clone(), text: String::new() },
+            Delta::Text(_) | Delta::Output { .. } => Item::AgentMessage { id: id.clone(), text: Text::default() },
             Delta::SummaryPart { .. } | Delta::Summary { .. } | Delta::Raw { .. } => {
                 Item::Reasoning { id: id.clone(), summary: Vec::new(), raw: Vec::new() }
             }

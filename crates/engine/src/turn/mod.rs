@@ -20,6 +20,7 @@ use codex_model::{Backoff, ModelEvent, Retry};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
+use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use self::answer::AnswerItems;
@@ -153,7 +154,7 @@ pub(crate) struct Turn {
     /// What the user said while the model was busy.
     joined: VecDeque<UserMessage>,
     /// What the model said last in the present answer.
-    last_message: Option<String>,
+    last_message: Option<Text>,
     /// The provider's name for the last whole answer, where it gave one.
     last_response: Option<String>,
     /// The tokens of a whole answer whose calls have not all ended, where they are told only then.
@@ -286,7 +287,7 @@ impl Turn {
                 let Some(summary) = self.last_message.take().filter(|text| !text.trim().is_empty()) else {
                     return self.fail(no_summary(), Retry::Stream { after: None }, effects);
                 };
-                effects.push(Effect::Compact(summary));
+                effects.push(Effect::Compact(summary.into()));
                 (self.used, self.attempt) = (0, 0);
                 if goes_on || !self.joined.is_empty() {
                     self.purpose = Purpose::Answer;
@@ -334,12 +335,12 @@ impl Turn {
                 self.items.close();
                 return self.run_calls_or_ask(effects);
             }
-            ModelEvent::TextDelta { item_id, delta } => (item_id, Delta::Text(delta)),
+            ModelEvent::TextDelta { item_id, delta } => (item_id, Delta::Text(delta.into())),
             ModelEvent::ReasoningPartAdded { item_id, index } => (item_id, Delta::SummaryPart { index }),
             ModelEvent::ReasoningSummaryDelta { item_id, index, delta } => {
-                (item_id, Delta::Summary { index, text: delta })
+                (item_id, Delta::Summary { index, text: delta.into() })
             }
-            ModelEvent::ReasoningDelta { item_id, index, delta } => (item_id, Delta::Raw { index, text: delta }),
+            ModelEvent::ReasoningDelta { item_id, index, delta } => (item_id, Delta::Raw { index, text: delta.into() }),
         };
         let (id, delta) = delta;
         let item = self.items.grow(id, &delta, effects);
@@ -435,7 +436,7 @@ impl Turn {
         self.calls.drop_all().into_iter().for_each(|output| record(output, effects));
     }
 
-    fn complete(&mut self, last_message: Option<String>, effects: &mut Vec<Effect>) {
+    fn complete(&mut self, last_message: Option<Text>, effects: &mut Vec<Effect>) {
         let bookmark = self.last_response.take();
         self.end(Outcome::Completed { last_message, bookmark }, effects);
     }

@@ -37,7 +37,7 @@ fn start(text: &str) -> (Turn, Vec<Effect>) {
 }
 
 fn message(id: &str, text: &str) -> ResponseItem {
-    let content = vec![ContentItem::OutputText { text: text.to_owned() }];
+    let content = vec![ContentItem::OutputText { text: text.into() }];
     ResponseItem::Message(Message { id: Some(id.to_owned()), role: "assistant".to_owned(), content })
 }
 

@@ -46,7 +46,7 @@ fn the_end(events: &[Arc<Event>]) -> (CommandStatus, i32, String) {
 /// What the model was told of the calls, in order.
 pub(crate) fn outputs(client: &Client) -> Vec<String> {
     let last = client.prompts.all().pop().expect("the model was asked");
-    let items = last.input.iter().map(|item| serde_json::from_str::<Value>(item.get()).expect("an item is JSON"));
+    let items = last.input.iter().map(|item| serde_json::from_str::<Value>(&item.json()).expect("an item is JSON"));
     let outputs = items.filter(|item| item["type"] == "function_call_output");
     outputs.map(|item| item["output"].as_str().unwrap_or_default().to_owned()).collect()
 }

@@ -59,7 +59,7 @@ async fn a_patch_comes_as_a_custom_call_a_function_call_or_a_command() {
 /// All outputs of the last request as one text.
 fn outputs_of(client: &crate::world::Client) -> String {
     let last = client.prompts.all().pop().expect("the model was asked");
-    last.input.iter().map(|item| item.get()).filter(|item| item.contains("_output")).collect()
+    last.input.iter().map(|item| item.json()).filter(|item| item.contains("_output")).collect()
 }
 
 #[tokio::test]

@@ -22,14 +22,14 @@ async fn turn_with(client: &mut Client, turn: &str, change: SettingsChange) {
 }
 
 /// The conversation as the bytes that are sent.
-fn bytes(prompt: &Prompt) -> Vec<&str> {
-    prompt.input.iter().map(|item| item.get()).collect()
+fn bytes(prompt: &Prompt) -> Vec<std::borrow::Cow<'_, str>> {
+    prompt.input.iter().map(|item| item.json()).collect()
 }
 
 /// The last text of the conversation before what the user said.
 fn environment(prompt: &Prompt) -> String {
-    let json = prompt.input[prompt.input.len() - 2].get();
-    let item: serde_json::Value = serde_json::from_str(json).expect("an item is JSON");
+    let json = prompt.input[prompt.input.len() - 2].json();
+    let item: serde_json::Value = serde_json::from_str(&json).expect("an item is JSON");
     item["content"][0]["text"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -255,7 +255,7 @@ async fn skills_of_the_user_are_told_and_those_of_a_project_only_if_it_is_truste
         let named = UserInput::Skill { name: "sew".to_owned(), path };
         client.say_with("1", vec![named], SettingsChange::default()).await;
         client.until_ended().await;
-        let input: String = client.prompts.all()[0].input.iter().map(|item| item.get()).collect();
+        let input: String = client.prompts.all()[0].input.iter().map(|item| item.json()).collect();
         assert!(input.contains("- sew: Does sew"), "{input}");
         assert_eq!(input.contains("- cook: Does cook"), trusted, "{input}");
         assert!(input.contains("Secret of sew."), "{input}");

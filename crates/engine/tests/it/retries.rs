@@ -87,7 +87,7 @@ async fn when_the_retries_are_used_up_the_turn_fails_and_the_next_one_works() {
     );
     assert_eq!(sent(&client).len(), 3);
     let ended = outcome(&client.turn("2", "more").await);
-    assert_eq!(ended, Outcome::Completed { last_message: Some("back".to_owned()), bookmark: None });
+    assert_eq!(ended, Outcome::Completed { last_message: Some("back".into()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +111,7 @@ async fn a_model_that_falls_silent_is_asked_again() {
         1 retry 1/5: the model sent nothing for 5 min
     "#]],
     );
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("awake".to_owned()), bookmark: None });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("awake".into()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]

@@ -45,7 +45,7 @@ async fn an_interrupt_ends_a_review_and_the_thread_goes_on() {
     assert!(events.iter().any(|event| matches!(event.body, Body::ReviewExited(None))));
     assert_eq!(outcome(&events), Outcome::Aborted(Abort::ReviewEnded));
     let events = client.turn("2", "Still there?").await;
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("Yes.".to_owned()), bookmark: None });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("Yes.".into()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,7 +47,7 @@ impl Witness {
 /// right behind another publication, which nobody witnesses.
 fn trace(body: &Body) -> Option<String> {
     match body {
-        Body::Recorded(record) if record.item.kind() != "function_call_output" => Some(record.json.get().to_owned()),
+        Body::Recorded(record) if record.item.kind() != "function_call_output" => Some(record.json.json().into_owned()),
         Body::ItemCompleted(Item::UserMessage { .. }) => Some(r#""type":"user_message","message":"hi""#.to_owned()),
         Body::ItemCompleted(Item::AgentMessage { text, .. }) => {
             Some(format!(r#""type":"agent_message","message":"{text}""#))
@@ -137,7 +137,7 @@ async fn what_was_sent_is_what_is_saved() {
         one_turn(r#"[{"items": [{"call": "odd", "args": {"b": 1, "a": "ä"}}]}, {"items": [{"text": "done"}]}]"#).await;
     let text = std::fs::read_to_string(client.rollout()).unwrap();
     for item in &client.prompts.all()[1].input {
-        assert!(text.contains(&format!(r#""type":"response_item","payload":{}}}"#, item.get())), "{}", item.get());
+        assert!(text.contains(&format!(r#""type":"response_item","payload":{}}}"#, item.json())), "{}", item.json());
     }
 }
 
@@ -146,7 +146,7 @@ async fn a_thread_that_cannot_be_saved_says_so_once_and_works() {
     let world = World::new().file("home/sessions", "in the way");
     let mut client = world.start(r#"[{"items": [{"text": "still here"}]}]"#).await;
     let mut events = client.turn("1", "hi").await;
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("still here".to_owned()), bookmark: None });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("still here".into()), bookmark: None });
     events
         .retain(|event| matches!(event.body, Body::Warning { .. } | Body::ThreadStarted(_) | Body::TurnStarted { .. }));
     let shown: Vec<String> = events.iter().map(|event| shown::event(event)).collect();

@@ -69,6 +69,6 @@ fn content(message: &Message) -> String {
 
 /// The conversation in a prompt, one item a line.
 pub(crate) fn input(prompt: &Prompt) -> Vec<String> {
-    let items = prompt.input.iter().map(|json| serde_json::from_str(json.get()).expect("an item is in its own form"));
+    let items = prompt.input.iter().map(|json| serde_json::from_str(&json.json()).expect("an item is in its own form"));
     items.map(|decoded: ResponseItem| item(&decoded)).collect()
 }

@@ -111,10 +111,7 @@ async fn a_closed_thread_takes_nothing_more() {
 async fn finishing_lets_the_turn_end() {
     let mut client = busy(r#"[{"items": [{"pause_ms": 60000}, {"text": "done"}]}]"#).await;
     client.thread.finish().await;
-    assert_eq!(
-        outcome(&client.rest().await),
-        Outcome::Completed { last_message: Some("done".to_owned()), bookmark: None }
-    );
+    assert_eq!(outcome(&client.rest().await), Outcome::Completed { last_message: Some("done".into()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]

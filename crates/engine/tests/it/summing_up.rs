@@ -39,7 +39,7 @@ async fn a_full_window_is_summed_up_by_itself_before_the_next_request() {
     let events = client.turn("2", "two").await;
     let compacted = |body: &Body| matches!(body, Body::Compacted(compacted) if compacted.after > 0);
     assert_eq!(events.iter().filter(|event| compacted(&event.body)).count(), 1);
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("Short.".to_owned()), bookmark: None });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("Short.".into()), bookmark: None });
     let events = client.turn("3", "three").await;
     assert!(!events.iter().any(|event| compacted(&event.body)), "there is room again");
     assert_eq!(client.prompts.all().len(), 4);
@@ -55,7 +55,7 @@ async fn a_summary_that_fails_is_said_and_the_thread_goes_on() {
     let Outcome::Failed(failure) = outcome(&client.until_ended().await) else { panic!("the summary fails") };
     assert_eq!(failure.message, "the conversation could not be summed up: no");
     let events = client.turn("2", "still there?").await;
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".to_owned()), bookmark: None });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".into()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,5 +77,5 @@ async fn an_interrupted_summary_takes_nothing_away() {
     say("two").await.expect("the thread is open");
     ended().await;
     let last = prompts.all().pop().expect("the model was asked");
-    assert!(last.input.iter().any(|item| item.get().contains("Noted.")), "{:?}", last.input);
+    assert!(last.input.iter().any(|item| item.json().contains("Noted.")), "{:?}", last.input);
 }

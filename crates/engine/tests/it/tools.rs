@@ -206,7 +206,7 @@ async fn a_picture_is_shown_to_the_model_and_what_is_none_is_said_to_be_none() {
     let outputs: Vec<serde_json::Value> = last
         .input
         .iter()
-        .map(|item| serde_json::from_str::<serde_json::Value>(item.get()).expect("an item is JSON"))
+        .map(|item| serde_json::from_str::<serde_json::Value>(&item.json()).expect("an item is JSON"))
         .filter(|item| item["type"] == "function_call_output")
         .map(|item| item["output"].clone())
         .collect();

@@ -134,7 +134,7 @@ async fn a_second_turn_starts_after_the_first() {
     let mut client = one_turn(r#"[{"items": [{"text": "a"}]}, {"items": [{"text": "b"}]}]"#).await;
     let events = client.turn("2", "again").await;
     assert!(events.iter().all(|event| event.turn == Some(TurnId::new("2"))));
-    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".to_owned()), bookmark: None });
+    assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".into()), bookmark: None });
 }
 
 #[tokio::test(start_paused = true)]

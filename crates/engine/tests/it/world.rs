@@ -207,7 +207,7 @@ impl Client {
     /// The texts of what the model was sent last, without the description of its surroundings.
     pub(crate) fn last_input(&self) -> Vec<String> {
         let last = self.prompts.all().pop().expect("the model was asked");
-        let items = last.input.iter().map(|item| serde_json::from_str::<Value>(item.get()).expect("an item is JSON"));
+        let items = last.input.iter().map(|item| serde_json::from_str::<Value>(&item.json()).expect("an item is JSON"));
         items.skip(1).map(|item| item["content"][0]["text"].as_str().unwrap_or("?").to_owned()).collect()
     }
 

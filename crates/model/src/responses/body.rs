@@ -13,7 +13,7 @@ pub fn request_body(prompt: &Prompt) -> Vec<u8> {
     let tail = json(&Tail::new(prompt));
     // The tail is an object of its own; its opening brace gives way to a comma.
     let tail = tail.strip_prefix('{').unwrap_or_default();
-    let items = prompt.input.iter().map(|item| item.get().len() + 1).sum::<usize>();
+    let items = prompt.input.iter().map(|item| item.json_bytes() + 1).sum::<usize>();
     let size = r#"{"model":,"instructions":,"input":[],"tools":,"#.len()
         + model.len()
         + escaped_len(&prompt.instructions)
@@ -31,7 +31,7 @@ pub fn request_body(prompt: &Prompt) -> Vec<u8> {
         if place > 0 {
             body.push(b',');
         }
-        body.extend_from_slice(item.get().as_bytes());
+        item.append_to(&mut body);
     }
     body.extend_from_slice(br#"],"tools":"#);
     body.extend_from_slice(prompt.tools.get().as_bytes());
@@ -154,7 +154,7 @@ mod tests {
             thread: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
             model: "mock-model".to_owned(),
             instructions: Arc::from("Be \"brief\".\n"),
-            input: vec![raw(r#"{"type" : "message"}"#), raw("{ }")],
+            input: vec![raw(r#"{"type" : "message"}"#).into(), raw("{ }").into()],
             tools: raw("[ ]"),
             parallel_tool_calls: false,
             reasoning: None,

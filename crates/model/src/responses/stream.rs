@@ -68,7 +68,9 @@ impl Incoming {
     async fn next(&mut self) -> Result<ModelEvent, ModelError> {
         loop {
             while let Some(data) = self.parser.next(&mut self.chunk)? {
-                if let Some(event) = decode(data)? {
+                let event = decode(data)?;
+                self.parser.shed();
+                if let Some(event) = event {
                     return Ok(event);
                 }
             }

@@ -20,7 +20,7 @@ pub(crate) fn prompt(text: &str) -> Prompt {
         thread: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
         model: "mock-model".to_owned(),
         instructions: Arc::from("Be brief."),
-        input: vec![raw(&item.to_string())],
+        input: vec![raw(&item.to_string()).into()],
         tools: raw("[]"),
         parallel_tool_calls: false,
         reasoning: None,

@@ -3,6 +3,7 @@
 //! No release has sent these; clients were written to a description of them. An item is created with its first piece,
 //! or whole where it does not come in pieces.
 
+use codex_wire::text::Text;
 use serde::Serialize;
 
 use super::notification::TurnPlanStep;
@@ -67,10 +68,10 @@ pub enum CreatedItem {
 pub enum CreatedText {
     /// A piece of it.
     #[serde(rename = "textDelta")]
-    Piece(String),
+    Piece(Text),
     /// All of it.
     #[serde(rename = "text")]
-    Whole(String),
+    Whole(Text),
 }
 
 /// `item/delta`: more of an item that was created.
@@ -85,7 +86,7 @@ pub struct CreatedItemDelta {
     /// The item.
     pub item_id: String,
     /// What has come.
-    pub delta: String,
+    pub delta: Text,
     /// The same as a part of the item, where other clients look for it.
     pub item: CreatedItem,
 }

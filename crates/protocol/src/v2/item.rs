@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use codex_wire::command::ParsedCommand;
 use codex_wire::input::UserInput;
+use codex_wire::text::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -48,7 +49,7 @@ pub enum ThreadItem {
         /// Its name.
         id: String,
         /// The text so far.
-        text: String,
+        text: Text,
         /// Which part of an answer it is, where the model says.
         #[serde(default)]
         phase: Option<String>,
@@ -145,8 +146,8 @@ impl ThreadItem {
 
     /// A message of the model.
     #[must_use]
-    pub fn agent_message(id: String, text: String) -> Self {
-        Self::AgentMessage { id, text, phase: None, memory_citation: (), delivery: (), questions: () }
+    pub fn agent_message(id: String, text: impl Into<Text>) -> Self {
+        Self::AgentMessage { id, text: text.into(), phase: None, memory_citation: (), delivery: (), questions: () }
     }
 }
 

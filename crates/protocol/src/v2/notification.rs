@@ -3,6 +3,7 @@
 use codex_wire::ids::RequestId;
 use codex_wire::plan::StepStatus;
 use codex_wire::response::ResponseItem;
+use codex_wire::text::Text;
 use serde::Serialize;
 
 use super::account::{
@@ -376,7 +377,7 @@ pub struct ItemDelta {
     /// The item.
     pub item_id: String,
     /// The text.
-    pub delta: String,
+    pub delta: Text,
 }
 
 /// See [`ServerNotification::TerminalInteraction`].
@@ -423,7 +424,7 @@ pub struct ReasoningSummaryTextDelta {
     /// The item.
     pub item_id: String,
     /// The text.
-    pub delta: String,
+    pub delta: Text,
     /// Which part, from 0.
     pub summary_index: i64,
 }
@@ -455,7 +456,7 @@ pub struct ReasoningTextDelta {
     /// The item.
     pub item_id: String,
     /// The text.
-    pub delta: String,
+    pub delta: Text,
     /// Which part, from 0.
     pub content_index: i64,
 }

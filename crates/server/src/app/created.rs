@@ -43,7 +43,7 @@ impl CreatedItems {
                 let whole = match item {
                     Item::AgentMessage { id: name, text } => said(id(name), CreatedText::Whole(text.clone())),
                     Item::Reasoning { id: name, summary, .. } if !summary.is_empty() => {
-                        thought(id(name), CreatedText::Whole(summary.join("\n\n")))
+                        thought(id(name), CreatedText::Whole(summary.join("\n\n").into()))
                     }
                     _ => return None,
                 };
@@ -99,7 +99,7 @@ mod tests {
     }
 
     fn message(text: &str) -> Item {
-        Item::AgentMessage { id: ItemId::new("m"), text: text.to_owned() }
+        Item::AgentMessage { id: ItemId::new("m"), text: text.into() }
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn an_item_that_came_in_pieces_is_told_once() {
         let mut items = CreatedItems::default();
-        let piece = |text: &str| Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text(text.to_owned()) };
+        let piece = |text: &str| Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text(text.into()) };
         let first = json!({"type": "assistant", "id": "m", "textDelta": "H"});
         assert_eq!(told(&mut items, piece("H")), Some(("item/created", first)));
         let second = json!({"type": "assistant", "id": "m", "textDelta": "i"});

@@ -13,22 +13,25 @@ use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
 use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered};
 use super::created::CreatedItems;
 use super::hearing::{Events, Hearing, Listening, Notifications};
 use super::held::Held;
+use super::news::News;
 use super::outbox::add_line;
 use super::questions::{Questions, Repeat};
-use super::subscription::{Numbering, add_number};
+use super::subscription::Numbering;
 use super::v2::project::{Projector, Wishes};
 
 /// How many requests about a thread may wait; more are refused.
 pub(crate) const WAITING_TASKS: usize = 64;
 /// How many bytes of news are gathered before they are sent, while more is at hand.
 const GATHERED_BYTES: usize = 32 * 1024;
+/// How many bytes an event has whose messages are large ones.
+const LARGE_BYTES: usize = 64 * 1024;
 
 /// What a desk is given to do.
 #[derive(Debug)]
@@ -69,10 +72,10 @@ pub(crate) struct Desk {
     pub(crate) numbering: Option<Numbering>,
     /// Whether the client listens no more, and whether the thread ends with that.
     leaving: Option<Leaving>,
-    /// Lines that wait for room.
-    pub(crate) buffer: Vec<u8>,
-    /// Where in the buffer the last line about the thread ends, of those that the event in hand has given.
-    numbered_end: Option<usize>,
+    /// What waits for room.
+    pub(crate) news: News,
+    /// About how many bytes the event in hand has.
+    weight: usize,
     notifications: Vec<ServerNotification>,
     events: Vec<EventMsg>,
 }
@@ -89,11 +92,20 @@ pub(crate) enum Leaving {
 /// An event of the queue in a notification.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct QueueEvent<'a> {
-    id: &'a str,
-    msg: &'a EventMsg,
+struct QueueEvent {
+    id: TurnName,
+    msg: EventMsg,
     conversation_id: ThreadId,
     thread_id: ThreadId,
+}
+
+/// The name of a turn; empty for what belongs to none.
+struct TurnName(Option<TurnId>);
+
+impl Serialize for TurnName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.as_ref().map(TurnId::as_str).unwrap_or_default())
+    }
 }
 
 impl Desk {
@@ -120,8 +132,8 @@ impl Desk {
             interrupts: Vec::new(),
             numbering: None,
             leaving: None,
-            buffer: Vec::new(),
-            numbered_end: None,
+            news: News::default(),
+            weight: 0,
             notifications: Vec::new(),
             events: Vec::new(),
         }
@@ -166,8 +178,10 @@ impl Desk {
 
     /// Sends what waits for room, and waits until there is.
     pub(crate) async fn flush(&mut self) {
-        let room = self.connection.outbox.room(self.buffer.len()).await;
-        self.connection.outbox.send_news(std::mem::take(&mut self.buffer), room);
+        while !self.news.is_empty() {
+            let room = self.connection.outbox.room(self.news.next_bytes()).await;
+            self.connection.outbox.send_news(self.news.take(), room);
+        }
     }
 
     fn is_behind(&self) -> bool {
@@ -181,7 +195,7 @@ impl Desk {
             for (turn, approval) in std::mem::take(&mut self.unasked) {
                 self.ask(&turn, &approval, 0, Repeat::Yes);
             }
-            self.send(mark.method(), &mark, super::now_ms());
+            self.send(mark.method(), mark, super::now_ms());
         }
     }
 
@@ -197,7 +211,7 @@ impl Desk {
         let connection = Arc::clone(&self.connection);
         let mut is_staffed = true;
         while self.leaving.is_none() {
-            if self.buffer.is_empty()
+            if self.news.is_empty()
                 && !self.hearing.is_deaf()
                 && let Some(event) = self.held.next()
             {
@@ -213,10 +227,10 @@ impl Desk {
                     None if connection.has_parted() => self.leaving = Some(Leaving::Alive),
                     None => is_staffed = false,
                 },
-                room = connection.outbox.room(self.buffer.len()), if !self.buffer.is_empty() => {
-                    connection.outbox.send_news(std::mem::take(&mut self.buffer), room);
+                room = connection.outbox.room(self.news.next_bytes()), if !self.news.is_empty() => {
+                    connection.outbox.send_news(self.news.take(), room);
                 }
-                event = self.feed.next(), if self.buffer.is_empty() => match event {
+                event = self.feed.next(), if self.news.is_empty() => match event {
                     Some(event) if self.hearing.is_deaf() => self.held.push(event),
                     Some(event) => self.gather(&event),
                     None => break,
@@ -255,7 +269,7 @@ impl Desk {
         if self.leaving == Some(Leaving::Unloaded) {
             self.connection.host.loaded.remove(id);
             let closed = ThreadNamed { thread_id: id.to_string() };
-            self.notify(&ServerNotification::ThreadClosed(closed), super::now_ms());
+            self.notify(ServerNotification::ThreadClosed(closed), super::now_ms());
         }
     }
 
@@ -276,7 +290,7 @@ impl Desk {
     /// Takes an event, and those behind it as long as they fit.
     fn gather(&mut self, event: &Event) {
         self.take(event);
-        while self.buffer.len() < GATHERED_BYTES
+        while !self.news.is_full(GATHERED_BYTES)
             && let Some(event) = self.held.next().or_else(|| self.feed.try_next())
         {
             self.take(&event);
@@ -287,10 +301,12 @@ impl Desk {
     }
 
     fn take(&mut self, event: &Event) {
-        self.numbered_end = None;
+        self.news.begin();
+        self.weight = event.weight();
         self.translate(event);
-        if let (Some(end), true) = (self.numbered_end.take(), self.numbering.is_some()) {
-            add_number(&mut self.buffer, end, event.seq);
+        self.weight = 0;
+        if self.numbering.is_some() {
+            self.news.number(event.seq);
         }
         if self.is_behind() {
             self.mark_if_caught_up(Some(event.seq));
@@ -334,14 +350,14 @@ impl Desk {
             let mut notifications = std::mem::take(&mut self.notifications);
             self.projector.project(&told, &mut notifications);
             for notification in notifications.drain(..) {
-                self.notify(&notification, event.at_ms);
+                self.notify(notification, event.at_ms);
             }
             self.notifications = notifications;
         }
         if self.hearing.items
             && let Some(notification) = self.created.project(event)
         {
-            self.send(notification.method(), &notification, event.at_ms);
+            self.send(notification.method(), notification, event.at_ms);
         }
     }
 
@@ -357,42 +373,47 @@ impl Desk {
         };
         let mut events = std::mem::take(&mut self.events);
         eq::project(event, vocabulary, &mut events);
-        let id = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         for msg in events.drain(..) {
-            self.send_event(id, &msg, event.at_ms);
+            self.send_event(event.turn.as_ref(), msg, event.at_ms);
         }
         self.events = events;
     }
 
     /// Queues an event of the queue, if the client hears it.
-    pub(crate) fn send_event(&mut self, id: &str, msg: &EventMsg, at_ms: i64) {
-        if self.hearing.hears_event(msg) {
-            let (conversation_id, thread_id) = (self.thread.id(), self.thread.id());
+    pub(crate) fn send_event(&mut self, turn: Option<&TurnId>, msg: EventMsg, at_ms: i64) {
+        if self.hearing.hears_event(&msg) {
+            let (id, conversation_id, thread_id) = (TurnName(turn.cloned()), self.thread.id(), self.thread.id());
             let method = format!("codex/event/{}", msg.kind());
-            self.send(&method, &QueueEvent { id, msg, conversation_id, thread_id }, at_ms);
+            self.send(method, QueueEvent { id, msg, conversation_id, thread_id }, at_ms);
         }
     }
 
     /// Queues a notification, if the client hears it.
-    pub(crate) fn notify(&mut self, notification: &ServerNotification, at_ms: i64) {
-        if self.hearing.hears(notification) {
+    pub(crate) fn notify(&mut self, notification: ServerNotification, at_ms: i64) {
+        if self.hearing.hears(&notification) {
             self.send(notification.method(), notification, at_ms);
         }
     }
 
-    fn send(&mut self, method: &str, params: &impl Serialize, emitted_at_ms: i64) {
-        let is_wanted = self.connection.client().is_none_or(|client| !client.is_unwanted(method));
-        if is_wanted {
-            add_line(&mut self.buffer, &Notification { method, params, emitted_at_ms });
-            // A number in a message about the account would be one of no thread.
-            if !method.starts_with("account/") {
-                self.number_here();
-            }
+    fn send<P>(&mut self, method: impl Into<Cow<'static, str>>, params: P, emitted_at_ms: i64)
+    where
+        P: Serialize + Send + Sync + 'static,
+    {
+        let method = method.into();
+        if self.connection.client().is_some_and(|client| client.is_unwanted(&method)) {
+            return;
         }
-    }
-
-    /// Lets the number of the event in hand go where the buffer ends now, unless a later message gets it.
-    pub(crate) fn number_here(&mut self) {
-        self.numbered_end = Some(self.buffer.len());
+        // A number in a message about the account would be one of no thread.
+        let is_numbered = !method.starts_with("account/");
+        if self.weight < LARGE_BYTES {
+            self.news.add(&Notification { method: &method, params: &params, emitted_at_ms });
+        } else {
+            self.news.add_large(self.weight, move |line| {
+                add_line(line, &Notification { method: &method, params: &params, emitted_at_ms });
+            });
+        }
+        if is_numbered {
+            self.news.number_here();
+        }
     }
 }

@@ -6,14 +6,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use codex_engine::log::{Body, Delta, Event, Item, ItemId};
+use codex_engine::log::{Body, Event, ItemId};
 
 /// How many events are kept.
 const MOST_EVENTS: usize = 4096;
 /// About how many bytes are kept.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-/// About what an event takes up besides its texts.
-const EVENT_BYTES: usize = 256;
 
 /// Events that wait for a listener.
 #[derive(Debug, Default)]
@@ -26,7 +24,7 @@ pub(crate) struct Held {
 impl Held {
     /// Keeps an event, and lets go of the oldest ones if there are too many.
     pub(crate) fn push(&mut self, event: Arc<Event>) {
-        self.bytes += weight(&event);
+        self.bytes += event.weight();
         self.events.push_back(event);
         while self.events.len() > MOST_EVENTS || (self.bytes > MOST_BYTES && self.events.len() > 1) {
             self.next();
@@ -37,7 +35,7 @@ impl Held {
     /// The oldest event.
     pub(crate) fn next(&mut self) -> Option<Arc<Event>> {
         let event = self.events.pop_front()?;
-        self.bytes = self.bytes.saturating_sub(weight(&event));
+        self.bytes = self.bytes.saturating_sub(event.weight());
         Some(event)
     }
 
@@ -56,34 +54,15 @@ impl Held {
     }
 }
 
-/// About how many bytes an event takes up.
-fn weight(event: &Event) -> usize {
-    let texts = match &event.body {
-        Body::ItemDelta { delta, .. } => match delta {
-            Delta::Text(text) | Delta::Summary { text, .. } | Delta::Raw { text, .. } => text.len(),
-            Delta::SummaryPart { .. } => 0,
-            Delta::Output { bytes, .. } => bytes.len(),
-        },
-        Body::Recorded(record) => record.json.get().len(),
-        Body::DiffChanged(diff) => diff.len(),
-        Body::ItemStarted(item) | Body::ItemCompleted(item) => match item {
-            Item::AgentMessage { text, .. } => text.len(),
-            Item::Command(command) => command.end.as_ref().map_or(0, |end| 3 * end.aggregated.len()),
-            Item::UserMessage { .. } | Item::Reasoning { .. } | Item::WebSearch { .. } | Item::Patch(_) => 0,
-        },
-        _ => 0,
-    };
-    EVENT_BYTES + texts
-}
-
 #[cfg(test)]
 mod tests {
+    use codex_engine::log::Delta;
     use codex_wire::ids::ThreadId;
 
     use super::*;
 
     fn text(text: &str) -> Arc<Event> {
-        let delta = Delta::Text(text.to_owned());
+        let delta = Delta::Text(text.into());
         let body = Body::ItemDelta { item: ItemId::new("a"), delta };
         Arc::new(Event { thread: ThreadId::fresh(), seq: 0, at_ms: 0, turn: None, body })
     }

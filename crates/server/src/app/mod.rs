@@ -17,6 +17,7 @@ mod hearing;
 mod held;
 mod host;
 mod loaded;
+mod news;
 mod notes;
 mod opening;
 mod outbox;

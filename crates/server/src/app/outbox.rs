@@ -14,7 +14,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// How many bytes of news may wait to be written.
-const NEWS_BYTES: u32 = 1024 * 1024;
+const NEWS_BYTES: u32 = 256 * 1024;
 /// How many bytes of answers may wait to be written; more make the reading side wait.
 const ANSWER_BYTES: u32 = 4 * 1024 * 1024;
 /// How many bytes are gathered before they are written, while more is at hand.
@@ -32,7 +32,7 @@ pub(crate) struct Outbox {
 /// Whole lines on their way out, and the room they take up.
 struct Chunk {
     bytes: Vec<u8>,
-    _room: Option<OwnedSemaphorePermit>,
+    room: Option<OwnedSemaphorePermit>,
 }
 
 /// Room for news.
@@ -100,7 +100,7 @@ impl Outbox {
 
     fn push(&self, bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) {
         // When the writer is gone so is the client.
-        let _: Result<(), _> = self.queue.send(Chunk { bytes, _room: room });
+        let _: Result<(), _> = self.queue.send(Chunk { bytes, room });
     }
 }
 
@@ -122,17 +122,24 @@ pub(crate) fn add_line(bytes: &mut Vec<u8>, message: &impl Serialize) {
 impl<W: AsyncWrite + Unpin> Writer<W> {
     /// Writes until nobody sends any more.
     pub(crate) async fn run(mut self) -> std::io::Result<()> {
-        while let Some(first) = self.queue.recv().await {
-            let mut waiting = vec![first];
-            let mut bytes = std::mem::take(&mut waiting[0].bytes);
-            while bytes.len() < WRITE_BYTES
-                && let Ok(next) = self.queue.try_recv()
-            {
-                bytes.extend_from_slice(&next.bytes);
-                waiting.push(next);
+        let mut next = self.queue.recv().await;
+        while let Some(Chunk { mut bytes, room }) = next.take() {
+            let mut rooms = vec![room];
+            while let Ok(chunk) = self.queue.try_recv() {
+                // Large ones are not copied.
+                if bytes.len() + chunk.bytes.len() > WRITE_BYTES {
+                    next = Some(chunk);
+                    break;
+                }
+                bytes.extend_from_slice(&chunk.bytes);
+                rooms.push(chunk.room);
             }
             self.output.write_all(&bytes).await?;
             self.output.flush().await?;
+            drop((bytes, rooms));
+            if next.is_none() {
+                next = self.queue.recv().await;
+            }
         }
         Ok(())
     }

@@ -51,8 +51,8 @@ impl Desk {
             put.push(Question { number, wording });
             let asked = Asked { thread: self.thread.id(), call: approval.call.as_str().to_owned() };
             self.connection.ask(number, asked);
-            self.buffer.extend_from_slice(&line);
-            self.number_here();
+            self.news.add_lines(&line);
+            self.news.number_here();
         }
     }
 
@@ -96,7 +96,7 @@ impl Desk {
             if wording == Wording::V2 {
                 let (thread_id, request_id) = (self.thread.id().to_string(), RequestId::Integer(number));
                 let resolved = ServerRequestResolved { thread_id, request_id };
-                self.notify(&ServerNotification::ServerRequestResolved(resolved), at_ms);
+                self.notify(ServerNotification::ServerRequestResolved(resolved), at_ms);
             }
         }
     }

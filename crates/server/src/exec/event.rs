@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use codex_wire::ids::ThreadId;
+use codex_wire::text::Text;
 use serde::Serialize;
 
 /// One line.
@@ -104,7 +105,7 @@ pub enum ThreadItemDetails {
     /// What the model said.
     AgentMessage {
         /// All of it.
-        text: String,
+        text: Text,
     },
     /// What the model thought.
     Reasoning {

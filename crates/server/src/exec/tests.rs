@@ -55,7 +55,7 @@ fn plan(status: StepStatus) -> Body {
 }
 
 fn said(text: &str) -> Body {
-    Body::ItemCompleted(Item::AgentMessage { id: ItemId::new("msg"), text: text.to_owned() })
+    Body::ItemCompleted(Item::AgentMessage { id: ItemId::new("msg"), text: text.into() })
 }
 
 fn completed() -> Body {

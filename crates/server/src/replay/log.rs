@@ -17,6 +17,7 @@ use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::ReasoningSummary;
 use codex_wire::response::ResponseItem;
 use codex_wire::rollout::{RolloutItem, SessionMeta, TurnContextItem};
+use codex_wire::text::Text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -207,9 +208,9 @@ impl LogReader {
         }
     }
 
-    fn said(&mut self, item: Option<String>, text: String, out: &mut Vec<Event>) {
+    fn said(&mut self, item: Option<String>, text: Text, out: &mut Vec<Event>) {
         let id = self.name(item);
-        self.push(Body::ItemStarted(Item::AgentMessage { id: id.clone(), text: String::new() }), out);
+        self.push(Body::ItemStarted(Item::AgentMessage { id: id.clone(), text: Text::default() }), out);
         self.push(Body::ItemDelta { item: id.clone(), delta: Delta::Text(text.clone()) }, out);
         self.push(Body::ItemCompleted(Item::AgentMessage { id, text }), out);
     }
@@ -218,7 +219,7 @@ impl LogReader {
         let id = self.name(item);
         let empty = Item::Reasoning { id: id.clone(), summary: Vec::new(), raw: Vec::new() };
         self.push(Body::ItemStarted(empty), out);
-        let delta = Delta::Summary { index: 0, text: text.clone() };
+        let delta = Delta::Summary { index: 0, text: text.as_str().into() };
         self.push(Body::ItemDelta { item: id.clone(), delta }, out);
         self.whole_only(Item::Reasoning { id, summary: vec![text], raw: Vec::new() }, out);
     }

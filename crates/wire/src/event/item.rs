@@ -6,6 +6,7 @@ use crate::forms::tag_inside;
 use crate::ids::ThreadId;
 use crate::input::UserInput;
 use crate::response::ResponseItem;
+use crate::text::Text;
 
 tagged! {
     /// One item of a turn. The form of 0.58, with the kind around the rest, is read too.
@@ -59,7 +60,7 @@ tagged! {
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageText {
     /// The text.
-    pub text: String,
+    pub text: Text,
 }
 
 /// What the model thought.
@@ -134,7 +135,7 @@ pub struct AgentMessageContentDeltaEvent {
     /// The item.
     pub item_id: String,
     /// The piece.
-    pub delta: String,
+    pub delta: Text,
 }
 
 /// A piece of a reasoning summary, with its place.
@@ -149,7 +150,7 @@ pub struct ReasoningContentDeltaEvent {
     /// The item.
     pub item_id: String,
     /// The piece.
-    pub delta: String,
+    pub delta: Text,
     /// The part it belongs to; 0.58 did not say.
     #[serde(default)]
     pub summary_index: i64,
@@ -167,7 +168,7 @@ pub struct ReasoningRawContentDeltaEvent {
     /// The item.
     pub item_id: String,
     /// The piece.
-    pub delta: String,
+    pub delta: Text,
     /// The part it belongs to; 0.58 did not say.
     #[serde(default)]
     pub content_index: i64,

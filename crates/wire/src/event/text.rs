@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::Text;
+
 /// A whole message of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageEvent {
     /// The text.
-    pub message: String,
+    pub message: Text,
 }
 
 /// A piece of a message.
@@ -17,7 +19,7 @@ pub struct AgentMessageEvent {
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageDeltaEvent {
     /// The piece.
-    pub delta: String,
+    pub delta: Text,
 }
 
 /// What the user said. The `kind` that 0.42 added is ignored.
@@ -47,7 +49,7 @@ pub struct AgentReasoningEvent {
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningDeltaEvent {
     /// The piece.
-    pub delta: String,
+    pub delta: Text,
 }
 
 /// The reasoning itself, from models that show it.
@@ -65,7 +67,7 @@ pub struct AgentReasoningRawContentEvent {
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningRawContentDeltaEvent {
     /// The piece.
-    pub delta: String,
+    pub delta: Text,
 }
 
 /// A new part of the reasoning summary begins.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error_info::CodexErrorInfo;
+use crate::text::Text;
 use crate::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 /// The turn failed.
@@ -76,7 +77,7 @@ pub struct TaskStartedEvent {
 pub struct TaskCompleteEvent {
     /// What the model said last.
     #[serde(default)]
-    pub last_agent_message: Option<String>,
+    pub last_agent_message: Option<Text>,
     /// The provider's name for the last answer, which the earliest clients used as a bookmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,

@@ -12,7 +12,6 @@ use crate::app::connection::Unanswered;
 use crate::app::desk::Desk;
 use crate::app::hearing::{Events, Hearing};
 use crate::app::now_ms;
-use crate::app::outbox::add_line;
 use crate::app::questions::Repeat;
 
 impl Desk {
@@ -77,22 +76,22 @@ impl Desk {
         if lost > 0 {
             let message = format!("{lost} events were not kept while nobody listened; the thread's file has them");
             let event = EventMsg::BackgroundEvent(BackgroundEventEvent { message: message.clone() });
-            self.send_event("", &event, now_ms());
+            self.send_event(None, event, now_ms());
             let warning = Warning { thread_id: Some(self.thread.id().to_string()), message };
-            self.notify(&ServerNotification::Warning(warning), now_ms());
+            self.notify(ServerNotification::Warning(warning), now_ms());
         }
     }
 
     /// Tells the listeners that the conversation has ended.
     pub(crate) fn tell_of_end(&mut self) {
         if self.listeners() > 0 {
-            self.send_event("", &EventMsg::ShutdownComplete, now_ms());
+            self.send_event(None, EventMsg::ShutdownComplete, now_ms());
         }
     }
 
     /// Answers behind all news that came before.
     pub(super) fn answer_behind_news<M: Method>(&mut self, unanswered: &Unanswered, result: M::Response) {
-        add_line(&mut self.buffer, &Response::Result { id: &unanswered.id, result });
+        self.news.add(&Response::Result { id: &unanswered.id, result });
     }
 
     /// Answers those who wanted the turn to end, which it has.

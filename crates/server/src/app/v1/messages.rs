@@ -89,11 +89,12 @@ impl MessageReader {
                 self.user_said(EventMsg::UserMessage(UserMessageEvent { message, images: Some(images) }));
             }
             TurnItem::AgentMessage(item) => {
-                let text = item.content.into_iter().map(|part| match part {
-                    AgentMessageContent::Text(part) => part.text,
-                    AgentMessageContent::Other(_) => String::new(),
+                let texts = item.content.iter().filter_map(|part| match part {
+                    AgentMessageContent::Text(part) => Some(part.text.as_str()),
+                    AgentMessageContent::Other(_) => None,
                 });
-                self.messages.push(EventMsg::AgentMessage(AgentMessageEvent { message: text.collect() }));
+                let message = texts.collect::<String>().into();
+                self.messages.push(EventMsg::AgentMessage(AgentMessageEvent { message }));
             }
             TurnItem::Reasoning(item) => {
                 let parts = item.summary_text.into_iter();

@@ -251,7 +251,7 @@ impl CompletedItem {
                 ThreadItem::UserMessage { id, client_id: None, content }
             }
             Self::AgentMessage { id, content } => {
-                ThreadItem::agent_message(id, content.into_iter().filter_map(|part| part.text).collect())
+                ThreadItem::agent_message(id, content.into_iter().filter_map(|part| part.text).collect::<String>())
             }
             Self::Reasoning { id, summary_text, raw_content } => {
                 ThreadItem::Reasoning { id, summary: summary_text, content: raw_content }

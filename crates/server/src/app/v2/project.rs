@@ -21,6 +21,7 @@ use codex_protocol::v2::notification::{
 use codex_protocol::v2::thread::{ActiveFlag, ThreadStatus};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use codex_protocol::v2::warning::Warning;
+use codex_wire::text::Text;
 
 use super::item::thread_item;
 use super::thread::read_state_changed;
@@ -272,9 +273,9 @@ impl Projector {
         self.push_completed(event, turn, whole, out);
     }
 
-    fn delta(&self, turn: &str, item: &ItemId, delta: String) -> ItemDelta {
+    fn delta(&self, turn: &str, item: &ItemId, delta: impl Into<Text>) -> ItemDelta {
         let (thread_id, turn_id) = self.names(turn);
-        ItemDelta { thread_id, turn_id, item_id: item.as_str().to_owned(), delta }
+        ItemDelta { thread_id, turn_id, item_id: item.as_str().to_owned(), delta: delta.into() }
     }
 
     fn item_delta(&mut self, turn: &str, item: &ItemId, delta: &Delta, out: Out<'_>) {
