@@ -41,6 +41,15 @@ pub fn spawn(_: Launch) -> Result<Running, SpawnError> {
     Err(SpawnError::CannotConfine { why: format!("there is no sandbox for {} yet", std::env::consts::OS) })
 }
 
+/// Tidies up after a command; there are none.
+pub(crate) fn tidy_aside(running: Running) {
+    match running.0 {}
+}
+
+/// Waits until commands have left nothing behind, which they cannot.
+#[expect(clippy::unused_async, reason = "as on Linux")]
+pub async fn tidied() {}
+
 /// A running command; there are none.
 #[derive(Debug)]
 pub struct Running(Infallible);
@@ -86,6 +95,12 @@ impl Running {
 
     /// The terminal, to be used beside [`Self::wait`].
     pub fn take_pty(&mut self) -> Option<Pty> {
+        match self.0 {}
+    }
+
+    /// Waits for the end.
+    #[expect(clippy::unused_async, reason = "as on Linux")]
+    pub async fn ended(&mut self) -> Exit {
         match self.0 {}
     }
 

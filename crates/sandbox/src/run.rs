@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::captured::{Captured, Keeper};
 use crate::error::SpawnError;
 use crate::launch::{Exit, Launch};
-use crate::platform::{Running, spawn};
+use crate::platform::{Running, spawn, tidy_aside};
 
 /// How much is read at once.
 const READ_SIZE: usize = 32 * 1024;
@@ -78,12 +78,15 @@ pub struct Finished {
 
 /// Runs a command to its end. Dropping the future ends all of its processes.
 ///
+/// What holds protected names in its folders may go a moment later; see [`tidied`](crate::tidied).
+///
 /// A terminal counts as output. With [`crate::Stdio::Inherit`] there is nothing to keep, and an input is empty.
 pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) -> Result<Finished, SpawnError> {
     let started = Instant::now();
     let mut running = spawn(launch)?;
     let mut output = Collected::new(limits, chunks);
     let (timed_out, exit) = drive(&mut running, limits.timeout.map(|limit| started + limit), &mut output).await;
+    tidy_aside(running);
     output.sender.finish().await;
     Ok(Finished {
         exit,
@@ -110,7 +113,7 @@ async fn drive(running: &mut Running, deadline: Option<Instant>, output: &mut Co
             tokio::select! {
                 bytes = out.read(), if out.is_open() => output.take(Stream::Stdout, bytes),
                 bytes = err.read(), if err.is_open() => output.take(Stream::Stderr, bytes),
-                status = running.wait(), if exit.is_none() => exit = Some(status),
+                status = running.ended(), if exit.is_none() => exit = Some(status),
             }
         };
         match (before(until, step).await, exit) {

@@ -73,7 +73,10 @@ impl Session {
         let approval = self.turn_settings().approval_policy;
         let (surrounding, granted) = (self.surrounding(), self.granted_roots());
         let (text, cwd) = (request.text.clone(), request.cwd.clone());
+        let runtime = tokio::runtime::Handle::current();
         let planning = tokio::task::spawn_blocking(move || {
+            // What held the names of files while a command ran is no file of the user's.
+            runtime.block_on(codex_sandbox::tidied());
             let patch = codex_patch::parse(&text).map_err(|error| full_message(&error))?;
             let plan = patch.plan(&cwd).map_err(|error| full_message(&error))?;
             let permission = Reach::new(&surrounding, granted).judge(&plan, approval);

@@ -3,10 +3,12 @@
 use codex_engine::TurnStart;
 use codex_engine::log::{Body, Item, Outcome, TurnId};
 use codex_engine::settings::SettingsChange;
+use codex_wire::response::ResponseItem;
 use expect_test::expect;
+use serde_json::json;
 
 use crate::shown;
-use crate::world::{check, check_lines, one_turn, outcome, said, start};
+use crate::world::{World, check, check_lines, one_turn, outcome, said, start};
 
 /// Whether the model has said this much of a message.
 fn grew(body: &Body) -> bool {
@@ -172,4 +174,28 @@ async fn a_silent_reader_still_gets_the_whole_text() {
     let whole =
         |body: &Body| matches!(body, Body::ItemCompleted(Item::AgentMessage { text, .. }) if text.len() == 2000);
     assert!(events.iter().any(|event| whole(&event.body)));
+}
+
+/// A message may have megabytes.
+#[tokio::test]
+async fn all_that_shows_a_message_shares_its_text() {
+    let long = "word ".repeat(40_000);
+    let mut client = World::new().start(&json!([{"items": [{"text": long}]}]).to_string()).await;
+    let events = client.turn("1", "hi").await;
+    let mut texts = Vec::new();
+    for event in &events {
+        match &event.body {
+            Body::ItemCompleted(Item::AgentMessage { text, .. }) => texts.push(text.as_str()),
+            Body::TurnEnded(Outcome::Completed { last_message: Some(text), .. }) => texts.push(text.as_str()),
+            Body::Recorded(record) => match &*record.item {
+                ResponseItem::Message(message) if message.role == "assistant" => {
+                    texts.extend(message.content[0].text().map(|text| text.as_str()));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    assert_eq!(texts.len(), 3);
+    assert!(texts.iter().all(|text| std::ptr::eq(*text, texts[0]) && *text == long));
 }

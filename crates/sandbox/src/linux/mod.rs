@@ -18,6 +18,7 @@ mod spawn;
 mod stand_in;
 mod supervisor;
 mod sys;
+mod tidy;
 mod veil;
 mod world;
 
@@ -26,3 +27,5 @@ pub use pty::Pty;
 pub use rungs::{force_rung, landlock_rung, rung};
 pub use running::{Input, Output, Running};
 pub use spawn::spawn;
+pub use tidy::tidied;
+pub(crate) use tidy::tidy_aside;

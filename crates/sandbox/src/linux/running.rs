@@ -32,7 +32,8 @@ pub struct Running {
     supervisor: Option<AsyncFd<Supervisor>>,
     life: Option<OwnedFd>,
     end: Receiver,
-    is_told: bool,
+    /// Whether nothing more is told.
+    is_closed: bool,
     told: Vec<u8>,
     input: Option<Input>,
     out: Option<Output>,
@@ -79,7 +80,7 @@ impl Running {
             supervisor: Some(supervisor),
             life: Some(parts.life),
             end: Receiver::from_owned_fd(parts.end)?,
-            is_told: false,
+            is_closed: false,
             told: Vec::with_capacity(2 * End::SIZE),
             input: parts.input.map(|fd| Sender::from_owned_fd(fd).map(Input)).transpose()?,
             out: output(parts.out)?,
@@ -122,13 +123,25 @@ impl Running {
     /// Waits until the command has ended and with it all processes that it left behind.
     ///
     /// May be dropped and called again. Says the same every time.
-    pub async fn wait(&mut self) -> Exit {
-        // The end is told through a pipe, which closes when nothing of the command is left.
-        while !self.is_told {
-            let is_closed = matches!(self.end.read_buf(&mut self.told).await, Ok(0) | Err(_));
-            self.is_told = is_closed || self.is_all();
+    pub async fn ended(&mut self) -> Exit {
+        while self.end().is_none() && !self.is_closed {
+            self.hear().await;
         }
-        let end = self.end();
+        // Somebody has killed the supervisor itself; the kernel then kills the command.
+        self.end().map_or(Exit::Signal(libc::SIGKILL), |end| end.exit)
+    }
+
+    /// The end is told through a pipe, which closes when nothing of the command is left.
+    async fn hear(&mut self) {
+        self.is_closed = matches!(self.end.read_buf(&mut self.told).await, Ok(0) | Err(_));
+    }
+
+    /// Like [`Self::ended`], and waits until nothing is left in the folders either.
+    pub async fn wait(&mut self) -> Exit {
+        let exit = self.ended().await;
+        while !self.is_all() && !self.is_closed {
+            self.hear().await;
+        }
         match self.supervisor.take() {
             Some(supervisor) if self.is_all() => Supervisor::wait_aside(supervisor),
             supervisor => {
@@ -136,8 +149,7 @@ impl Running {
                 self.wait_for_supervisor().await;
             }
         }
-        // Somebody has killed the supervisor itself; the kernel then kills the command.
-        end.map_or(Exit::Signal(libc::SIGKILL), |end| end.exit)
+        exit
     }
 
     /// How the command ended: what was told first.
@@ -146,7 +158,7 @@ impl Running {
     }
 
     /// Whether nothing of it is left: what is told last, at once or after some cleaning up.
-    fn is_all(&self) -> bool {
+    pub(crate) fn is_all(&self) -> bool {
         self.told.chunks_exact(End::SIZE).filter_map(<[u8]>::first_chunk).any(|bytes| End::from_bytes(*bytes).is_all)
     }
 

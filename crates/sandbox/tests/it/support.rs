@@ -90,7 +90,9 @@ pub(crate) fn run_with(launch: Launch, limits: Limits) -> Result<Finished, Spawn
     runtime().block_on(async {
         let (sender, mut chunks) = mpsc::channel(64);
         let drain = async { while chunks.recv().await.is_some() {} };
-        tokio::join!(codex_sandbox::run(launch, limits, sender), drain).0
+        let finished = tokio::join!(codex_sandbox::run(launch, limits, sender), drain).0;
+        codex_sandbox::tidied().await;
+        finished
     })
 }
 

@@ -1,0 +1,94 @@
+//! Sandboxes that have ended and whose stand-ins are still being removed.
+//!
+//! A command is over when its processes are gone; to take down its mounts and stand-ins takes about as long again as a short
+//! command. Whoever runs one command after the other need not wait for that, only who looks at the folders then.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::running::Running;
+
+/// How long stand-ins are waited for. They are gone in a millisecond, unless the machine hangs.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static UNTIDY: Mutex<Untidy> = Mutex::new(Untidy { next: 0, numbers: BTreeSet::new() });
+static TIDIED: Notify = Notify::const_new();
+
+struct Untidy {
+    next: u64,
+    numbers: BTreeSet<u64>,
+}
+
+fn untidy() -> MutexGuard<'static, Untidy> {
+    // No change can be left half done.
+    UNTIDY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One of them.
+struct Mess(u64);
+
+impl Mess {
+    fn new() -> Self {
+        let mut untidy = untidy();
+        let number = untidy.next;
+        untidy.next += 1;
+        untidy.numbers.insert(number);
+        Self(number)
+    }
+}
+
+impl Drop for Mess {
+    fn drop(&mut self) {
+        untidy().numbers.remove(&self.0);
+        TIDIED.notify_waiters();
+    }
+}
+
+/// Lets a command that has ended be tidied up by itself.
+pub(crate) fn tidy_aside(mut running: Running) {
+    let mess = Mess::new();
+    tokio::spawn(async move {
+        running.wait().await;
+        drop(mess);
+    });
+}
+
+/// Waits until nothing is left in the folders by the commands that [`run`](crate::run) has come back from so far.
+pub async fn tidied() {
+    let before = untidy().next;
+    let all = async {
+        loop {
+            let changed = TIDIED.notified();
+            if untidy().numbers.range(..before).next().is_none() {
+                return;
+            }
+            changed.await;
+        }
+    };
+    // Whoever waits longer is not helped by it.
+    let _ = timeout(PATIENCE, all).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_what_was_untidy_before_is_waited_for() {
+        tidied().await;
+        let (first, second) = (Mess::new(), Mess::new());
+        let waiting = tokio::spawn(tidied());
+        tokio::task::yield_now().await;
+        let later = Mess::new();
+        drop(second);
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(first);
+        waiting.await.unwrap();
+        drop(later);
+    }
+}
