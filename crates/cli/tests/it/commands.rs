@@ -118,3 +118,17 @@ fn the_long_version_names_the_commit() {
     assert_eq!(place.run(&["-V"], "").stdout, "codex-cli 0.200.0\n");
     assert!(place.run(&["--version"], "").stdout.starts_with("codex-cli 0.200.0"));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_in_the_sandbox_may_use_every_processor() {
+    let place = Place::new();
+    let allowed = |status: &str| status.lines().find(|line| line.starts_with("Cpus_allowed:")).map(str::to_owned);
+    let ours = allowed(&std::fs::read_to_string("/proc/self/status").expect("it can be read"));
+    // Which processor it starts on is a matter of chance.
+    for _ in 0..10 {
+        let run = place.run(&["sandbox", "linux", "--", "cat", "/proc/self/status"], "");
+        assert_eq!(allowed(&run.stdout), ours, "{}{}", run.stdout, run.stderr);
+    }
+    assert!(ours.is_some());
+}

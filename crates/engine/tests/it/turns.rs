@@ -4,6 +4,7 @@ use codex_engine::TurnStart;
 use codex_engine::log::{Body, Item, Outcome, TurnId};
 use codex_engine::settings::SettingsChange;
 use codex_wire::response::ResponseItem;
+use codex_wire::text::Text;
 use expect_test::expect;
 use serde_json::json;
 
@@ -189,7 +190,7 @@ async fn all_that_shows_a_message_shares_its_text() {
             Body::TurnEnded(Outcome::Completed { last_message: Some(text), .. }) => texts.push(text.as_str()),
             Body::Recorded(record) => match &*record.item {
                 ResponseItem::Message(message) if message.role == "assistant" => {
-                    texts.extend(message.content[0].text().map(|text| text.as_str()));
+                    texts.extend(message.content[0].text().map(Text::as_str));
                 }
                 _ => {}
             },

@@ -27,6 +27,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, kill_process, pidfd_send_signal, setsid, wait,
     waitid,
 };
+use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use super::messages::{End, Failure};
 use super::metadata;
@@ -331,6 +332,9 @@ fn build_world(
         maps.apply().map_err(Failure::of(Step::UserMap))?;
     }
     let (pid, _) = start_command()?;
+    if let Footing::Own { without_network: true, .. } = world.footing {
+        start_elsewhere(pid);
+    }
     close_each(&plan.pipes.places[1..]);
     let (ruleset, has_stand_ins) = match &plan.confined {
         Some(confined) => (confined.ruleset.as_ref().map(AsRawFd::as_raw_fd), confined.has_stand_ins),
@@ -343,6 +347,20 @@ fn build_world(
         .and_then(|()| sys::use_no_capabilities())
         .map_err(Failure::of(Step::Privileges))?;
     Ok(pid)
+}
+
+/// Lets a process that was just started begin at once, on another processor: the kernel often leaves a child where its parent
+/// is, and this one has long mounts to make.
+fn start_elsewhere(pid: i32) {
+    let Ok(all) = sched_getaffinity(None) else { return };
+    let mut others = all;
+    others.unset(sched_getcpu());
+    if others.count() > 0 {
+        let pid = Pid::from_raw(pid);
+        let _ = sched_setaffinity(pid, &others);
+        // From there it may go anywhere.
+        let _ = sched_setaffinity(pid, &all);
+    }
 }
 
 /// Leaves the network, gives up every privilege and applies the filter, and waits until the first process, which works
