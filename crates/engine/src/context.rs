@@ -226,6 +226,14 @@ impl Context {
         info.model_context_window = window;
     }
 
+    /// Notes about how many tokens the next request begins with, which the model has not counted yet.
+    pub(crate) fn estimate(&mut self, tokens: usize) {
+        if let Some(info) = &mut self.usage {
+            let total_tokens = i64::try_from(tokens).unwrap_or(i64::MAX);
+            info.last_token_usage = TokenUsage { total_tokens, ..TokenUsage::default() };
+        }
+    }
+
     /// Notes what the account still allows; an answer that says nothing leaves the last word standing.
     pub(crate) fn limit(&mut self, limits: RateLimitSnapshot) {
         if limits != RateLimitSnapshot::default() {

@@ -129,5 +129,10 @@ impl Session {
         self.emit(Body::Compacted(Arc::new(Compacted { summary, replacement, before, after })));
         self.aims.goal.start_over();
         self.log_goal();
+        if self.setup.recall == Recall::Full {
+            // Clients show how full the window is, and it is not as full any more.
+            self.context.estimate(after + self.instructions.len() / BYTES_PER_TOKEN);
+            self.count(None, None);
+        }
     }
 }

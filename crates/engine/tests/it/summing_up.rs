@@ -39,6 +39,19 @@ async fn a_full_window_is_summed_up_by_itself_before_the_next_request() {
     let events = client.turn("2", "two").await;
     let compacted = |body: &Body| matches!(body, Body::Compacted(compacted) if compacted.after > 0);
     assert_eq!(events.iter().filter(|event| compacted(&event.body)).count(), 1);
+    // How much room there is now is told before the model has counted it: after the summary's own count, and in all nothing
+    // is added.
+    let counts: Vec<_> = events
+        .iter()
+        .skip_while(|event| !compacted(&event.body))
+        .filter_map(|event| match &event.body {
+            Body::TokensCounted { info: Some(info), .. } => Some((info.total_token_usage, info.last_token_usage)),
+            _ => None,
+        })
+        .collect();
+    let (total, guess) = counts[0];
+    assert_eq!(total.total_tokens, 960 + 970);
+    assert!(guess.total_tokens > 0 && guess.input_tokens == 0 && guess.total_tokens < 10_000, "{guess:?}");
     assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("Short.".into()), bookmark: None });
     let events = client.turn("3", "three").await;
     assert!(!events.iter().any(|event| compacted(&event.body)), "there is room again");
