@@ -13,7 +13,7 @@ use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
 use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered};
@@ -92,19 +92,17 @@ pub(crate) enum Leaving {
 /// An event of the queue in a notification.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct QueueEvent {
-    id: TurnName,
-    msg: EventMsg,
+struct QueueEvent<'a> {
+    id: &'a str,
+    msg: &'a EventMsg,
     conversation_id: ThreadId,
     thread_id: ThreadId,
 }
 
-/// The name of a turn; empty for what belongs to none.
-struct TurnName(Option<TurnId>);
-
-impl Serialize for TurnName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.as_ref().map(TurnId::as_str).unwrap_or_default())
+impl<'a> QueueEvent<'a> {
+    fn new(turn: Option<&'a TurnId>, msg: &'a EventMsg, thread: ThreadId) -> Self {
+        let id = turn.map(TurnId::as_str).unwrap_or_default();
+        Self { id, msg, conversation_id: thread, thread_id: thread }
     }
 }
 
@@ -195,7 +193,7 @@ impl Desk {
             for (turn, approval) in std::mem::take(&mut self.unasked) {
                 self.ask(&turn, &approval, 0, Repeat::Yes);
             }
-            self.send(mark.method(), mark, super::now_ms());
+            self.send(&mark, super::now_ms());
         }
     }
 
@@ -269,7 +267,7 @@ impl Desk {
         if self.leaving == Some(Leaving::Unloaded) {
             self.connection.host.loaded.remove(id);
             let closed = ThreadNamed { thread_id: id.to_string() };
-            self.notify(ServerNotification::ThreadClosed(closed), super::now_ms());
+            self.notify(&ServerNotification::ThreadClosed(closed), super::now_ms());
         }
     }
 
@@ -349,15 +347,16 @@ impl Desk {
         if let Some(told) = told {
             let mut notifications = std::mem::take(&mut self.notifications);
             self.projector.project(&told, &mut notifications);
-            for notification in notifications.drain(..) {
+            for notification in &notifications {
                 self.notify(notification, event.at_ms);
             }
+            notifications.clear();
             self.notifications = notifications;
         }
         if self.hearing.items
             && let Some(notification) = self.created.project(event)
         {
-            self.send(notification.method(), notification, event.at_ms);
+            self.send(&notification, event.at_ms);
         }
     }
 
@@ -373,47 +372,59 @@ impl Desk {
         };
         let mut events = std::mem::take(&mut self.events);
         eq::project(event, vocabulary, &mut events);
-        for msg in events.drain(..) {
+        for msg in &events {
             self.send_event(event.turn.as_ref(), msg, event.at_ms);
         }
+        events.clear();
         self.events = events;
     }
 
     /// Queues an event of the queue, if the client hears it.
-    pub(crate) fn send_event(&mut self, turn: Option<&TurnId>, msg: EventMsg, at_ms: i64) {
-        if self.hearing.hears_event(&msg) {
-            let (id, conversation_id, thread_id) = (TurnName(turn.cloned()), self.thread.id(), self.thread.id());
-            let method = format!("codex/event/{}", msg.kind());
-            self.send(method, QueueEvent { id, msg, conversation_id, thread_id }, at_ms);
+    pub(crate) fn send_event(&mut self, turn: Option<&TurnId>, msg: &EventMsg, emitted_at_ms: i64) {
+        let method = format!("codex/event/{}", msg.kind());
+        if !self.hearing.hears_event(msg) || self.is_unwanted(&method) {
+            return;
         }
+        let thread = self.thread.id();
+        if self.weight < LARGE_BYTES {
+            let params = QueueEvent::new(turn, msg, thread);
+            self.news.add(&Notification { method: &method, params, emitted_at_ms });
+        } else {
+            let (turn, msg) = (turn.cloned(), msg.clone());
+            self.news.add_large(self.weight, move |line| {
+                let params = QueueEvent::new(turn.as_ref(), &msg, thread);
+                add_line(line, &Notification { method: &method, params, emitted_at_ms });
+            });
+        }
+        self.news.number_here();
     }
 
     /// Queues a notification, if the client hears it.
-    pub(crate) fn notify(&mut self, notification: ServerNotification, at_ms: i64) {
-        if self.hearing.hears(&notification) {
-            self.send(notification.method(), notification, at_ms);
+    pub(crate) fn notify(&mut self, notification: &ServerNotification, at_ms: i64) {
+        if self.hearing.hears(notification) {
+            self.send(notification, at_ms);
         }
     }
 
-    fn send<P>(&mut self, method: impl Into<Cow<'static, str>>, params: P, emitted_at_ms: i64)
-    where
-        P: Serialize + Send + Sync + 'static,
-    {
-        let method = method.into();
-        if self.connection.client().is_some_and(|client| client.is_unwanted(&method)) {
+    fn send(&mut self, params: &ServerNotification, emitted_at_ms: i64) {
+        let method = params.method();
+        if self.is_unwanted(method) {
             return;
         }
-        // A number in a message about the account would be one of no thread.
-        let is_numbered = !method.starts_with("account/");
         if self.weight < LARGE_BYTES {
-            self.news.add(&Notification { method: &method, params: &params, emitted_at_ms });
+            self.news.add(&Notification { method, params, emitted_at_ms });
         } else {
-            self.news.add_large(self.weight, move |line| {
-                add_line(line, &Notification { method: &method, params: &params, emitted_at_ms });
-            });
+            let params = params.clone();
+            self.news
+                .add_large(self.weight, move |line| add_line(line, &Notification { method, params, emitted_at_ms }));
         }
-        if is_numbered {
+        // A number in a message about the account would be one of no thread.
+        if !method.starts_with("account/") {
             self.news.number_here();
         }
+    }
+
+    fn is_unwanted(&self, method: &str) -> bool {
+        self.connection.client().is_some_and(|client| client.is_unwanted(method))
     }
 }

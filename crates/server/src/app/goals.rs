@@ -56,7 +56,7 @@ async fn get(desk: &Desk) -> Result<ThreadGoalGetResponse, ErrorObject> {
 /// also that it has none.
 pub(crate) async fn tell(desk: &mut Desk, is_resumed: bool) {
     if let Some(goal) = standing(desk, is_resumed).await {
-        desk.notify(goal, super::now_ms());
+        desk.notify(&goal, super::now_ms());
     }
 }
 

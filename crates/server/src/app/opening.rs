@@ -90,7 +90,7 @@ where
             // The answer goes first, then the news, and then the thread can be spoken to.
             connection.outbox.answer::<M>(&unanswered.id, Ok(answer)).await;
             for news in news.into_iter().chain(cost) {
-                desk.notify(news, super::now_ms());
+                desk.notify(&news, super::now_ms());
             }
             super::goals::tell(&mut desk, M::NAME == call::ThreadResume::NAME).await;
             open_desk(desk, tasks);
@@ -295,7 +295,7 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
     let settings = thread.configure(change).await.map_err(gone)?;
     let described = thread::loaded(thread.started(), &settings, ThreadStatus::Idle);
     let news = ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread: described }));
-    beside.notify(news, super::now_ms());
+    beside.notify(&news, super::now_ms());
     open_desk(beside, tasks);
     Ok(thread)
 }

@@ -96,7 +96,7 @@ impl Desk {
             if wording == Wording::V2 {
                 let (thread_id, request_id) = (self.thread.id().to_string(), RequestId::Integer(number));
                 let resolved = ServerRequestResolved { thread_id, request_id };
-                self.notify(ServerNotification::ServerRequestResolved(resolved), at_ms);
+                self.notify(&ServerNotification::ServerRequestResolved(resolved), at_ms);
             }
         }
     }

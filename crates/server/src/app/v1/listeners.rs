@@ -76,16 +76,16 @@ impl Desk {
         if lost > 0 {
             let message = format!("{lost} events were not kept while nobody listened; the thread's file has them");
             let event = EventMsg::BackgroundEvent(BackgroundEventEvent { message: message.clone() });
-            self.send_event(None, event, now_ms());
+            self.send_event(None, &event, now_ms());
             let warning = Warning { thread_id: Some(self.thread.id().to_string()), message };
-            self.notify(ServerNotification::Warning(warning), now_ms());
+            self.notify(&ServerNotification::Warning(warning), now_ms());
         }
     }
 
     /// Tells the listeners that the conversation has ended.
     pub(crate) fn tell_of_end(&mut self) {
         if self.listeners() > 0 {
-            self.send_event(None, EventMsg::ShutdownComplete, now_ms());
+            self.send_event(None, &EventMsg::ShutdownComplete, now_ms());
         }
     }
 
