@@ -328,12 +328,13 @@ fn build_world(
     workings: &mut FirstWorkings,
     start_command: impl FnOnce() -> Started,
 ) -> Result<i32, Failure> {
-    if let Footing::Own { maps, .. } = &world.footing {
-        maps.apply().map_err(Failure::of(Step::UserMap))?;
-    }
+    // It leaves the network, which takes the longest, and for that need not be anybody yet.
     let (pid, _) = start_command()?;
-    if let Footing::Own { without_network: true, .. } = world.footing {
-        start_elsewhere(pid);
+    if let Footing::Own { maps, without_network } = &world.footing {
+        if *without_network {
+            start_elsewhere(pid);
+        }
+        maps.apply().map_err(Failure::of(Step::UserMap))?;
     }
     close_each(&plan.pipes.places[1..]);
     let (ruleset, has_stand_ins) = match &plan.confined {
