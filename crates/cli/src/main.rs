@@ -15,7 +15,7 @@ mod exec;
 mod execpolicy;
 mod failure;
 mod features;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod float;
 mod lazy;
 mod login;
