@@ -47,7 +47,6 @@ pub(crate) fn tidy_aside(running: Running) {
 }
 
 /// Waits until commands have left nothing behind, which they cannot.
-#[expect(clippy::unused_async, reason = "as on Linux")]
 pub async fn tidied() {}
 
 /// A running command; there are none.

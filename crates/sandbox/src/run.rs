@@ -100,7 +100,8 @@ pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) ->
 
 /// Reads both streams until the command has ended and the streams too.
 async fn drive(running: &mut Running, deadline: Option<Instant>, output: &mut Collected) -> (bool, Exit) {
-    drop(running.take_stdin());
+    // Nothing is typed: what is not held is closed.
+    running.take_stdin();
     let out: Option<Box<dyn AsyncRead + Send + Unpin>> = match running.take_pty() {
         Some(pty) => Some(Box::new(pty)),
         None => running.take_stdout().map(|pipe| Box::new(pipe) as _),
