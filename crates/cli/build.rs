@@ -57,7 +57,9 @@ fn lay_out() {
     println!("cargo:rerun-if-changed=layout/used.txt");
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let (Ok("release"), Ok(folder)) = (std::env::var("PROFILE").as_deref(), std::env::var("OUT_DIR")) else { return };
-    if std::env::var_os("RUSTC_LINKER").is_some() || flags.contains("linker") || flags.contains("fuse-ld") {
+    let is_chosen = std::env::var_os("RUSTC_LINKER").is_some() || flags.contains("linker") || flags.contains("fuse-ld");
+    // A comma would end the argument below.
+    if is_chosen || folder.contains(',') {
         return;
     }
     let used = include_str!("layout/used.txt").lines().map(|name| format!("*(.text.{name} .text.unlikely.{name})"));

@@ -199,6 +199,23 @@ mod tests {
     }
 
     #[test]
+    fn merged_deltas_are_no_large_messages() {
+        let (writer, mut feed) = feed();
+        let piece = "word ".repeat(200);
+        for seq in 0..2000 {
+            writer.push(&delta(seq, "a", &piece));
+        }
+        let events = drain(&mut feed);
+        assert!(events.len() < MERGE_ABOVE + 100, "{}", events.len());
+        assert!(events.iter().all(|event| event.weight() < MERGED_BYTES + 2 * piece.len()));
+        let texts = events.iter().map(|event| match &event.body {
+            Body::ItemDelta { delta: Delta::Text(text), .. } => text.as_str(),
+            other => panic!("expected a delta, got {other:?}"),
+        });
+        assert!(texts.collect::<String>() == piece.repeat(2000), "nothing is lost");
+    }
+
+    #[test]
     fn a_dropped_reader_is_noticed() {
         let (writer, feed) = feed();
         drop(feed);

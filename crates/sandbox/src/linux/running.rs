@@ -158,7 +158,7 @@ impl Running {
     }
 
     /// Whether nothing of it is left: what is told last, at once or after some cleaning up.
-    pub(crate) fn is_all(&self) -> bool {
+    pub(super) fn is_all(&self) -> bool {
         self.told.chunks_exact(End::SIZE).filter_map(<[u8]>::first_chunk).any(|bytes| End::from_bytes(*bytes).is_all)
     }
 

@@ -48,8 +48,11 @@ impl Drop for Mess {
     }
 }
 
-/// Lets a command that has ended be tidied up by itself.
+/// Lets a command that has ended be tidied up by itself, if anything is left of it.
 pub(crate) fn tidy_aside(mut running: Running) {
+    if running.is_all() {
+        return;
+    }
     let mess = Mess::new();
     tokio::spawn(async move {
         running.wait().await;
