@@ -193,6 +193,7 @@ fn attack(home: &Home) -> anyhow::Result<bool> {
         env,
         confinement: Confinement::from(profile),
         stdio: Stdio::Inherit,
+        most_processes: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let exit = runtime.block_on(async {

@@ -30,6 +30,7 @@ struct Confined {
     profile: Option<Profile>,
     cwd: std::path::PathBuf,
     env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    most_processes: u32,
 }
 
 fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
@@ -42,7 +43,7 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
     let variables = config.shell_environment.apply(std::env::vars_os());
     let surroundings = Surroundings::of(home.path(), &variables);
     let profile = Profile::new(&policy, &cwd, &surroundings);
-    Ok(Confined { policy, profile, cwd, env: variables })
+    Ok(Confined { policy, profile, cwd, env: variables, most_processes: config.sandbox.most_processes })
 }
 
 fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
@@ -50,13 +51,23 @@ fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
         let hint = "write it after a --, as in `codex sandbox -- ls`".to_owned();
         return Err(Hinted { what: "no command given".to_owned(), hint }.into());
     }
-    let Confined { profile, cwd, env, .. } = confined(shared, args)?;
-    let launch =
-        Launch { argv: args.command.clone(), cwd, env, confinement: Confinement::from(profile), stdio: Stdio::Inherit };
+    let Confined { profile, cwd, env, most_processes, .. } = confined(shared, args)?;
+    let launch = Launch {
+        argv: args.command.clone(),
+        cwd,
+        env,
+        confinement: Confinement::from(profile),
+        stdio: Stdio::Inherit,
+        most_processes: Some(most_processes),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let mut running = codex_sandbox::spawn(launch)?;
-        Ok(running.wait().await)
+        let exit = running.wait().await;
+        if let Some(path) = running.replaced() {
+            failure::say(&anyhow::anyhow!(codex_sandbox::replaced_text(path).trim().to_owned()));
+        }
+        Ok(exit)
     });
     match ended {
         Ok(exit) => Ok(ExitCode::from(u8::try_from(exit.shell_code()).unwrap_or(u8::MAX))),

@@ -70,19 +70,26 @@ impl ModelConfig {
     }
 }
 
-/// Where commands may write.
+/// What `limits.processes` is by default: more than any build uses, and few enough that the machine goes on.
+const DEFAULT_PROCESSES: u32 = 4096;
+
+/// Where commands may write, and how many processes they may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxConfig {
     /// `sandbox_mode`, if it is set.
     pub mode: Option<SandboxMode>,
     /// `[sandbox_workspace_write]`, which counts in that mode only.
     pub workspace_write: WorkspaceWrite,
+    /// `limits.processes`: how many processes and threads one command may have.
+    pub most_processes: u32,
 }
 
 impl SandboxConfig {
     pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
         let limits = root.section("sandbox_workspace_write")?;
+        let processes = root.section("limits")?.integer("processes", 16..)?;
         Ok(Self {
+            most_processes: processes.unwrap_or(DEFAULT_PROCESSES),
             mode: root.word("sandbox_mode")?,
             workspace_write: WorkspaceWrite {
                 writable_roots: limits.paths("writable_roots")?.unwrap_or_default(),

@@ -112,6 +112,7 @@ impl OneOff {
                 Streams::InputAndOutput => Stdio::PipesWithInput,
                 Streams::Terminal { rows, cols } => Stdio::Pty { rows, cols, is_verbatim: false },
             },
+            most_processes: Some(config.sandbox.most_processes),
         })?;
         Ok(Started::new(running))
     }

@@ -150,6 +150,7 @@ impl Session {
             running: None,
             inbox,
         };
+        session.hold_roots();
         match past {
             Some(past) => session.go_on(*past).await,
             None => session.begin_conversation(preface, given),
@@ -359,6 +360,7 @@ impl Session {
             said: Vec::new(),
         });
         self.aims.goal.begin_turn();
+        self.hold_roots();
     }
 
     /// Stops the running turn, if there is one.

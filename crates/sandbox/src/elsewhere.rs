@@ -109,6 +109,12 @@ impl Running {
         match self.0 {}
     }
 
+    /// The protected file that was replaced, if the command was ended because of that.
+    #[must_use]
+    pub fn replaced(&self) -> Option<&std::path::Path> {
+        match self.0 {}
+    }
+
     /// Ends the command.
     pub fn kill(&mut self) {
         match self.0 {}

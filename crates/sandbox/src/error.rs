@@ -40,6 +40,12 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
+    /// A workspace is another folder now than when the thread named it, so nothing may be written there.
+    #[error("{} is another folder now than when the thread began", path.display())]
+    Moved {
+        /// Where the folder was.
+        path: PathBuf,
+    },
     /// Nothing on this host can confine commands, so the caller must ask before it runs any without confinement.
     #[error("commands cannot be confined here: {why}")]
     CannotConfine {
@@ -77,6 +83,7 @@ impl SpawnError {
         match self {
             Self::CannotConfine { .. } => Some("ask for approval to run the command without a sandbox"),
             Self::NoSuchProgram { .. } => Some("check the spelling, or the PATH that the command is given"),
+            Self::Moved { .. } => Some("put the folder back, or resume the thread to work in the new one"),
             Self::Empty
             | Self::ZeroByte { .. }
             | Self::Execute { .. }

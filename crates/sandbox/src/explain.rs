@@ -106,7 +106,8 @@ const SIGNALS_SINCE: u32 = 6;
 
 #[cfg(target_os = "linux")]
 fn granted(layout: &Layout, profile: &Profile) -> Vec<PathBuf> {
-    crate::linux::landlock::apart(layout, &profile.secrets()).into_iter().map(|(path, _)| path).collect()
+    let opened = crate::linux::landlock::Opened::roots(profile.roots()).unwrap_or_default();
+    crate::linux::landlock::apart(layout, &profile.secrets(), &opened).into_iter().map(|(path, _)| path).collect()
 }
 
 #[cfg(not(target_os = "linux"))]

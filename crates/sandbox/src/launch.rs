@@ -18,6 +18,8 @@ pub struct Launch {
     pub confinement: Confinement,
     /// What its standard streams are.
     pub stdio: Stdio,
+    /// How many processes and threads it may have beside all that run now, under the user's own limit; none for that alone.
+    pub most_processes: Option<u32>,
 }
 
 /// What a command may do.

@@ -61,6 +61,9 @@ impl Layout {
         for root in profile.writable_roots() {
             builder.open(root);
         }
+        for root in profile.writable_roots() {
+            builder.pin_around(root);
+        }
         for root in profile.workspaces() {
             for name in PROJECT {
                 builder.close(&root.join(name.path), Some(name.stand_in));
@@ -121,6 +124,15 @@ impl Builder {
                     entry.insert((Kind::Pinned, None));
                 }
             }
+        }
+    }
+
+    /// Keeps the folders between a root and the root around it where they are, so that the root keeps its name.
+    fn pin_around(&mut self, root: &Path) {
+        if self.root_of(root).is_some()
+            && let Some(parent) = root.parent()
+        {
+            self.pin(parent);
         }
     }
 

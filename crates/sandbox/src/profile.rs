@@ -1,7 +1,7 @@
 //! What a policy means in a place: which folders are writable, and which names in them stay closed.
 //!
-//! Invariant: roots come from the policy and the surroundings alone, with every symbolic link resolved, and are compared
-//! by whole components.
+//! Invariant: roots come from the policy and the surroundings alone, with every symbolic link resolved, are compared
+//! by whole components, and stay the folders that they were when the thread named them ([`HeldRoots`]).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use codex_wire::policy::SandboxPolicy;
 
+use crate::error::SpawnError;
 use crate::layout::Layout;
+use crate::roots::{Found, HeldRoots, Root};
 use crate::search::{self, Nested};
 use crate::secrets::Secrets;
 
@@ -21,6 +23,8 @@ pub struct Surroundings {
     pub codex_home: PathBuf,
     /// `$TMPDIR` of the session, if set.
     pub tmpdir: Option<PathBuf>,
+    /// The roots of the thread, if one runs the command; otherwise they are what they are now.
+    pub held: HeldRoots,
 }
 
 impl Surroundings {
@@ -28,7 +32,7 @@ impl Surroundings {
     #[must_use]
     pub fn of(codex_home: &Path, env: &[(OsString, OsString)]) -> Self {
         let tmpdir = env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| value.into());
-        Self { codex_home: codex_home.to_owned(), tmpdir }
+        Self { codex_home: codex_home.to_owned(), tmpdir, held: HeldRoots::default() }
     }
 }
 
@@ -49,6 +53,10 @@ struct Inner {
 struct Rules {
     writable: Vec<PathBuf>,
     workspaces: Vec<PathBuf>,
+    /// The writable folders, in the same order, with what tells them from others.
+    roots: Vec<Root>,
+    /// Workspaces that are other folders now than they were.
+    moved: Vec<PathBuf>,
     codex_home: PathBuf,
     network: bool,
 }
@@ -81,12 +89,29 @@ impl Profile {
                 (workspaces, tmp.into_iter().chain(tmpdir).collect(), limits.network_access)
             }
         };
-        let workspaces = folders(workspaces, &codex_home);
-        let scratch = folders(scratch, &codex_home);
-        let mut writable = workspaces.clone();
-        writable.extend(scratch.into_iter().filter(|folder| !workspaces.contains(folder)));
-        let rules = Rules { writable, workspaces, codex_home, network };
+        let mut moved = Vec::new();
+        let mut roots = folders(workspaces, &codex_home, &surroundings.held, &mut moved);
+        let workspaces: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
+        // A temporary folder that is another one now is left out; commands can do without.
+        let scratch = folders(scratch, &codex_home, &surroundings.held, &mut Vec::new());
+        roots.extend(scratch.into_iter().filter(|root| !workspaces.contains(&root.path)));
+        let writable = roots.iter().map(|root| root.path.clone()).collect();
+        let rules = Rules { writable, workspaces, roots, moved, codex_home, network };
         Some(Self { inner: Arc::new(Inner { rules, nested: Mutex::new(None) }) })
+    }
+
+    /// Refuses to go on where a workspace is another folder than it was when the thread named it.
+    pub(crate) fn check_roots(&self) -> Result<(), SpawnError> {
+        match self.inner.rules.moved.first() {
+            Some(path) => Err(SpawnError::Moved { path: path.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The writable folders with what tells them from others.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn roots(&self) -> &[Root] {
+        &self.inner.rules.roots
     }
 
     /// The folders that commands may write below, with links resolved: workspaces first, then temporary folders.
@@ -142,12 +167,14 @@ impl Profile {
 }
 
 /// Keeps existing folders, resolved and each once. Neither `CODEX_HOME` nor anything that is no folder is a root.
-fn folders(paths: Vec<PathBuf>, codex_home: &Path) -> Vec<PathBuf> {
-    let mut kept = Vec::new();
-    for path in paths {
-        let Ok(path) = path.canonicalize() else { continue };
-        if path.is_dir() && path != codex_home && !kept.contains(&path) {
-            kept.push(path);
+fn folders(names: Vec<PathBuf>, codex_home: &Path, held: &HeldRoots, moved: &mut Vec<PathBuf>) -> Vec<Root> {
+    let mut kept: Vec<Root> = Vec::new();
+    for name in names {
+        match held.find(name) {
+            Found::Folder(root) if root.path == codex_home || kept.contains(&root) => {}
+            Found::Folder(root) => kept.push(root),
+            Found::Moved(path) => moved.push(path),
+            Found::Nothing => {}
         }
     }
     kept

@@ -3,6 +3,7 @@
 //! Invariant: reading never waits for whoever watches the chunks, and nothing is dropped without being counted.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -86,6 +87,9 @@ pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) ->
     let mut running = spawn(launch)?;
     let mut output = Collected::new(limits, chunks);
     let (timed_out, exit) = drive(&mut running, limits.timeout.map(|limit| started + limit), &mut output).await;
+    if let Some(reason) = running.replaced().map(replaced_text) {
+        output.take(Stream::Stderr, reason.as_bytes());
+    }
     tidy_aside(running);
     output.sender.finish().await;
     Ok(Finished {
@@ -96,6 +100,13 @@ pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) ->
         stderr: output.stderr.finish(),
         aggregated: output.aggregated.finish(),
     })
+}
+
+/// Why a command was ended that nobody wanted to end.
+#[must_use]
+pub fn replaced_text(path: &Path) -> String {
+    let path = path.display();
+    format!("\nThe command was ended: {path}, which it must not write, was replaced by another program meanwhile.\n")
 }
 
 /// Reads both streams until the command has ended and the streams too.

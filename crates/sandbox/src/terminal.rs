@@ -16,6 +16,7 @@ use crate::captured::{Captured, Keeper};
 use crate::error::SpawnError;
 use crate::launch::{Exit, Launch, Stdio};
 use crate::platform::{Pty, Running, spawn};
+use crate::run::replaced_text;
 
 /// How many terminals there may be at once.
 pub const MAX_TERMINALS: usize = 64;
@@ -242,6 +243,9 @@ async fn serve(served: Served) {
         }
     };
     drain(&terminal, &mut shown, &mut buffer).await;
+    if let Some(reason) = running.replaced().map(replaced_text) {
+        take(&terminal, reason.as_bytes(), Ok(reason.len()));
+    }
     if let Some(terminal) = terminal.upgrade() {
         lock(&terminal.state).exit = Some(exit);
         terminal.changed.notify_waiters();

@@ -63,7 +63,7 @@ fn a_missing_file_gives_the_defaults() {
     expect![[r#"
         ModelConfig { name: "gpt-5.1-codex", review: None, catalogue: None, context_window: None, auto_compact_token_limit: None, reasoning_effort: None, reasoning_summary: Auto, verbosity: None }
         provider openai
-        None SandboxConfig { mode: None, workspace_write: WorkspaceWrite { writable_roots: [], network_access: false, exclude_tmpdir_env_var: false, exclude_slash_tmp: false } }
+        None SandboxConfig { mode: None, workspace_write: WorkspaceWrite { writable_roots: [], network_access: false, exclude_tmpdir_env_var: false, exclude_slash_tmp: false }, most_processes: 4096 }
         ("tool_output_token_limit", None)
         InstructionsConfig { user: None, developer: None, base_file: None, project_doc_max_bytes: 32768, project_doc_fallback_filenames: [] }
         ReasoningDisplay { hide: false, raw: false } HistoryConfig { persistence: SaveAll, max_bytes: None }
@@ -115,7 +115,7 @@ fn every_key_is_read() {
     expect![[r#"
         ModelConfig { name: "m", review: Some("r"), catalogue: None, context_window: Some(1000), auto_compact_token_limit: Some(900), reasoning_effort: Some(High), reasoning_summary: Detailed, verbosity: Some(Low) }
         provider scripted
-        Some(UnlessTrusted) SandboxConfig { mode: Some(WorkspaceWrite), workspace_write: WorkspaceWrite { writable_roots: ["/w"], network_access: true, exclude_tmpdir_env_var: true, exclude_slash_tmp: true } }
+        Some(UnlessTrusted) SandboxConfig { mode: Some(WorkspaceWrite), workspace_write: WorkspaceWrite { writable_roots: ["/w"], network_access: true, exclude_tmpdir_env_var: true, exclude_slash_tmp: true }, most_processes: 4096 }
         ("tool_output_token_limit", Some(800))
         InstructionsConfig { user: Some("be brief"), developer: Some("be kind"), base_file: Some("@/base.md"), project_doc_max_bytes: 10, project_doc_fallback_filenames: ["CLAUDE.md"] }
         ReasoningDisplay { hide: true, raw: true } HistoryConfig { persistence: None, max_bytes: Some(5) }
@@ -247,5 +247,15 @@ fn secrets_are_not_in_debug_output_or_errors() {
         "model_providers.m.http_headers.Authorization = 'sk-2\n",
         &[],
         expect!["@/config.toml:1:53: invalid literal string, expected `'`"],
+    );
+}
+
+#[test]
+fn a_command_may_have_as_many_processes_as_the_limits_say() {
+    check("[limits]\nprocesses = 200", &values(&[]), |config| config.sandbox.most_processes, expect!["200"]);
+    check_error(
+        "[limits]\nprocesses = 1",
+        &[],
+        expect!["@/config.toml:2: limits.processes: expected an integer of at least 16, found the integer 1"],
     );
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use codex_config::Config;
 use codex_sandbox::terminal::Terminals;
 use codex_sandbox::{
-    Captured, Chunk, Confinement, Finished, Launch, Limits, Profile, SpawnError, Stdio, Stream, Surroundings,
+    Captured, Chunk, Confinement, Finished, HeldRoots, Launch, Limits, Profile, SpawnError, Stdio, Stream, Surroundings,
 };
 use codex_wire::event::ExecOutputStream;
 use codex_wire::policy::SandboxPolicy;
@@ -51,8 +51,12 @@ pub(crate) struct Surrounding {
     pub(crate) workspace: PathBuf,
     /// The home folder of the program, never writable.
     pub(crate) codex_home: PathBuf,
+    /// How many processes one command may have.
+    pub(crate) most_processes: u32,
     /// The variables of the command.
     pub(crate) env: Vec<(OsString, OsString)>,
+    /// What the writable folders were when the thread named them.
+    pub(crate) held: HeldRoots,
     /// The terminals of the thread.
     pub(crate) terminals: Arc<Terminals>,
 }
@@ -60,7 +64,7 @@ pub(crate) struct Surrounding {
 impl Surrounding {
     /// What the sandbox allows; none where the policy wants no sandbox.
     pub(crate) fn profile(&self) -> Option<Profile> {
-        let surroundings = Surroundings::of(&self.codex_home, &self.env);
+        let surroundings = Surroundings { held: self.held.clone(), ..Surroundings::of(&self.codex_home, &self.env) };
         Profile::new(&self.policy, &self.workspace, &surroundings)
     }
 }
@@ -90,6 +94,7 @@ impl Process {
             env: surrounding.env,
             confinement,
             stdio: Stdio::Pipes,
+            most_processes: Some(surrounding.most_processes),
         };
         if let Some(look) = request.terminal {
             return Self::Terminal(Box::new(Starting::new(surrounding.terminals, launch, look)));

@@ -118,7 +118,7 @@ fn protected_below(granted: &[PathBuf], codex_home: &Path) -> Vec<PathBuf> {
         exclude_tmpdir_env_var: true,
         ..WorkspaceWrite::default()
     };
-    let surroundings = Surroundings { codex_home: codex_home.to_owned(), tmpdir: None };
+    let surroundings = Surroundings { codex_home: codex_home.to_owned(), ..Surroundings::default() };
     let profile = Profile::new(&SandboxPolicy::WorkspaceWrite(limits), first, &surroundings);
     profile.map(|profile| profile.protected()).unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::Home;
-use codex_sandbox::Rung;
+use codex_sandbox::{HeldRoots, Rung};
 use codex_shell::{Answer, Question, Rules, SandboxState};
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use tokio::time::sleep;
@@ -33,6 +33,10 @@ pub(super) struct Allowed {
     approved: HashSet<Approved>,
     /// Folders below which patches may write, each with the policy under which a person has granted it.
     pub(super) roots: Vec<(SandboxPolicy, PathBuf)>,
+    /// What the writable folders were when the thread named them.
+    held: HeldRoots,
+    /// The settings that named them last.
+    held_for: Option<Arc<Settings>>,
 }
 
 /// Exactly what was approved. Another folder or another policy is another question.
@@ -51,7 +55,7 @@ impl Allowed {
             warnings.push(format!("the rules are not in force: {}", full_message(&error)));
             Rules::empty()
         });
-        Self { rules, approved: HashSet::new(), roots: Vec::new() }
+        Self { rules, approved: HashSet::new(), roots: Vec::new(), held: HeldRoots::default(), held_for: None }
     }
 }
 
@@ -180,13 +184,24 @@ impl Session {
         }
     }
 
+    /// Finds out which folders the settings name, before any command can change what their names lead to.
+    pub(super) fn hold_roots(&mut self) {
+        let settings = self.turn_settings();
+        if !self.allowed.held_for.as_ref().is_some_and(|held| Arc::ptr_eq(held, settings)) {
+            self.allowed.held_for = Some(Arc::clone(settings));
+            drop(self.surrounding().profile());
+        }
+    }
+
     pub(super) fn surrounding(&self) -> Surrounding {
         let settings = self.turn_settings();
         Surrounding {
             policy: settings.sandbox_policy.clone(),
             workspace: settings.cwd.clone(),
             codex_home: self.setup.home.path().to_owned(),
+            most_processes: self.setup.config.sandbox.most_processes,
             env: command::variables(&self.setup.config, self.setup.programs.as_deref()),
+            held: self.allowed.held.clone(),
             terminals: Arc::clone(&self.terminals.all),
         }
     }

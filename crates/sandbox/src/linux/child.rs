@@ -24,15 +24,18 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, kill_process, pidfd_send_signal, setsid, wait,
-    waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, kill_process, pidfd_send_signal,
+    setrlimit, setsid, wait, waitid,
 };
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::messages::{End, Failure};
 use super::metadata;
 use super::plan::{Confined, FirstWorkings, Footing, Workings, World};
+use super::scope::Ender;
 use super::stand_in::StandIns;
+use super::start::{self, Started};
 use super::sys::{self, Stack, Strings};
 use super::world;
 use crate::error::Step;
@@ -47,6 +50,7 @@ pub(super) struct Plan {
     pub(super) is_terminal: bool,
     /// Only find out whether all of this works; execute nothing.
     pub(super) is_rehearsal: bool,
+    pub(super) most_processes: Option<Rlimit>,
     pub(super) pipes: Pipes,
     /// Every descriptor that is needed at all, in order.
     pub(super) keep: Vec<RawFd>,
@@ -82,68 +86,39 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
     sys::set_name(c"codex-command");
     let _ = rustix::process::chdir(c"/");
     let Workings { stand_ins, mountable, first, arguments, joining_stack, first_stack, command_stack } = workings;
+    let mut ender = None;
     let child = if let Some(Confined { world: Some(world), .. }) = &plan.confined {
-        let run = move || first_process(plan, world, first, move || start_command(plan, arguments, command_stack));
-        start_first_process(&world.footing, run, first_stack, joining_stack).map_err(Failure::of(Step::Namespaces))
+        let run = move || first_process(plan, world, first, move || start_command(plan, arguments, command_stack, 0));
+        start::first_process(&world.footing, run, first_stack, joining_stack).map_err(Failure::of(Step::Namespaces))
     } else {
         // Whatever loses its parent becomes a child of this process, so it can be found.
         let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
-        start_command(plan, arguments, command_stack)
+        let mut start = move |flags| start_command(plan, arguments, command_stack, flags);
+        match plan.confined.as_ref().and_then(|confined| confined.scope.as_ref()) {
+            Some(scope) => start::in_scope(plan, scope, start, first_stack, joining_stack).map(|(child, its_ender)| {
+                ender = Some(its_ender);
+                child
+            }),
+            None => start(0),
+        }
     };
     match child {
-        Ok((_, pidfd)) => {
-            close_each(&plan.pipes.built);
+        Ok((pid, pidfd)) => {
+            close_each(&plan.pipes.built[..if ender.is_some() { 1 } else { 2 }]);
             place_stand_ins(plan, stand_ins, mountable);
             let listener = take_listener(plan, &pidfd);
-            watch(plan, stand_ins, &pidfd, listener);
+            watch(plan, stand_ins, (pid, &pidfd), listener, ender);
         }
         Err(failure) => report(plan, failure),
     }
     0
 }
 
-/// A process that was started, and a handle on it.
-type Started<E = Failure> = Result<(i32, OwnedFd), E>;
-
-/// What every sandbox has of its own.
-const NAMESPACES: c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
-
-/// Starts the first process of the sandbox.
-fn start_first_process(
-    footing: &Footing,
-    run: impl FnOnce() -> c_int,
-    stack: &mut Stack,
-    joining_stack: &mut Stack,
-) -> Started<Errno> {
-    let Footing::Shared(shared) = footing else {
-        // SAFETY: this process stays for as long as the other, and with it all that is borrowed; nobody else uses that.
-        return unsafe { sys::clone_sharing(stack, NAMESPACES | libc::CLONE_NEWUSER | libc::SIGCHLD, run) };
-    };
-    // The supervisor stays outside, so another process joins, starts the first one as a sibling of its own, and ends.
-    // Until then the supervisor stands still; they have the same descriptors, among them the handle.
-    let mut started = Err(Errno::CANCELED);
-    let join = || {
-        started = shared.iter().flatten().try_for_each(|namespace| sys::join(sys::borrow(*namespace))).and_then(|()| {
-            // SAFETY: as above.
-            unsafe { sys::clone_sharing(stack, NAMESPACES | libc::CLONE_PARENT | libc::SIGCHLD, run) }
-        });
-        0
-    };
-    let flags = libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
-    // SAFETY: with CLONE_VFORK it has ended when this comes back.
-    let (_, joining) = unsafe { sys::clone_sharing(joining_stack, flags, join) }?;
-    let _ = waitid(WaitId::PidFd(joining.as_fd()), WaitIdOptions::EXITED);
-    for namespace in shared.iter().flatten() {
-        close_each(&[*namespace]);
-    }
-    started
-}
-
 /// Starts the process that becomes the command.
-fn start_command(plan: &Plan, arguments: &mut Strings, stack: &mut Stack) -> Started {
+fn start_command(plan: &Plan, arguments: &mut Strings, stack: &mut Stack, flags: c_int) -> Started {
     // SAFETY: this process stays for as long as the other shares its memory, and with it the plan; the arguments and the
     // stack are used by nobody else.
-    unsafe { sys::clone_sharing(stack, libc::SIGCHLD, move || command(plan, arguments)) }
+    unsafe { sys::clone_sharing(stack, flags | libc::SIGCHLD, move || command(plan, arguments)) }
         .map_err(Failure::of(Step::Clone))
 }
 
@@ -194,11 +169,20 @@ fn hand_over(plan: &Plan, confined: &Confined) -> Result<(), Errno> {
 }
 
 /// Waits for the end of the command or of the server's interest, whichever comes first.
-fn watch(plan: &Plan, stand_ins: &StandIns, child: &OwnedFd, listener: Option<OwnedFd>) {
+fn watch(
+    plan: &Plan,
+    stand_ins: &StandIns,
+    (pid, child): (i32, &OwnedFd),
+    listener: Option<OwnedFd>,
+    others: Option<Ender>,
+) {
     close_each(&plan.for_command);
     let judged = plan.confined.as_ref().and_then(|confined| confined.judged.as_deref()).unwrap_or_default();
     let has_first_process = plan.confined.as_ref().is_some_and(|confined| confined.world.is_some());
+    // Without a first process, what loses its parent comes to this one, and would fill the process table when it ends.
+    let orphans = if has_first_process { None } else { sys::ends_of_children().ok() };
     let mut listener = listener;
+    let mut exit = None;
     let life = sys::borrow(plan.pipes.life);
     let mut wanted = true;
     loop {
@@ -208,12 +192,16 @@ fn watch(plan: &Plan, stand_ins: &StandIns, child: &OwnedFd, listener: Option<Ow
             asked(child.as_fd()),
             asked(if wanted { life } else { child.as_fd() }),
             asked(listener.as_ref().map_or(child.as_fd(), |listener| listener.as_fd())),
+            asked(orphans.as_ref().map_or(child.as_fd(), |orphans| orphans.as_fd())),
         ];
         if poll(&mut watched, None).is_err() {
             continue;
         }
         let waits = watched[2].revents().contains(PollFlags::IN);
-        let [ended, abandoned, is_asked] = watched.map(|it| !it.revents().is_empty());
+        let [ended, abandoned, is_asked, is_orphaned] = watched.map(|it| !it.revents().is_empty());
+        if let Some(orphans) = orphans.as_ref().filter(|_| is_orphaned) {
+            exit = exit.or(reap(orphans, pid));
+        }
         if ended {
             break;
         }
@@ -228,9 +216,14 @@ fn watch(plan: &Plan, stand_ins: &StandIns, child: &OwnedFd, listener: Option<Ow
             let _ = pidfd_send_signal(child, Signal::KILL);
         }
     }
-    let status = waitid(WaitId::PidFd(child.as_fd()), WaitIdOptions::EXITED).ok().flatten();
-    let exit = status.as_ref().map_or(Exit::Signal(libc::SIGKILL), exit_of);
+    let exit = exit.unwrap_or_else(|| {
+        let status = waitid(WaitId::PidFd(child.as_fd()), WaitIdOptions::EXITED).ok().flatten();
+        status.as_ref().map_or(Exit::Signal(libc::SIGKILL), exit_of)
+    });
     if !has_first_process {
+        if let Some(others) = others {
+            others.end_all();
+        }
         end_descendants();
         tell(plan, End { exit, is_all: true });
     } else if exit != Exit::Code(0) {
@@ -244,6 +237,20 @@ fn watch(plan: &Plan, stand_ins: &StandIns, child: &OwnedFd, listener: Option<Ow
     }
 }
 
+/// Takes in all children that have ended, and says how the command did if it is among them.
+fn reap(orphans: &OwnedFd, command: i32) -> Option<Exit> {
+    let mut exit = None;
+    // One signal may stand for many.
+    while rustix::io::read(orphans, &mut [0_u8; 128]).is_ok() {}
+    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+        if pid.as_raw_nonzero().get() == command {
+            let signal = status.terminating_signal();
+            exit = Some(signal.map_or_else(|| Exit::Code(status.exit_status().unwrap_or(0)), Exit::Signal));
+        }
+    }
+    exit
+}
+
 fn exit_of(status: &WaitIdStatus) -> Exit {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Exit::Code(code),
@@ -252,9 +259,12 @@ fn exit_of(status: &WaitIdStatus) -> Exit {
 }
 
 /// Kills children until there are none: the children of a killed one become ours, as this process is their subreaper.
+///
+/// What changes its number faster than it can be killed is given up after a while where no scope holds it.
 fn end_descendants() {
-    const ROUNDS: usize = 100_000;
-    for _ in 0..ROUNDS {
+    const PATIENCE_SECONDS: i64 = 3;
+    let until = clock_gettime(ClockId::Monotonic).tv_sec + PATIENCE_SECONDS;
+    while clock_gettime(ClockId::Monotonic).tv_sec <= until {
         let mut killed = false;
         let mut list = [0_u8; 4096];
         let file = openat(CWD, c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -400,6 +410,9 @@ fn command(plan: &Plan, arguments: &mut Strings) -> c_int {
 fn prepare_command(plan: &Plan) -> Result<(), Failure> {
     // Its parent is the first process, or the supervisor where there is none.
     let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
+    if let Some(limit) = plan.most_processes {
+        setrlimit(Resource::Nproc, limit).map_err(Failure::of(Step::Privileges))?;
+    }
     if plan.is_terminal {
         // Only who leads a session can have a terminal. Nobody else leads one: a program that wants a session of its
         // own would have to leave its first process behind, and the command would be over before it began.
@@ -467,7 +480,7 @@ fn close_all_but(keep: &[RawFd]) {
     let _ = sys::close_range(next, u32::MAX, false);
 }
 
-fn close_each(descriptors: &[RawFd]) {
+pub(super) fn close_each(descriptors: &[RawFd]) {
     for fd in descriptors.iter().map(|fd| fd.unsigned_abs()) {
         let _ = sys::close_range(fd, fd, false);
     }

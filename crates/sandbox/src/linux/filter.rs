@@ -87,11 +87,14 @@ const REFUSED: &[c_long] = &[
     libc::SYS_swapoff,
     libc::SYS_reboot,
     libc::SYS_kexec_load,
+    #[cfg(not(target_arch = "x86"))]
+    libc::SYS_kexec_file_load,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_acct,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_syslog,
     libc::SYS_settimeofday,
     libc::SYS_clock_settime,
@@ -122,6 +125,34 @@ const SYSTEM_V: &[c_long] = &[
     libc::SYS_msgrcv,
     libc::SYS_msgctl,
 ];
+
+/// Message queues of POSIX have names of their own that outlive their makers.
+const QUEUES: &[c_long] = &[libc::SYS_mq_open, libc::SYS_mq_unlink];
+
+/// Calls about a process, by the number in their first argument, where 0 is the caller.
+const ABOUT_PROCESSES: &[c_long] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+];
+
+/// Calls that set a priority, with the kind of target that means all processes of a user.
+const PRIORITIES: &[(c_long, u32)] = &[(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
+
+/// `F_SETLEASE`: whoever holds a lease on a file delays everybody who opens it, by most of a minute.
+const SET_LEASE: u32 = 1024;
+
+/// Requests to file systems, by the letter in their second byte: flags, keys and seals of files (`f`, `v`), attributes
+/// (`X`), and those of Btrfs. They need no descriptor that is open for writing, and Landlock does not see them.
+const FILE_REQUESTS: [u32; 4] = [0x6600, 0x7600, 0x5800, 0x9400];
+/// Those of them that only look, or that write to a descriptor that is open for it: `FS_IOC_GETFLAGS` (two widths),
+/// `FIEMAP`, `FS_IOC_FSGETXATTR`, `FICLONE`, `FICLONERANGE`, `FIDEDUPERANGE`.
+const HARMLESS_FILE_REQUESTS: [u32; 7] =
+    [0x8008_6601, 0x8004_6601, 0xc020_660b, 0x801c_581f, 0x4004_9409, 0x4020_940d, 0xc018_9436];
 
 const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -164,6 +195,7 @@ fn refusals(needs: Needs) -> Vec<Refusal> {
     list.push(when(libc::SYS_clone, vec![unless(0, NEW_NAMESPACES, &[0])]));
     list.push(when(libc::SYS_unshare, vec![unless(0, NEW_NAMESPACES | NEW_TIME, &[0])]));
     list.push(when(libc::SYS_ioctl, vec![listed(1, u32::MAX, &TERMINAL_REQUESTS)]));
+    list.push(when(libc::SYS_fcntl, vec![listed(1, u32::MAX, &[SET_LEASE])]));
     // Any datagram socket of the Unix family, a pair too, can be sent on to a path: syslog, notify, agents.
     let pairs = [libc::SOCK_STREAM as u32, libc::SOCK_SEQPACKET as u32];
     list.push(when(libc::SYS_socketpair, vec![unless(1, SOCKET_TYPE, &pairs)]));
@@ -184,10 +216,14 @@ fn refusals(needs: Needs) -> Vec<Refusal> {
         let unsupported = errno(libc::ENOTSUP);
         let missing = |call: &c_long| Refusal { call: *call, conditions: Vec::new(), answer: unsupported };
         list.extend(metadata::REFUSED.iter().map(missing));
-        list.extend(SYSTEM_V.iter().map(always));
-        list.push(when(libc::SYS_prlimit64, vec![unless(0, u32::MAX, &[0])]));
-        list.push(when(libc::SYS_setpriority, vec![unless(1, u32::MAX, &[0])]));
-        list.push(when(libc::SYS_ioprio_set, vec![unless(1, u32::MAX, &[0])]));
+        list.extend(SYSTEM_V.iter().chain(QUEUES).map(always));
+        list.extend(ABOUT_PROCESSES.iter().map(|call| when(*call, vec![unless(0, u32::MAX, &[0])])));
+        for (call, user) in PRIORITIES {
+            list.push(when(*call, vec![listed(0, u32::MAX, &[*user])]));
+            list.push(when(*call, vec![unless(1, u32::MAX, &[0])]));
+        }
+        let about_files = vec![listed(1, 0xff00, &FILE_REQUESTS), unless(1, u32::MAX, &HARMLESS_FILE_REQUESTS)];
+        list.push(Refusal { call: libc::SYS_ioctl, conditions: about_files, answer: unsupported });
     }
     list
 }
@@ -338,7 +374,7 @@ mod tests {
                 }
             }
             let length = program(needs).len();
-            assert!(length < if shared_with_outside { 220 } else { 140 }, "{length} instructions {needs:?}");
+            assert!(length < if shared_with_outside { 260 } else { 140 }, "{length} instructions {needs:?}");
         }
     }
 
@@ -407,6 +443,44 @@ mod tests {
         check(LANDLOCK, libc::SYS_fchmod, [3, 0o4755, 0], "errno 1");
         check(LANDLOCK, libc::SYS_setxattr, [0; 3], "errno 95");
         check(Needs { metadata_is_judged: false, ..LANDLOCK }, libc::SYS_fchmod, [3, 0o755, 0], "errno 1");
+    }
+
+    #[test]
+    fn nobody_takes_a_lease() {
+        for needs in [OFFLINE, ONLINE, LANDLOCK] {
+            check(needs, libc::SYS_fcntl, [3, u64::from(SET_LEASE), 0], "errno 1");
+            check(needs, libc::SYS_fcntl, [3, libc::F_SETFD as u64, 0], "allow");
+        }
+    }
+
+    #[test]
+    fn flags_of_files_are_out_of_reach_without_mounts() {
+        // FS_IOC_SETFLAGS in two widths, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY, BTRFS_IOC_SNAP_CREATE_V2.
+        for request in [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4080_6685, 0x5000_9417] {
+            check(LANDLOCK, libc::SYS_ioctl, [3, request, 0], "errno 95");
+            check(OFFLINE, libc::SYS_ioctl, [3, request, 0], "allow");
+        }
+        for request in HARMLESS_FILE_REQUESTS.into_iter().chain([0x5401, 0x5413]) {
+            check(LANDLOCK, libc::SYS_ioctl, [3, u64::from(request), 0], "allow");
+        }
+        check(LANDLOCK, libc::SYS_ioctl, [0, 0x5412, 0], "errno 1");
+    }
+
+    #[test]
+    fn queues_and_scheduling_of_others_are_out_of_reach_without_namespaces() {
+        for call in QUEUES {
+            check(LANDLOCK, *call, [0; 3], "errno 1");
+            check(OFFLINE, *call, [0; 3], "allow");
+        }
+        for call in ABOUT_PROCESSES {
+            check(LANDLOCK, *call, [4711, 0, 0], "errno 1");
+            check(LANDLOCK, *call, [0; 3], "allow");
+        }
+        for (call, user) in PRIORITIES {
+            // All processes of a user, the caller's own if the number is 0.
+            check(LANDLOCK, *call, [u64::from(*user), 0, 0], "errno 1");
+            check(LANDLOCK, *call, [0; 3], "allow");
+        }
     }
 
     #[test]

@@ -8,15 +8,17 @@
 //!
 //! Invariant: a right that this kernel does not know is never assumed to be refused.
 
-use std::fs;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 
 use super::sys;
 use crate::layout::Layout;
+use crate::roots::Root;
 use crate::secrets::Secrets;
 
 const EXECUTE: u64 = 1;
@@ -51,6 +53,13 @@ fn known(abi: u32) -> u64 {
     }
 }
 
+/// A ruleset that only keeps signals inside, for [`super::scope`]; none where the kernel cannot.
+pub(super) fn signal_scope(abi: u32) -> Option<Result<OwnedFd, Errno>> {
+    const SIGNALS: u64 = 0b10;
+    let scope = sys::Ruleset { files: 0, network: 0, scopes: SIGNALS };
+    (abi >= SCOPES_SINCE).then(|| sys::landlock_create(&scope, size_of::<sys::Ruleset>()))
+}
+
 /// The rights below an open folder: all but making devices and talking to them.
 fn write_access(abi: u32) -> u64 {
     known(abi) & !(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV)
@@ -77,7 +86,7 @@ pub(super) fn ruleset(abi: u32, network: bool, hidden: &[PathBuf]) -> Result<Own
         return Ok(ruleset);
     }
     let hidden: Vec<&Path> = hidden.iter().map(PathBuf::as_path).collect();
-    for (path, _) in without(&hidden, vec![PathBuf::from("/")]) {
+    for (path, _) in without(&hidden, vec![PathBuf::from("/")], &Opened::default()) {
         if let Ok(place) = open(&path) {
             match sys::landlock_allow(ruleset.as_fd(), place.as_fd(), READ_FILE) {
                 // Landlock knows nothing of the kernel's own files, such as a namespace that is mounted somewhere.
@@ -90,19 +99,24 @@ pub(super) fn ruleset(abi: u32, network: bool, hidden: &[PathBuf]) -> Result<Own
 }
 
 /// First rung: the open folders as a whole; the mounts close what is closed.
-pub(super) fn allow_open(ruleset: BorrowedFd<'_>, layout: &Layout, abi: u32) -> Result<(), Errno> {
+pub(super) fn allow_open(ruleset: BorrowedFd<'_>, layout: &Layout, opened: &Opened, abi: u32) -> Result<(), Errno> {
     for folder in layout.open() {
-        sys::landlock_allow(ruleset, open(folder)?.as_fd(), write_access(abi))?;
+        sys::landlock_allow(ruleset, opened.open(folder)?.as_fd(), write_access(abi))?;
     }
     Ok(())
 }
 
 /// Second rung: only what has nothing closed below it, and the usual devices.
-pub(super) fn allow_apart(ruleset: BorrowedFd<'_>, granted: &[(PathBuf, bool)], abi: u32) -> Result<(), Errno> {
+pub(super) fn allow_apart(
+    ruleset: BorrowedFd<'_>,
+    granted: &[(PathBuf, bool)],
+    opened: &Opened,
+    abi: u32,
+) -> Result<(), Errno> {
     for (path, is_folder) in granted {
         let access = if *is_folder { write_access(abi) } else { (WRITE_FILE | READ_FILE | TRUNCATE) & known(abi) };
         // What has gone since it was listed needs no rule; what has become a link is not followed.
-        if let Ok(place) = open(path) {
+        if let Ok(place) = opened.open(path) {
             sys::landlock_allow(ruleset, place.as_fd(), access)?;
         }
     }
@@ -115,38 +129,90 @@ pub(super) fn allow_apart(ruleset: BorrowedFd<'_>, granted: &[(PathBuf, bool)], 
 }
 
 /// What the second rung grants: folders and files with nothing closed below them.
-pub(crate) fn apart(layout: &Layout, secrets: &Secrets) -> Vec<(PathBuf, bool)> {
+pub(crate) fn apart(layout: &Layout, secrets: &Secrets, opened: &Opened) -> Vec<(PathBuf, bool)> {
     let closed: Vec<&Path> = layout.closed().chain(secrets.paths().iter().map(PathBuf::as_path)).collect();
     let is_writable = |(path, is_folder): &(PathBuf, bool)| *is_folder || path.is_file();
-    without(&closed, layout.open().map(Path::to_owned).collect()).into_iter().filter(is_writable).collect()
+    without(&closed, layout.open().map(Path::to_owned).collect(), opened).into_iter().filter(is_writable).collect()
 }
 
 /// The folders, or what is in them apart from what is closed: the largest folders with nothing closed below them, and single
 /// files.
-fn without(closed: &[&Path], mut waiting: Vec<PathBuf>) -> Vec<(PathBuf, bool)> {
+fn without(closed: &[&Path], mut waiting: Vec<PathBuf>, opened: &Opened) -> Vec<(PathBuf, bool)> {
     let mut granted = Vec::new();
     while let Some(folder) = waiting.pop() {
         if !closed.iter().any(|closed| closed.starts_with(&folder)) {
             granted.push((folder, true));
             continue;
         }
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        let Ok(entries) = opened.list(&folder) else { continue };
         for entry in entries.flatten() {
-            let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
-            if closed.contains(&path.as_path()) {
+            let (name, kind) = (OsStr::from_bytes(entry.file_name().to_bytes()), entry.file_type());
+            let path = folder.join(name);
+            if name == "." || name == ".." || closed.contains(&path.as_path()) {
                 continue;
             }
-            if kind.is_dir() {
-                waiting.push(path);
-            } else if !kind.is_symlink() {
-                granted.push((path, false));
+            // Some file systems leave it to whoever asks to find out.
+            let kind = match kind {
+                FileType::Unknown => opened.kind(&path),
+                kind => kind,
+            };
+            match kind {
+                FileType::Directory => waiting.push(path),
+                FileType::Symlink => {}
+                _ => granted.push((path, false)),
             }
         }
     }
     granted
 }
 
+/// The roots of a sandbox, held open while its rules are made: a command that still runs may move them meanwhile.
+#[derive(Default)]
+pub(crate) struct Opened {
+    roots: Vec<(PathBuf, OwnedFd)>,
+}
+
+impl Opened {
+    /// Opens every root, which has to be the folder that was planned with.
+    pub(crate) fn roots(roots: &[Root]) -> Result<Self, Errno> {
+        let mut opened = Vec::with_capacity(roots.len());
+        for root in roots {
+            let place = open(&root.path)?;
+            let found = fstat(&place)?;
+            if (found.st_dev, found.st_ino) != (root.identity.device, root.identity.inode) {
+                return Err(Errno::STALE);
+            }
+            opened.push((root.path.clone(), place));
+        }
+        Ok(Self { roots: opened })
+    }
+
+    /// Opens a path from the innermost root around it, wherever that root is by now.
+    fn open(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.open_with(path, OFlags::PATH | OFlags::NOFOLLOW)
+    }
+
+    fn kind(&self, path: &Path) -> FileType {
+        let found = self.open(path).and_then(|place| fstat(&place));
+        found.map_or(FileType::Symlink, |found| FileType::from_raw_mode(found.st_mode))
+    }
+
+    fn list(&self, folder: &Path) -> Result<Dir, Errno> {
+        Dir::new(self.open_with(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW)?)
+    }
+
+    fn open_with(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let around = self.roots.iter().filter_map(|(root, fd)| path.strip_prefix(root).ok().map(|below| (below, fd)));
+        let (from, below) = match around.min_by_key(|(below, _)| below.components().count()) {
+            Some((below, fd)) if below.as_os_str().is_empty() => (fd.as_fd(), Path::new(".")),
+            Some((below, fd)) => (fd.as_fd(), below),
+            None => (CWD, path),
+        };
+        let links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        openat2(from, below, flags | OFlags::CLOEXEC, Mode::empty(), links)
+    }
+}
+
 fn open(path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+    Opened::default().open(path)
 }

@@ -5,13 +5,13 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
 use super::filter::{self, Needs};
 use super::ground;
-use super::landlock;
+use super::landlock::{self, Opened};
 use super::metadata;
 use super::stand_in::StandIns;
 use super::sys::{Instruction, Stack, Strings};
@@ -20,7 +20,9 @@ use super::world::Maps;
 use crate::error::{SpawnError, Step};
 use crate::launch::{Launch, Rung};
 use crate::layout::{Kind, Layout};
+use crate::names::GIT_MAIN_CHECKOUT;
 use crate::profile::Profile;
+use crate::roots::Identity;
 
 /// Where programs are looked for when the command has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -76,11 +78,15 @@ pub(super) struct Confined {
     /// The namespaces and mounts, on the first rung.
     pub(super) world: Option<World>,
     pub(super) ruleset: Option<OwnedFd>,
+    /// What holds the processes together where there is no first one; see [`super::scope`].
+    pub(super) scope: Option<OwnedFd>,
     pub(super) filter: Vec<Instruction>,
     /// Where modes and times may be changed, if the supervisor judges that.
     pub(super) judged: Option<Vec<CString>>,
     /// Whether the supervisor has stand-ins to put in place.
     pub(super) has_stand_ins: bool,
+    /// What is closed by a mount that goes when the file is replaced; see [`super::replaced`].
+    pub(super) protected: Vec<PathBuf>,
 }
 
 /// What the processes of a command work with and change. They share their memory, so each has parts of its own.
@@ -94,9 +100,9 @@ pub(super) struct Workings {
     pub(super) first: FirstWorkings,
     /// The command's.
     pub(super) arguments: Strings,
-    /// What the process runs on that joins namespaces for the first one.
+    /// What the process runs on that joins namespaces for the first one, or enters a scope.
     pub(super) joining_stack: Stack,
-    /// What the first process runs on.
+    /// What the first process runs on, or the one that ends the others.
     pub(super) first_stack: Stack,
     /// What the command runs on until it is executed.
     pub(super) command_stack: Stack,
@@ -116,14 +122,15 @@ impl Workings {
         let mountable = vec![1; places];
         let first = FirstWorkings { trees: vec![None; places], mountable: mountable.clone() };
         let stack_if = |needed: bool| if needed { Stack::new() } else { Stack::none() };
+        let is_scoped = confined.is_some_and(|it| it.scope.is_some());
         let footing = confined.and_then(|it| it.world.as_ref()).map(|world| &world.footing);
         Self {
             stand_ins,
             mountable,
             first,
             arguments,
-            joining_stack: stack_if(matches!(footing, Some(Footing::Shared(_)))),
-            first_stack: stack_if(footing.is_some()),
+            joining_stack: stack_if(is_scoped || matches!(footing, Some(Footing::Shared(_)))),
+            first_stack: stack_if(is_scoped || footing.is_some()),
             command_stack: Stack::new(),
         }
     }
@@ -132,13 +139,21 @@ impl Workings {
 /// The namespaces and what is mounted in them.
 pub(super) struct World {
     pub(super) footing: Footing,
-    pub(super) places: Vec<(CString, Kind)>,
+    pub(super) places: Vec<Spot>,
     /// What hides the secrets of the home.
     pub(super) veil: Veil,
     /// The root folder itself is writable.
     pub(super) everything_open: bool,
     /// The rights that Landlock grants on the sandbox's own `/dev`.
     pub(super) dev_access: u64,
+}
+
+/// One place to mount.
+pub(super) struct Spot {
+    pub(super) path: CString,
+    pub(super) kind: Kind,
+    /// Which folder has to be there, if it is a root.
+    pub(super) root: Option<Identity>,
 }
 
 /// Whose user and network a sandbox has.
@@ -170,12 +185,14 @@ impl Confined {
             None
         } else {
             let ruleset = landlock::ruleset(abi, profile.network(), &[]).map_err(failed(Step::Rules))?;
-            landlock::allow_open(ruleset.as_fd(), &layout, abi).map_err(failed(Step::Rules))?;
+            let opened = Opened::roots(profile.roots()).map_err(failed(Step::OpenFolder))?;
+            landlock::allow_open(ruleset.as_fd(), &layout, &opened, abi).map_err(failed(Step::Rules))?;
             Some(super::spawn::above_stdio(ruleset).map_err(failed(Step::Rules))?)
         };
         let everything_open = layout.open().any(|path| path == Path::new("/"));
         let mut stand_ins = StandIns::default();
-        let places = mount_places(layout, &mut stand_ins)?;
+        let protected = protected(&layout);
+        let places = mount_places(layout, profile, &mut stand_ins)?;
         let with_network = profile.network();
         let footing = match ground::ground() {
             Some(ground) => Footing::Shared(ground.descriptors(with_network)),
@@ -194,18 +211,27 @@ impl Confined {
             metadata_is_judged: false,
         });
         let has_stand_ins = !stand_ins.is_empty();
-        Ok((Self { world: Some(world), ruleset, filter, judged: None, has_stand_ins }, stand_ins))
+        Ok((
+            Self { world: Some(world), ruleset, scope: None, filter, judged: None, has_stand_ins, protected },
+            stand_ins,
+        ))
     }
 
     fn by_landlock(profile: &Profile, layout: &Layout, abi: u32) -> Result<Self, SpawnError> {
         let secrets = profile.secrets();
-        let granted = landlock::apart(layout, &secrets);
-        let rules = || -> Result<OwnedFd, Errno> {
+        let opened = Opened::roots(profile.roots()).map_err(|errno| SpawnError::Confine {
+            step: Step::OpenFolder,
+            path: None,
+            source: errno.into(),
+        })?;
+        let granted = landlock::apart(layout, &secrets, &opened);
+        let rules = || -> Result<(OwnedFd, Option<OwnedFd>), Errno> {
             let ruleset = landlock::ruleset(abi, profile.network(), secrets.paths())?;
-            landlock::allow_apart(ruleset.as_fd(), &granted, abi)?;
-            super::spawn::above_stdio(ruleset)
+            landlock::allow_apart(ruleset.as_fd(), &granted, &opened, abi)?;
+            let scope = landlock::signal_scope(abi).transpose()?.map(super::spawn::above_stdio).transpose()?;
+            Ok((super::spawn::above_stdio(ruleset)?, scope))
         };
-        let ruleset =
+        let (ruleset, scope) =
             rules().map_err(|errno| SpawnError::Confine { step: Step::Rules, path: None, source: errno.into() })?;
         let judged = (!granted.is_empty()).then(|| metadata::writable(&granted));
         let filter = filter::program(Needs {
@@ -213,7 +239,15 @@ impl Confined {
             shared_with_outside: true,
             metadata_is_judged: judged.is_some(),
         });
-        Ok(Self { world: None, ruleset: Some(ruleset), filter, judged, has_stand_ins: false })
+        Ok(Self {
+            world: None,
+            ruleset: Some(ruleset),
+            scope,
+            filter,
+            judged,
+            has_stand_ins: false,
+            protected: Vec::new(),
+        })
     }
 
     /// Whether its processes need not open themselves to anybody; see [`ground`].
@@ -231,8 +265,16 @@ impl Confined {
     }
 }
 
+/// The closed places that exist. The state of another checkout is closed too, but changes whenever that is worked in, and runs
+/// nothing.
+fn protected(layout: &Layout) -> Vec<PathBuf> {
+    let is_state = |path: &Path| path.file_name().is_some_and(|name| GIT_MAIN_CHECKOUT.iter().any(|it| name == *it));
+    let closed = layout.places.iter().filter(|place| place.kind == Kind::Closed && place.stand_in.is_none());
+    closed.map(|place| place.path.clone()).filter(|path| !is_state(path)).collect()
+}
+
 /// The places to mount, noting the stand-ins that are needed first.
-fn mount_places(layout: Layout, stand_ins: &mut StandIns) -> Result<Vec<(CString, Kind)>, SpawnError> {
+fn mount_places(layout: Layout, profile: &Profile, stand_ins: &mut StandIns) -> Result<Vec<Spot>, SpawnError> {
     let mut places = Vec::with_capacity(layout.places.len());
     for place in layout.places.into_iter().filter(|place| place.path != Path::new("/")) {
         if let Some(stand_in) = place.stand_in {
@@ -243,7 +285,8 @@ fn mount_places(layout: Layout, stand_ins: &mut StandIns) -> Result<Vec<(CString
                 source: errno.into(),
             })?;
         }
-        places.push((c_string(place.path.as_os_str(), "a protected path")?, place.kind));
+        let root = profile.roots().iter().find(|root| root.path == place.path).map(|root| root.identity);
+        places.push(Spot { path: c_string(place.path.as_os_str(), "a protected path")?, kind: place.kind, root });
     }
     Ok(places)
 }

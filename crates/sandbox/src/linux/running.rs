@@ -2,7 +2,9 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::unix::AsyncFd;
@@ -11,13 +13,15 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::messages::End;
 use super::pty::Pty;
+use super::replaced::{Guarded, Life};
 use super::supervisor::Supervisor;
 use crate::launch::Exit;
 
 /// What a launch leaves in the server's hands.
 pub(super) struct Parts {
     pub(super) supervisor: Supervisor,
-    pub(super) life: OwnedFd,
+    pub(super) life: Arc<Life>,
+    pub(super) guarded: Option<Guarded>,
     pub(super) end: OwnedFd,
     pub(super) input: Option<OwnedFd>,
     pub(super) out: Option<OwnedFd>,
@@ -30,7 +34,9 @@ pub(super) struct Parts {
 pub struct Running {
     pid: u32,
     supervisor: Option<AsyncFd<Supervisor>>,
-    life: Option<OwnedFd>,
+    life: Arc<Life>,
+    /// Ends the command when a file is replaced that it must not write.
+    _guarded: Option<Guarded>,
     end: Receiver,
     /// Whether nothing more is told.
     is_closed: bool,
@@ -78,7 +84,8 @@ impl Running {
         Ok(Self {
             pid,
             supervisor: Some(supervisor),
-            life: Some(parts.life),
+            life: parts.life,
+            _guarded: parts.guarded,
             end: Receiver::from_owned_fd(parts.end)?,
             is_closed: false,
             told: Vec::with_capacity(2 * End::SIZE),
@@ -173,13 +180,19 @@ impl Running {
 
     /// Ends all processes of the command. [`Self::wait`] says when that is done.
     pub fn kill(&mut self) {
-        self.life = None;
+        self.life.let_go();
+    }
+
+    /// The protected file that was replaced from outside, if the command was ended because of that.
+    #[must_use]
+    pub fn replaced(&self) -> Option<&Path> {
+        self.life.replaced()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.life = None;
+        self.life.let_go();
         if let Some(supervisor) = self.supervisor.take() {
             Supervisor::wait_aside(supervisor);
         }

@@ -3,16 +3,19 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Resource, Rlimit, getrlimit};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
 use super::child::{Pipes, Plan};
 use super::messages::Failure;
 use super::plan::{Confined, Words, Workings};
+use super::replaced::{self, Life};
 use super::running::{Parts, Running};
 use super::stand_in::StandIns;
 use super::supervisor::Supervisor;
@@ -29,6 +32,7 @@ const ATTEMPTS: usize = 3;
 /// Needs a tokio runtime, for the pipes. Dropping what it returns ends all processes of the command.
 pub fn spawn(launch: Launch) -> Result<Running, SpawnError> {
     let Confinement::Policy(profile) = &launch.confinement else { return start(&launch, None) };
+    profile.check_roots()?;
     // A process that runs one command need not find out first what this host can do: a failed step runs nothing.
     let mut rung = rungs::known().unwrap_or_else(rungs::hoped_for);
     for _ in 0..ATTEMPTS {
@@ -50,6 +54,7 @@ pub(super) fn rehearse(profile: &Profile, rung: &Rung) -> Result<(), SpawnError>
         env: Vec::new(),
         confinement: Confinement::None,
         stdio: Stdio::Inherit,
+        most_processes: None,
     };
     let words = Words::of(&launch)?;
     let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
@@ -73,10 +78,12 @@ fn start_failed(step: Step) -> impl Fn(Errno) -> SpawnError {
 struct Channels {
     ready: (OwnedFd, OwnedFd),
     end: (OwnedFd, OwnedFd),
-    life: (OwnedFd, OwnedFd),
+    /// The end that the supervisor watches, and what holds the other.
+    life: (OwnedFd, Arc<Life>),
     /// From the supervisor to the first process of the sandbox: which places can be mounted.
     places: (OwnedFd, OwnedFd),
-    /// From the first process of the sandbox to the command: all mounts are made.
+    /// From the first process of the sandbox to the command: all mounts are made. Without one, from the supervisor to the
+    /// process that ends the others.
     built: (OwnedFd, OwnedFd),
     /// From the command to the supervisor: the number of the descriptor that its filter hands calls to.
     listener_number: (OwnedFd, OwnedFd),
@@ -126,7 +133,10 @@ impl Channels {
         Ok(Self {
             ready: pipe()?,
             end: pipe()?,
-            life: pipe()?,
+            life: {
+                let (watched, hold) = pipe()?;
+                (watched, Life::new(hold))
+            },
             places: pipe()?,
             built: pipe()?,
             listener_number: pipe()?,
@@ -156,6 +166,7 @@ impl Channels {
         for_command.extend(confined.and_then(|it| it.ruleset.as_ref()).map(AsRawFd::as_raw_fd));
         let mut keep = for_command.clone();
         keep.extend([end, life].into_iter().chain(places).chain(built).chain(listener_number));
+        keep.extend(confined.and_then(|it| it.scope.as_ref()).map(AsRawFd::as_raw_fd));
         keep.extend(stand_ins.descriptors().map(|fd| fd.as_raw_fd()));
         keep.extend(confined.map(Confined::joined).into_iter().flatten());
         keep.sort_unstable();
@@ -184,6 +195,17 @@ pub(super) fn above_stdio(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     if fd.as_raw_fd() > 2 { Ok(fd) } else { fcntl_dupfd_cloexec(&fd, 3) }
 }
 
+/// The limit on processes that lets a command have `most`: the system counts those of the whole user, never more than there are
+/// now of everybody.
+fn process_limit(most: u32) -> Rlimit {
+    let user = getrlimit(Resource::Nproc);
+    let loads = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let there = loads.split(['/', ' ']).nth(4).and_then(|count| count.parse().ok()).unwrap_or(0_u64);
+    let limit = u64::from(most).saturating_add(there);
+    let lowered = |former: Option<u64>| Some(former.map_or(limit, |former| former.min(limit)));
+    Rlimit { current: lowered(user.current), maximum: lowered(user.maximum) }
+}
+
 /// Makes the supervisor and waits until the program runs or a step has failed.
 fn launch_supervisor(
     launch: &Launch,
@@ -203,10 +225,13 @@ fn launch_supervisor(
         cwd,
         is_terminal: matches!(channels.streams, Streams::Terminal { .. }),
         is_rehearsal,
+        most_processes: launch.most_processes.map(process_limit),
         pipes: channels.for_processes(),
         keep,
         for_command,
     };
+    let protected = plan.confined.as_ref().map(|confined| confined.protected.as_slice()).unwrap_or_default();
+    let guarded = replaced::guard(protected, &channels.life.1);
     let (supervisor, copied) = Supervisor::start(plan, workings).map_err(start_failed(Step::Clone))?;
     let Channels { ready, end, life, places, built, listener_number, streams } = channels;
     drop((ready.1, end.1, life.0, places, built, listener_number));
@@ -216,13 +241,13 @@ fn launch_supervisor(
         Streams::Terminal { control, .. } => (None, None, None, Some(control)),
     };
     if let Some(failure) = read_failure(&ready.0) {
-        drop(life.1);
+        life.1.let_go();
         let plan = copied.as_ref().map(|memory| &memory.plan).or(supervisor.plan());
         let error = explain_failure(launch, plan.and_then(|plan| plan.confined.as_ref()), failure);
         supervisor.wait();
         return Err(error);
     }
-    Ok(Parts { supervisor, life: life.1, end: end.0, input, out, err, control })
+    Ok(Parts { supervisor, life: life.1, guarded, end: end.0, input, out, err, control })
 }
 
 /// Waits for the pipe that a successful exec closes. Nothing in it means success.
@@ -248,7 +273,7 @@ fn explain_failure(launch: &Launch, confined: Option<&Confined>, failure: Failur
         step => {
             let places = confined.and_then(|it| it.world.as_ref()).map(|world| &world.places);
             let place = places.and_then(|places| places.get(failure.place as usize));
-            SpawnError::Confine { step, path: place.map(|(path, _)| to_path(path)), source }
+            SpawnError::Confine { step, path: place.map(|place| to_path(&place.path)), source }
         }
     }
 }

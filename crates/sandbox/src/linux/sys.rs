@@ -231,6 +231,17 @@ pub(super) fn unblock_signals() {
     let _ = unsafe { call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, mask, former, MASK_SIZE]) };
 }
 
+/// A descriptor from which the ends of children can be read. The signal has to be blocked.
+pub(super) fn ends_of_children() -> Result<OwnedFd, Errno> {
+    let mask = 1_u64 << (libc::SIGCHLD - 1);
+    let flags = libc::SFD_NONBLOCK | libc::SFD_CLOEXEC;
+    let arguments = [usize::MAX, address(&raw const mask), MASK_SIZE, flags as usize];
+    // SAFETY: the mask is as big as said.
+    let fd = unsafe { call(libc::SYS_signalfd4, arguments) }?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
 /// Gives every signal its default meaning again: handlers of the server must not run in its children.
 pub(super) fn reset_signals() {
     // A `struct sigaction` of the kernel with the default handler, no flags and an empty mask is all zeroes.

@@ -10,7 +10,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd as _, IntoRawFd as _, OwnedFd, RawFd};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2, symlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
@@ -18,7 +18,7 @@ use rustix::mount::{
 
 use super::landlock::DEVICES;
 use super::messages::Failure;
-use super::plan::{FirstWorkings, World};
+use super::plan::{FirstWorkings, Spot, World};
 use super::sys::{self, NO_DEV, NO_SUID, READ_ONLY};
 use crate::error::Step;
 use crate::layout::Kind;
@@ -92,10 +92,10 @@ fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
 
 /// Takes copies of the open folders as long as they are writable, with what is mounted below them.
 fn take_open(world: &World, trees: &mut [Option<RawFd>]) -> Result<(), Failure> {
-    for (index, ((path, kind), slot)) in world.places.iter().zip(trees).enumerate() {
-        if *kind == Kind::Open {
+    for (index, (spot, slot)) in world.places.iter().zip(trees).enumerate() {
+        if spot.kind == Kind::Open {
             let failed = Failure::at(Step::OpenFolder, index);
-            let tree = open_path(path).and_then(|place| take(&place)).map_err(&failed)?;
+            let tree = open_spot(spot).and_then(|place| take(&place)).map_err(&failed)?;
             sys::set_mount_attributes(tree.as_fd(), NO_SUID | NO_DEV, true).map_err(&failed)?;
             *slot = Some(tree.into_raw_fd());
         }
@@ -105,18 +105,18 @@ fn take_open(world: &World, trees: &mut [Option<RawFd>]) -> Result<(), Failure> 
 
 /// Mounts every place, parents first. A pinned or closed place is a copy of what is there now.
 fn put_places(world: &World, workings: &mut FirstWorkings) -> Result<(), Failure> {
-    for (index, ((path, kind), slot)) in world.places.iter().zip(&mut workings.trees).enumerate() {
+    for (index, (spot, slot)) in world.places.iter().zip(&mut workings.trees).enumerate() {
         if workings.mountable.get(index) == Some(&0) {
             continue;
         }
-        let step = if *kind == Kind::Closed { Step::MountClosed } else { Step::MountOpen };
+        let step = if spot.kind == Kind::Closed { Step::MountClosed } else { Step::MountOpen };
         let failed = Failure::at(step, index);
-        let place = open_path(path).map_err(&failed)?;
+        let place = open_spot(spot).map_err(&failed)?;
         let tree = match slot.take() {
             Some(tree) => sys::own(tree),
             None => take(&place).map_err(&failed)?,
         };
-        if *kind == Kind::Closed {
+        if spot.kind == Kind::Closed {
             sys::set_mount_attributes(tree.as_fd(), READ_ONLY, true).map_err(&failed)?;
         }
         put(&tree, &place).map_err(&failed)?;
@@ -160,6 +160,14 @@ fn mount_processes() -> Result<(), Errno> {
 pub(super) fn open_path(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
+}
+
+/// Opens a place. A root has to be the folder that was planned with: a command that still runs may move it meanwhile.
+fn open_spot(spot: &Spot) -> Result<OwnedFd, Errno> {
+    let place = open_path(&spot.path)?;
+    let Some(root) = spot.root else { return Ok(place) };
+    let found = fstat(&place)?;
+    if (found.st_dev, found.st_ino) == (root.device, root.inode) { Ok(place) } else { Err(Errno::STALE) }
 }
 
 pub(super) fn take_path(path: &CStr) -> Result<OwnedFd, Errno> {

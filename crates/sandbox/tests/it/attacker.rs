@@ -39,6 +39,12 @@ fn attempt(name: &str, arguments: &[&str]) -> io::Result<()> {
     let number = |index: usize| argument(index).parse::<i64>().expect("a number");
     match name {
         "victim" | "launcher" | "hardened" | "without" => crate::outside::play(name, arguments),
+        "worm" => worm(&File::create(argument(0))?, number(1)),
+        "lease" => {
+            let file = File::open(argument(0))?;
+            // SAFETY: numbers only.
+            check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) }.into())
+        }
         // Files.
         "create" => OpenOptions::new().write(true).create_new(true).open(argument(0))?.write_all(b"PWNED"),
         "append" => OpenOptions::new().append(true).open(argument(0))?.write_all(b"PWNED"),
@@ -201,4 +207,26 @@ pub(crate) fn contains(path: &Path, secret: &str) -> io::Result<()> {
 
 pub(crate) fn raw_fd(file: &File) -> RawFd {
     file.as_raw_fd()
+}
+
+/// Becomes another process all the time, for some seconds, with a lock that all of them hold.
+fn worm(lock: &File, seconds: i64) -> io::Result<()> {
+    // SAFETY: numbers only; the processes that are forked make plain system calls and end.
+    unsafe {
+        check(libc::flock(lock.as_raw_fd(), libc::LOCK_EX).into())?;
+        let until = libc::time(std::ptr::null_mut()) + seconds;
+        for _ in 0..3 {
+            if libc::fork() != 0 {
+                continue;
+            }
+            while libc::time(std::ptr::null_mut()) < until {
+                if libc::fork() != 0 {
+                    libc::_exit(0);
+                }
+                libc::setsid();
+            }
+            libc::_exit(0);
+        }
+    }
+    Ok(())
 }

@@ -275,6 +275,7 @@ fn privileges(world: &World) -> Vec<Attempt> {
         ("unmount in a user namespace", vec!["unshare-umount".to_owned(), ws(".git/hooks")]),
         ("keyring", vec!["keyctl".to_owned()]),
         ("bpf", vec!["bpf".to_owned()]),
+        ("lease", vec!["lease".to_owned(), ws("mine")]),
     ] {
         list.push(Attempt { name, words, effect: Effect::Said });
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use codex_sandbox::Exit;
 
-use crate::support::{World, entries, git, has_namespaces, workspace_write};
+use crate::support::{World, entries, git, has_namespaces, runtime, workspace_write};
 
 const IDENTITY: &str = "export GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@x GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@x; set -e; ";
 
@@ -152,4 +152,34 @@ fn configured_hooks_and_included_files_are_closed_too() {
         fails(&world, attack);
     }
     assert!(Path::new(&world.ws(".husky/_/pre-commit")).exists());
+}
+
+#[test]
+fn a_command_ends_when_a_protected_file_is_replaced_from_outside() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    for file in ["ws/.git/HEAD", "ws/.git/config", "ws/.git/objects/x", "ws/.git/refs/x", "ws/.envrc"] {
+        world.write(file, "");
+    }
+    for name in [".git/config", ".envrc"] {
+        // It writes as soon as it can, and would go on for a minute.
+        let script = format!("echo ready; i=0; until echo PWNED >> {name}; do i=$((i+1)); done 2>/dev/null; sleep 60");
+        let launch = world.launch(&workspace_write(), &["/bin/sh", "-c", &script]);
+        let finished = runtime().block_on(async {
+            let (sender, mut chunks) = tokio::sync::mpsc::channel(8);
+            let watch = async {
+                chunks.recv().await.expect("it says something");
+                std::fs::write(world.ws("new"), "from outside").expect("write");
+                std::fs::rename(world.ws("new"), world.ws(name)).expect("rename");
+                while chunks.recv().await.is_some() {}
+            };
+            tokio::join!(codex_sandbox::run(launch, codex_sandbox::Limits::default(), sender), watch).0
+        });
+        let finished = finished.expect("it starts");
+        assert_eq!(finished.exit, Exit::Signal(9), "{}", finished.aggregated.text());
+        let reason = format!("{}, which it must not write, was replaced", world.ws(name).display());
+        assert!(finished.stderr.text().contains(&reason), "{}", finished.stderr.text());
+    }
 }

@@ -1,10 +1,13 @@
 //! The lower rungs: what Landlock holds without namespaces, namespaces without Landlock, and nothing.
 
+use std::time::{Duration, Instant};
+
 use codex_sandbox::{Rung, SpawnError, explain, landlock_rung, rung};
 use codex_wire::policy::SandboxPolicy;
 
+use crate::lifetime::is_held;
 use crate::outside::{output_of, start_role};
-use crate::support::{World, run, workspace_write};
+use crate::support::{ROLE, World, role, role_argv, run, workspace_write};
 
 /// On a host without namespaces confined commands must run on Landlock or not at all.
 pub(crate) fn assert_fallback() {
@@ -73,4 +76,20 @@ fn landlock_holds_without_namespaces() {
 #[test]
 fn nothing_runs_without_either() {
     on_a_host_without("userns and landlock", "Nothing", [false, false]);
+}
+
+#[test]
+fn processes_that_change_their_number_all_the_time_end_with_the_command() {
+    let Rung::Landlock { abi: 6.. } = landlock_rung() else { return };
+    let world = World::new();
+    let lock = world.write("ws/src/lock", "");
+    let worm = role(&["worm".to_owned(), lock.display().to_string(), "10".to_owned()]);
+    let words: Vec<String> = role_argv().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    world.write("ws/src/worm.sh", &format!("{ROLE}='{}' {}", worm.to_string_lossy(), words.join(" ")));
+    let (ws, home) = (world.ws("").display().to_string(), world.path("codex_home").display().to_string());
+    let started = Instant::now();
+    let text = output_of(start_role(&["without", &ws, &home, "sh src/worm.sh", "userns"].map(str::to_owned)));
+    assert!(text.contains("rung Landlock") && text.contains("exit Code(0)"), "{text}");
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+    assert!(!is_held(&lock), "somebody lives");
 }

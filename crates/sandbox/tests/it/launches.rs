@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use codex_sandbox::{Confinement, Exit, Profile, SpawnError, Surroundings};
+use codex_sandbox::{Confinement, Exit, Launch, Profile, SpawnError, Surroundings};
 use codex_wire::policy::{NetworkAccess, SandboxPolicy, WorkspaceWrite};
 
 use crate::support::{World, has_namespaces, run, workspace_write};
@@ -200,4 +200,20 @@ echo x > /tmp/$$; mv /tmp/$$ moved; ln moved linked; mkdir -p d/e; mv d/e e; chm
     let finished = world.shell(&workspace_write(), script);
     assert_eq!(finished.exit, Exit::Code(0), "{}", finished.aggregated.text());
     assert_eq!(crate::support::entries(&world.ws("")), ["d", "e", "linked", "moved", "r"]);
+}
+
+#[test]
+fn a_command_has_a_limit_on_its_processes() {
+    let limit_of = |most_processes: Option<u32>| {
+        let world = World::new();
+        let launch = world.launch(&workspace_write(), &["/bin/cat", "/proc/self/limits"]);
+        let said = run(Launch { most_processes, ..launch }).expect("it starts").stdout.text();
+        let line = said.lines().find_map(|line| line.strip_prefix("Max processes")).expect("a line").to_owned();
+        let [soft, hard] = line.split_whitespace().take(2).collect::<Vec<_>>()[..] else { panic!("{line}") };
+        assert_eq!(soft, hard);
+        soft.parse::<u64>().unwrap_or(u64::MAX)
+    };
+    let (few, more) = (limit_of(Some(100)), limit_of(Some(1000)));
+    // Every process and thread of the machine may be the user's, and is counted on top.
+    assert!((100..100_000).contains(&few) && more > few, "{few} {more}");
 }

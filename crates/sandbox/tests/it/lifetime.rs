@@ -12,7 +12,7 @@ use crate::outside::{line_after, start_role};
 use crate::support::{ROLE, World, entries, eventually, role, role_argv, run, run_with, runtime, workspace_write};
 
 /// Whether somebody still holds a lock on the file.
-fn is_held(path: &Path) -> bool {
+pub(crate) fn is_held(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     // SAFETY: numbers only.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) != 0 }

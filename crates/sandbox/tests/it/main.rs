@@ -24,6 +24,7 @@ mod launches;
 mod lifetime;
 mod output;
 mod outside;
+mod roots;
 mod secrets;
 mod support;
 mod terminals;

@@ -1,0 +1,80 @@
+//! How the processes of a sandbox come to be where they are: one that joins the namespaces or enters the scope on their behalf,
+//! since the supervisor itself stays outside.
+
+use std::ffi::c_int;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+use super::child::{Plan, close_each};
+use super::messages::Failure;
+use super::plan::Footing;
+use super::scope::{self, Ender};
+use super::sys::{self, Stack};
+use crate::error::Step;
+
+/// A process that was started, and a handle on it.
+pub(super) type Started<E = Failure> = Result<(i32, OwnedFd), E>;
+
+/// What every sandbox has of its own.
+const NAMESPACES: c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+/// Starts the first process of the sandbox.
+pub(super) fn first_process(
+    footing: &Footing,
+    run: impl FnOnce() -> c_int,
+    stack: &mut Stack,
+    joining_stack: &mut Stack,
+) -> Started<Errno> {
+    let Footing::Shared(shared) = footing else {
+        // SAFETY: this process stays for as long as the other, and with it all that is borrowed; nobody else uses that.
+        return unsafe { sys::clone_sharing(stack, NAMESPACES | libc::CLONE_NEWUSER | libc::SIGCHLD, run) };
+    };
+    // The supervisor stays outside, so another process joins, starts the first one as a sibling of its own, and ends.
+    // Until then the supervisor stands still; they have the same descriptors, among them the handle.
+    let mut started = Err(Errno::CANCELED);
+    let join = || {
+        started = shared.iter().flatten().try_for_each(|namespace| sys::join(sys::borrow(*namespace))).and_then(|()| {
+            // SAFETY: as above.
+            unsafe { sys::clone_sharing(stack, NAMESPACES | libc::CLONE_PARENT | libc::SIGCHLD, run) }
+        });
+        0
+    };
+    let flags = libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
+    // SAFETY: with CLONE_VFORK it has ended when this comes back.
+    let (_, joining) = unsafe { sys::clone_sharing(joining_stack, flags, join) }?;
+    let _ = waitid(WaitId::PidFd(joining.as_fd()), WaitIdOptions::EXITED);
+    for namespace in shared.iter().flatten() {
+        close_each(&[*namespace]);
+    }
+    started
+}
+
+/// Starts the command in a scope of its own, with the process beside it that can end all of it.
+pub(super) fn in_scope(
+    plan: &Plan,
+    ruleset: &OwnedFd,
+    start: impl FnOnce(c_int) -> Started,
+    ender_stack: &mut Stack,
+    joining_stack: &mut Stack,
+) -> Result<((i32, OwnedFd), Ender), Failure> {
+    // The supervisor stays outside, so another process enters the scope, starts both as siblings of its own, and ends.
+    let (mut failure, mut started) = (None, Err(Errno::CANCELED));
+    let enter = || {
+        let start = |flags| {
+            start(flags).map_err(|its_failure| {
+                failure = Some(its_failure);
+                its_failure.errno
+            })
+        };
+        // SAFETY: the supervisor ends after everything it has started, and nobody else uses the stack.
+        started = unsafe { scope::enter(ruleset.as_raw_fd(), plan.pipes.built, ender_stack, start) };
+        0
+    };
+    let flags = libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
+    // SAFETY: with CLONE_VFORK it has ended when this comes back.
+    let (_, entering) = unsafe { sys::clone_sharing(joining_stack, flags, enter) }.map_err(Failure::of(Step::Clone))?;
+    let _ = waitid(WaitId::PidFd(entering.as_fd()), WaitIdOptions::EXITED);
+    started.map_err(|errno| failure.unwrap_or_else(|| Failure::of(Step::Landlock)(errno)))
+}
