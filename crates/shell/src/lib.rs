@@ -13,6 +13,7 @@ mod limits;
 mod plain;
 mod reach;
 mod reason;
+mod redirection;
 mod rules;
 mod safe;
 mod sight;
