@@ -1,0 +1,170 @@
+//! What a person is asked about, and what happens where no person can be asked.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_engine::log::{Approval, Body, Event, Subject};
+use codex_wire::decision::ReviewDecision;
+use serde_json::{Value, json};
+
+use crate::commands::{ended, outputs};
+use crate::world::{Client, World};
+
+fn world(approval: &str, sandbox: &str) -> World {
+    World::new().set(&format!("approval_policy={approval}")).set(&format!("sandbox_mode={sandbox}"))
+}
+
+/// A script whose model makes calls, one an answer, and then is done.
+fn script(calls: &[(&str, Value)]) -> String {
+    let call = |(tool, args): &(&str, Value)| json!({"items": [{"call": tool, "args": args}]});
+    let done = json!({"items": [{"text": "done"}]});
+    Value::Array(calls.iter().map(call).chain([done]).collect()).to_string()
+}
+
+/// A call of `shell` with a script.
+fn shell(text: &str) -> (&'static str, Value) {
+    ("shell", json!({"command": ["sh", "-c", text]}))
+}
+
+/// Says something and answers every question in the same way. Returns all events.
+async fn turn(client: &mut Client, decision: ReviewDecision) -> Vec<Arc<Event>> {
+    client.say("1", "hi").await;
+    let mut events = Vec::new();
+    loop {
+        events.extend(client.until(|body| matches!(body, Body::ApprovalAsked(_) | Body::TurnEnded(_))).await);
+        let Some(Body::ApprovalAsked(approval)) = events.last().map(|event| &event.body) else { return events };
+        let answered = client.thread.answer(approval.call.as_str().to_owned(), decision.clone()).await;
+        assert_eq!(answered, Ok(true));
+    }
+}
+
+fn questions(events: &[Arc<Event>]) -> Vec<Arc<Approval>> {
+    let question = |event: &Arc<Event>| match &event.body {
+        Body::ApprovalAsked(approval) => Some(Arc::clone(approval)),
+        _ => None,
+    };
+    events.iter().filter_map(question).collect()
+}
+
+/// The command lines that were asked about.
+fn asked(events: &[Arc<Event>]) -> Vec<String> {
+    let line = |approval: &Arc<Approval>| match &approval.subject {
+        Subject::Command { argv, .. } => argv.join(" "),
+        Subject::Patch { .. } => "a patch".to_owned(),
+    };
+    questions(events).iter().map(line).collect()
+}
+
+fn exec(command: &str, patience: u64) -> (&'static str, Value) {
+    let args = json!({"cmd": command, "shell": "/bin/sh", "login": false, "yield_time_ms": patience});
+    ("exec_command", args)
+}
+
+fn write(chars: &str) -> (&'static str, Value) {
+    ("write_stdin", json!({"session_id": 1, "chars": chars, "yield_time_ms": 250}))
+}
+
+#[tokio::test]
+async fn typing_into_a_command_that_was_only_harmless_is_asked_about() {
+    let calls = [exec("cat", 250), write(""), write("one\n"), write("two\n")];
+    let world = || world("untrusted", "danger-full-access").set("features.unified_exec=true");
+
+    let mut client = world().start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Denied).await;
+    assert_eq!(asked(&events), ["write_stdin --session 1 one\n", "write_stdin --session 1 two\n"]);
+    let first = &questions(&events)[0];
+    assert_eq!(first.reason.as_deref(), Some("to type this into `/bin/sh -c cat`, about which nobody was asked"));
+    assert!(matches!(&first.subject, Subject::Command { amendment: None, .. }), "no rule is about what is typed");
+    let told = outputs(&client);
+    assert!(told[1].contains("Process running with session ID 1"), "to look is free: {}", told[1]);
+    assert_eq!(told[2..], ["exec command rejected by user", "exec command rejected by user"]);
+
+    let mut client = world().start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Approved).await;
+    assert_eq!(asked(&events).len(), 2, "a yes is for once");
+    assert!(outputs(&client)[2].contains("one"), "{}", outputs(&client)[2]);
+
+    let mut client = world().start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::ApprovedForSession).await;
+    assert_eq!(asked(&events), ["write_stdin --session 1 one\n"], "a yes for the session is for the terminal");
+    assert!(outputs(&client)[3].contains("two"), "{}", outputs(&client)[3]);
+    let typed = events.iter().filter(|event| matches!(event.body, Body::TerminalWritten { .. })).count();
+    assert_eq!(typed, 2);
+}
+
+#[tokio::test]
+async fn typing_into_a_command_that_a_person_has_allowed_is_free() {
+    let calls = [exec("cat; true > /dev/null", 250), write("one\n")];
+    let world = world("untrusted", "danger-full-access").set("features.unified_exec=true");
+    let mut client = world.start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Approved).await;
+    assert_eq!(asked(&events), ["/bin/sh -c cat; true > /dev/null"]);
+    assert!(outputs(&client)[1].contains("one"), "{}", outputs(&client)[1]);
+}
+
+#[tokio::test]
+async fn what_would_destroy_something_is_asked_about_when_it_is_typed_too() {
+    let calls = [exec("sh", 250), write("echo fine\n"), write("rm -rf gone\n")];
+    let world = world("on-request", "danger-full-access").set("features.unified_exec=true");
+    let mut client = world.start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Denied).await;
+    assert_eq!(asked(&events), ["write_stdin --session 1 rm -rf gone\n"]);
+}
+
+#[tokio::test]
+async fn a_command_of_the_model_finds_no_pager() {
+    let world = world("never", "danger-full-access").set("shell_environment_policy.set={MANPAGER=\"most\"}");
+    let mut client = world.start(&script(&[shell("echo $PAGER $GIT_PAGER $MANPAGER $LESSSECURE")])).await;
+    let events = turn(&mut client, ReviewDecision::Denied).await;
+    let printed = ended(&events)[0].end.as_ref().map(|end| end.aggregated.clone());
+    assert_eq!(printed.as_deref(), Some("cat cat most 1\n"));
+}
+
+#[tokio::test]
+async fn git_is_asked_about_in_another_checkout() {
+    let world = world("untrusted", "danger-full-access");
+    for folder in ["project/.git", "project/src", "project/nested/.git", "elsewhere/.git"] {
+        std::fs::create_dir_all(world.path(folder)).expect("a folder can be made");
+    }
+    let elsewhere = world.path("elsewhere");
+    let status = |folder: PathBuf| ("shell", json!({"command": ["git", "status"], "workdir": folder}));
+    let list = ("shell", json!({"command": ["ls"], "workdir": elsewhere}));
+    let calls = [status("src".into()), status("nested".into()), status(elsewhere), list];
+    let mut client = world.start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Denied).await;
+    let folders: Vec<_> = questions(&events)
+        .iter()
+        .map(|approval| match &approval.subject {
+            Subject::Command { cwd, .. } => cwd.file_name().map(|name| name.to_string_lossy().into_owned()),
+            Subject::Patch { .. } => None,
+        })
+        .collect();
+    assert_eq!(folders, [Some("nested".to_owned()), Some("elsewhere".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_rule_says_whether_it_was_accepted_for_the_sandbox() {
+    let rule = "prefix_rule(pattern=[\"touch\", \"x\"], decision=\"allow\")";
+    let proposed_execpolicy_amendment = vec!["touch".to_owned(), "x".to_owned()];
+    let accept = ReviewDecision::ApprovedExecpolicyAmendment { proposed_execpolicy_amendment };
+    for (sandbox, escalated, comment) in [
+        ("workspace-write", false, "  # codex: in the sandbox only"),
+        ("workspace-write", true, ""),
+        ("danger-full-access", false, ""),
+    ] {
+        let run = |escalated| ("shell", json!({"command": ["touch", "x"], "with_escalated_permissions": escalated}));
+        let world = world("untrusted", sandbox);
+        let mut client = world.start(&script(&[run(escalated), run(escalated)])).await;
+        let events = turn(&mut client, accept.clone()).await;
+        assert_eq!(asked(&events).len(), 1, "{sandbox} {escalated}");
+        let rules = std::fs::read_to_string(client.world.path("home/rules/default.rules")).expect("there is a rule");
+        assert_eq!(rules, format!("{rule}{comment}\n"));
+    }
+    let line = format!("{rule}  # codex: in the sandbox only\n");
+    let world = world("untrusted", "workspace-write");
+    std::fs::create_dir(world.path("home/rules")).expect("a folder can be made");
+    let world = world.file("home/rules/default.rules", line);
+    let leaves = ("shell", json!({"command": ["touch", "x"], "with_escalated_permissions": true}));
+    let mut client = world.start(&script(&[leaves])).await;
+    assert_eq!(asked(&turn(&mut client, ReviewDecision::Denied).await), ["touch x"]);
+}
