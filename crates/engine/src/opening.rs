@@ -264,6 +264,7 @@ fn configured(setup: &Setup) -> Settings {
     Settings {
         cwd: setup.cwd.clone(),
         approval_policy: config.approval_policy(),
+        reviewer: config.approvals_reviewer.clone(),
         sandbox_policy: config.sandbox_policy(),
         model: config.model.name.clone(),
         effort: config.model.reasoning_effort.clone(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
 use serde_json::Value;
 
@@ -13,6 +13,8 @@ pub struct Settings {
     pub cwd: PathBuf,
     /// When a person is asked.
     pub approval_policy: AskForApproval,
+    /// Who is asked. Unless it is the user, nobody can be, and what would be asked about is declined.
+    pub reviewer: ApprovalsReviewer,
     /// What commands may touch.
     pub sandbox_policy: SandboxPolicy,
     /// The model's name.
@@ -32,6 +34,8 @@ pub struct SettingsChange {
     pub cwd: Option<PathBuf>,
     /// See [`Settings::approval_policy`].
     pub approval_policy: Option<AskForApproval>,
+    /// See [`Settings::reviewer`].
+    pub reviewer: Option<ApprovalsReviewer>,
     /// See [`Settings::sandbox_policy`].
     pub sandbox_policy: Option<SandboxPolicy>,
     /// See [`Settings::model`].
@@ -51,6 +55,7 @@ impl Settings {
         Self {
             cwd: change.cwd.as_ref().map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd)),
             approval_policy: change.approval_policy.unwrap_or(self.approval_policy),
+            reviewer: change.reviewer.clone().unwrap_or_else(|| self.reviewer.clone()),
             sandbox_policy: change.sandbox_policy.clone().unwrap_or_else(|| self.sandbox_policy.clone()),
             model: change.model.clone().unwrap_or_else(|| self.model.clone()),
             effort: change.effort.clone().unwrap_or_else(|| self.effort.clone()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use codex_config::{Home, Runner};
 use codex_sandbox::Rung;
 use codex_shell::{Answer, Checkout, Question, Rules, SandboxState, Scope};
-use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use tokio::time::sleep;
 
 use super::Session;
@@ -33,6 +33,8 @@ pub(super) struct Allowed {
     approved: HashSet<Approved>,
     /// Folders below which patches may write, each with the policy under which a person has granted it.
     pub(super) roots: Vec<(SandboxPolicy, PathBuf)>,
+    /// Whether the user was told that nobody can be asked.
+    is_told_of_nobody: bool,
 }
 
 /// Exactly what was approved. Another folder or another policy is another question.
@@ -51,7 +53,7 @@ impl Allowed {
             warnings.push(format!("the rules are not in force: {}", full_message(&error)));
             Rules::empty()
         });
-        Self { rules, approved: HashSet::new(), roots: Vec::new() }
+        Self { rules, approved: HashSet::new(), roots: Vec::new(), is_told_of_nobody: false }
     }
 }
 
@@ -73,10 +75,37 @@ impl Session {
 
     /// Begins a command about which everything is known.
     pub(super) fn begin_command(&mut self, request: CommandRequest, judged: Answer) -> Option<Input> {
-        let (id, policy) = (request.call.clone(), self.turn_settings().approval_policy);
+        let (id, mut policy) = (request.call.clone(), self.turn_settings().approval_policy);
+        let judged = match (judged, self.absent_reviewer()) {
+            (Answer::Ask { because }, Some(absent)) => {
+                self.tell_of_nobody();
+                Answer::Refuse { because: format!("{because}, and {absent}") }
+            }
+            (judged, absent) => {
+                // Then it is not asked either whether to run it again outside the sandbox.
+                policy = if absent.is_some() { AskForApproval::Never } else { policy };
+                judged
+            }
+        };
         let (call, effects) = CommandCall::start(request, policy, judged, self.output_limit());
         self.begin_call(&id, Doing::Command(Box::new(RunningCommand::new(call))));
         self.perform_command(&id, effects)
+    }
+
+    /// Why nobody can be asked, where the reviewer is somebody else than the user.
+    pub(super) fn absent_reviewer(&self) -> Option<String> {
+        let reviewer = &self.turn_settings().reviewer;
+        (*reviewer != ApprovalsReviewer::User)
+            .then(|| format!("the reviewer `{}` does not exist here", reviewer.as_str()))
+    }
+
+    /// Tells the user once that what would be asked about is declined.
+    pub(super) fn tell_of_nobody(&mut self) {
+        if let Some(absent) = self.absent_reviewer().filter(|_| !self.allowed.is_told_of_nobody) {
+            self.allowed.is_told_of_nobody = true;
+            let message = format!("{absent}, so nobody is asked and everything that needs an approval is declined");
+            self.emit(Body::Warning { message });
+        }
     }
 
     /// What the sandbox can do for commands of this turn.

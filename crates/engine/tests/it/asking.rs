@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_engine::log::{Approval, Body, Event, Subject};
+use codex_engine::settings::SettingsChange;
 use codex_wire::decision::ReviewDecision;
+use codex_wire::policy::ApprovalsReviewer;
 use serde_json::{Value, json};
 
 use crate::commands::{ended, outputs};
-use crate::world::{Client, World};
+use crate::world::{Client, World, said};
 
 fn world(approval: &str, sandbox: &str) -> World {
     World::new().set(&format!("approval_policy={approval}")).set(&format!("sandbox_mode={sandbox}"))
@@ -53,6 +55,14 @@ fn asked(events: &[Arc<Event>]) -> Vec<String> {
         Subject::Patch { .. } => "a patch".to_owned(),
     };
     questions(events).iter().map(line).collect()
+}
+
+fn warnings(events: &[Arc<Event>]) -> Vec<String> {
+    let warning = |event: &Arc<Event>| match &event.body {
+        Body::Warning { message } => Some(message.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(warning).collect()
 }
 
 fn exec(command: &str, patience: u64) -> (&'static str, Value) {
@@ -167,4 +177,35 @@ async fn a_rule_says_whether_it_was_accepted_for_the_sandbox() {
     let leaves = ("shell", json!({"command": ["touch", "x"], "with_escalated_permissions": true}));
     let mut client = world.start(&script(&[leaves])).await;
     assert_eq!(asked(&turn(&mut client, ReviewDecision::Denied).await), ["touch x"]);
+}
+
+#[tokio::test]
+async fn where_the_reviewer_is_nobody_questions_are_declined_and_that_is_said_once() {
+    let patch = "*** Begin Patch\n*** Add File: new\n+x\n*** End Patch";
+    let patch = ("shell", json!({"command": ["apply_patch", patch]}));
+    let calls = [shell("touch x"), patch, shell("touch y"), shell("ls")];
+    let told = "the reviewer `auto_review` does not exist here, so nobody is asked and everything that needs an approval \
+                is declined";
+    let check = |client: &Client, events: &[Arc<Event>]| {
+        assert_eq!(asked(events), Vec::<String>::new());
+        assert_eq!(warnings(events), [told]);
+        assert!(["x", "y", "new"].iter().all(|name| !client.world.path("project").join(name).exists()));
+        let outputs = outputs(client);
+        assert!(outputs[0].ends_with("and the reviewer `auto_review` does not exist here"), "{}", outputs[0]);
+        assert!(outputs[1].starts_with("patch rejected: it needs an approval, and the reviewer"), "{}", outputs[1]);
+        assert!(outputs[3].contains("\"exit_code\":0"), "what needs no approval runs: {}", outputs[3]);
+    };
+    let world_of = || world("untrusted", "danger-full-access");
+    let mut client = world_of().set("approvals_reviewer=auto_review").start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Approved).await;
+    check(&client, &events);
+
+    let mut client = world_of().start(&script(&calls)).await;
+    let change = SettingsChange { reviewer: Some(ApprovalsReviewer::AutoReview), ..SettingsChange::default() };
+    client.say_with("1", vec![said("hi")], change).await;
+    let events = client.until_ended().await;
+    check(&client, &events);
+
+    let mut client = world_of().set("approvals_reviewer=user").start(&script(&calls[..1])).await;
+    assert_eq!(asked(&turn(&mut client, ReviewDecision::Approved).await), ["sh -c touch x"]);
 }

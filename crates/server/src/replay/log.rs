@@ -125,6 +125,7 @@ impl LogReader {
             effort: context.as_ref().and_then(|context| context.effort.clone()),
             summary: context.map_or(ReasoningSummary::Auto, |context| context.summary),
             verbosity: None,
+            reviewer: codex_wire::policy::ApprovalsReviewer::User,
         };
         let started = ThreadStarted {
             settings: Arc::new(settings),
