@@ -235,6 +235,7 @@ mod tests {
             cwd: "/".into(),
             approval_policy,
             reviewer: ApprovalsReviewer::User,
+            held_back: None,
             sandbox_policy,
             model: "new".to_owned(),
             effort: None,

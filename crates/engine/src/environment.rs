@@ -71,6 +71,7 @@ mod tests {
             cwd: cwd.into(),
             approval_policy: AskForApproval::OnRequest,
             reviewer: ApprovalsReviewer::User,
+            held_back: None,
             sandbox_policy,
             model: "m".into(),
             effort: None,

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use codex_engine::log::{Approval, Body, Event, Subject};
 use codex_engine::settings::SettingsChange;
+use codex_engine::{Beginning, Insisted, Setup};
 use codex_wire::decision::ReviewDecision;
-use codex_wire::policy::ApprovalsReviewer;
+use codex_wire::policy::{ApprovalsReviewer, SandboxPolicy};
 use serde_json::{Value, json};
 
 use crate::commands::{ended, outputs};
@@ -208,4 +209,54 @@ async fn where_the_reviewer_is_nobody_questions_are_declined_and_that_is_said_on
 
     let mut client = world_of().set("approvals_reviewer=user").start(&script(&calls[..1])).await;
     assert_eq!(asked(&turn(&mut client, ReviewDecision::Approved).await), ["sh -c touch x"]);
+}
+
+/// Begins again in a folder with what a thread in `project` has written, as if it had been brought here.
+async fn resumed(world: World, imported: bool, folder: &str, insisted: Insisted) -> Client {
+    std::fs::create_dir_all(world.path("here/below")).expect("a folder can be made");
+    let mut client = world.start(&script(&[])).await;
+    client.turn("1", "hi").await;
+    client
+        .start_again(&script(&[]), |path, setup| {
+            let text = std::fs::read_to_string(&path).expect("the thread has a file");
+            let marked =
+                text.replacen("\"payload\":{", "\"payload\":{\"imported_at\":\"2026-01-01T00:00:00.000Z\",", 1);
+            std::fs::write(&path, if imported { marked } else { text }).expect("a file can be written");
+            // What is not saved needs no lock, which a process that is just being started could still hold.
+            let beginning = Beginning::Unsaved(Box::new(Beginning::Resumed { path, insisted }));
+            Setup { cwd: setup.cwd.with_file_name(folder), beginning, ..setup }
+        })
+        .await
+}
+
+#[tokio::test]
+async fn a_thread_from_elsewhere_does_not_choose_where_commands_write() {
+    let write = || world("on-request", "workspace-write");
+    let is_read_only = |policy: &SandboxPolicy| *policy == SandboxPolicy::ReadOnly;
+    let nothing = Insisted::default();
+    let mut client = resumed(write(), true, "here", nothing).await;
+    let settings = client.thread.started().settings.clone();
+    assert!(is_read_only(&settings.sandbox_policy) && settings.cwd.ends_with("project"));
+    let started = client.until(|body| matches!(body, Body::Warning { .. })).await;
+    assert!(warnings(&started)[0].starts_with("this thread comes from elsewhere and works in "));
+    // Wider limits alone do not say that the folder is right.
+    let wider = SandboxPolicy::WorkspaceWrite(codex_wire::policy::WorkspaceWrite::default());
+    let change = SettingsChange { sandbox_policy: Some(wider), ..SettingsChange::default() };
+    assert!(is_read_only(&client.thread.configure(change).await.expect("it is open").sandbox_policy));
+    let change = SettingsChange { cwd: Some(settings.cwd.clone()), ..SettingsChange::default() };
+    assert!(!is_read_only(&client.thread.configure(change).await.expect("it is open").sandbox_policy));
+
+    let named = Insisted { cwd: true, ..nothing };
+    let trusting = |world: World| {
+        let project = world.path("project").display().to_string();
+        world.set(&format!("projects={{\"{project}\"={{trust_level=\"trusted\"}}}}"))
+    };
+    for (what, client) in [
+        ("our own", resumed(write(), false, "here", nothing).await),
+        ("named", resumed(write(), true, "here", named).await),
+        ("stood in", resumed(write(), true, "project", nothing).await),
+        ("trusted", resumed(trusting(write()), true, "here", nothing).await),
+    ] {
+        assert!(!is_read_only(&client.thread.started().settings.sandbox_policy), "{what}");
+    }
 }

@@ -126,6 +126,7 @@ impl LogReader {
             summary: context.map_or(ReasoningSummary::Auto, |context| context.summary),
             verbosity: None,
             reviewer: codex_wire::policy::ApprovalsReviewer::User,
+            held_back: None,
         };
         let started = ThreadStarted {
             settings: Arc::new(settings),
