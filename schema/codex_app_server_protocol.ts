@@ -3888,6 +3888,17 @@ export namespace v2 {
     decision: v2.ApprovalDecision;
   };
 
+  /** Who is asked. */
+  export type ApprovalsReviewer =
+    /** The person in front of the client. */
+    | "user"
+    /** A program, which does not exist here. */
+    | "auto_review"
+    /** The same, by an older name. */
+    | "guardian_subagent"
+    /** A word this release does not know, passed through. */
+    | (string & {});
+
   /** A login with tokens of `ChatGPT` that the client has. */
   export type AuthTokensLogin = {
     /** Goes with every request. */
@@ -5979,6 +5990,8 @@ export namespace v2 {
     cwd?: string | null;
     /** When a person is asked. */
     approvalPolicy?: AskForApproval | null;
+    /** Who is asked. */
+    approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** What commands may touch. */
     sandbox?: SandboxMode | null;
     /** Values that go over those of the configuration. */
@@ -6345,7 +6358,7 @@ export namespace v2 {
     /** When a person is asked. */
     approvalPolicy: AskForApproval;
     /** Who is asked. */
-    approvalsReviewer: string;
+    approvalsReviewer: v2.ApprovalsReviewer;
     /** What commands may touch. */
     sandbox: v2.SandboxPolicy;
     /** Never known here. */
@@ -6455,6 +6468,8 @@ export namespace v2 {
     cwd?: string | null;
     /** When a person is asked. */
     approvalPolicy?: AskForApproval | null;
+    /** Who is asked. */
+    approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** What commands may touch. */
     sandbox?: SandboxMode | null;
     /** Values that go over those of the configuration. */
@@ -6581,6 +6596,8 @@ export namespace v2 {
     threadId: string;
     /** When a person is asked. */
     approvalPolicy?: AskForApproval | null;
+    /** Who is asked. */
+    approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** Where it works. */
     cwd?: string | null;
     /** How hard the model thinks. */
@@ -6628,6 +6645,8 @@ export namespace v2 {
     cwd?: string | null;
     /** When a person is asked. */
     approvalPolicy?: AskForApproval | null;
+    /** Who is asked. */
+    approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** What commands may touch. */
     sandbox?: SandboxMode | null;
     /** Values that go over those of the configuration. */
@@ -6911,6 +6930,8 @@ export namespace v2 {
     input: Array<v2.UserInputInput>;
     /** When a person is asked, from this turn on. */
     approvalPolicy?: AskForApproval | null;
+    /** Who is asked, from this turn on. */
+    approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** Where to work, from this turn on. */
     cwd?: string | null;
     /** How hard the model thinks, from this turn on. */

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use codex_config::{Config, Env, Home};
+use codex_config::{Config, Env, Home, Runner};
 use codex_sandbox::{Confinement, Launch, Profile, SpawnError, Stdio, Surroundings};
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 
@@ -40,7 +40,7 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
     let policy =
         if args.full_auto { config.sandbox.policy_of(SandboxMode::WorkspaceWrite) } else { config.sandbox_policy() };
     let cwd = working_directory(shared)?;
-    let variables = config.shell_environment.apply(std::env::vars_os());
+    let variables = config.shell_environment.apply(std::env::vars_os(), Runner::Client);
     let surroundings = Surroundings::of(home.path(), &variables);
     let profile = Profile::new(&policy, &cwd, &surroundings);
     Ok(Confined { policy, profile, cwd, env: variables, most_processes: config.sandbox.most_processes })

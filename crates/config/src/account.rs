@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     Auth, AuthError, Bearer, Env, Home, ProviderConfig, TokenSource, Tokens,
-    replace::{Mode, replace_file},
+    replace::{forget_unfinished, replace_secret},
 };
 
 /// The member of an identity token that says what the user pays for.
@@ -33,12 +33,13 @@ impl Auth {
         let text = serde_json::to_string_pretty(&json!({"auth_mode": AuthMode::ApiKey, "OPENAI_API_KEY": key}));
         let text = text.map_err(|error| failed(error.into()))?;
         home.ensure().map_err(|error| failed(io::Error::other(error)))?;
-        replace_file(&path, &text, Mode::Private).map_err(failed)
+        replace_secret(&path, &text, &home.run()).map_err(failed)
     }
 
     /// Forgets the login and says whether there was one.
     pub fn remove(home: &Home) -> Result<bool, AuthError> {
         let path = home.auth_file();
+        drop(forget_unfinished(&home.run(), home.path()));
         match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 
 use crate::{
     Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, ModelConfig, Origin, Overrides, Price,
@@ -112,6 +112,8 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// `approval_policy`, if it is set.
     pub approval_policy: Option<AskForApproval>,
+    /// `approvals_reviewer`: who is asked.
+    pub approvals_reviewer: ApprovalsReviewer,
     /// Where commands may write.
     pub sandbox: SandboxConfig,
     /// `tool_output_token_limit`: how much of a tool's output the model sees.
@@ -168,6 +170,7 @@ impl Config {
             provider: select_provider(&root, &providers)?,
             providers,
             approval_policy: root.word("approval_policy")?,
+            approvals_reviewer: root.word("approvals_reviewer")?.unwrap_or_default(),
             sandbox: SandboxConfig::read(&root)?,
             tool_output_token_limit: root.integer("tool_output_token_limit", 0..)?,
             instructions: InstructionsConfig::read(&root)?,

@@ -60,7 +60,7 @@ pub use settings::{
     DEFAULT_MODEL, HistoryConfig, HistoryPersistence, InstructionsConfig, ModelConfig, ReasoningDisplay, SandboxConfig,
     TrustLevel,
 };
-pub use shell_environment::{Inherit, SERVER_TOKEN_VARIABLE, ShellEnvironmentPolicy};
+pub use shell_environment::{Inherit, Runner, SERVER_TOKEN_VARIABLE, ShellEnvironmentPolicy};
 pub use skills::{SkillSelector, SkillsConfig};
 pub use source::LayerError;
 pub use tree::{Node, Origin, Table, Tree, Value};

@@ -1,40 +1,93 @@
 //! Files of the home folder are replaced as a whole: whoever reads one sees the old text or the new, never a part.
+//!
+//! Invariant: a login that is about to be written lies where no sandbox shows it, and what a killed process has left of one is
+//! gone after the next.
 
 use std::{
     fs, io,
     io::Write as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
 };
 
 /// Longer chains of links are taken for a circle, as the kernel does.
 const MAX_LINKS: usize = 40;
 
+/// How old an unfinished file is that nobody can be writing any more.
+const ABANDONED: Duration = Duration::from_secs(60);
+
 /// Puts a text in the place of a file, which need not exist. A link is followed and stays. The mode is kept; a new
-/// file is for this user's eyes only, since configuration and login may hold keys.
-pub(crate) fn replace_file(path: &Path, text: &str, mode: Mode) -> io::Result<()> {
+/// file is for this user's eyes only, since configuration may hold keys.
+pub(crate) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let target = follow(path)?;
     let folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let permissions = match (mode, fs::metadata(&target)) {
-        (Mode::Kept, Ok(metadata)) => Some(metadata.permissions()),
-        (Mode::Kept | Mode::Private, _) => None,
-    };
+    let permissions = fs::metadata(&target).ok().map(|metadata| metadata.permissions());
+    remove_leftovers(folder, ABANDONED);
     let temporary = Temporary::create(folder)?;
     temporary.fill(text, permissions)?;
     fs::rename(&temporary.path, &target)?;
-    // The rename itself has happened; a folder that cannot be synced does not undo it.
-    let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
+    sync(folder);
     Ok(())
 }
 
-/// Who may read the file afterwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Whoever could before.
-    Kept,
-    /// This user alone, whoever could before.
-    Private,
+/// Puts a secret text in the place of a file, as above, for this user's eyes only, whoever could see it before. Until then it
+/// is in a folder that no sandbox shows.
+pub(crate) fn replace_secret(path: &Path, text: &str, hidden: &Path) -> io::Result<()> {
+    let target = follow(path)?;
+    let folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(hidden)?;
+    let _lock = forget_unfinished(hidden, folder);
+    let temporary = Temporary::create(hidden)?;
+    temporary.fill(text, None)?;
+    match fs::rename(&temporary.path, &target) {
+        // A link has led to another file system.
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let temporary = Temporary::create(folder)?;
+            temporary.fill(text, None)?;
+            fs::rename(&temporary.path, &target)?;
+        }
+        renamed => renamed?,
+    }
+    sync(folder);
+    Ok(())
 }
+
+/// Removes what killed processes have left of secrets, and lets nobody else write one until the result is dropped.
+pub(crate) fn forget_unfinished(hidden: &Path, folder: &Path) -> io::Result<fs::File> {
+    // Whoever holds it writes; what is unfinished then was left by a process that is gone.
+    let lock = fs::File::open(hidden).and_then(|folder| folder.lock().map(|()| folder));
+    remove_leftovers(hidden, if lock.is_ok() { Duration::ZERO } else { ABANDONED });
+    remove_leftovers(folder, ABANDONED);
+    lock
+}
+
+/// The rename itself has happened; a folder that cannot be synced does not undo it.
+fn sync(folder: &Path) {
+    let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
+}
+
+/// Removes the unfinished files of processes that were killed, if they are old enough.
+fn remove_leftovers(folder: &Path, age: Duration) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        let is_old = || {
+            let changed = entry.metadata().ok().filter(fs::Metadata::is_file)?.modified().ok()?;
+            Some(age.is_zero() || changed.elapsed().is_ok_and(|elapsed| elapsed >= age))
+        };
+        if is_ours && is_old() == Some(true) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// How the names of unfinished files begin and end.
+const PREFIX: &str = ".codex-";
+const SUFFIX: &str = ".tmp";
 
 /// Where the links at the end of a path lead, also if nothing is there yet.
 fn follow(path: &Path) -> io::Result<PathBuf> {
@@ -61,7 +114,7 @@ impl Temporary {
     fn create(folder: &Path) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         loop {
-            let name = format!(".codex-{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+            let name = format!("{PREFIX}{}-{}{SUFFIX}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
             let path = folder.join(name);
             let mut options = fs::OpenOptions::new();
             options.write(true).create_new(true);
@@ -117,14 +170,51 @@ mod tests {
     fn a_new_file_is_private_and_an_old_one_keeps_its_mode() {
         let temp = TempDir::new().unwrap();
         let path = temp.path().join("f");
-        replace_file(&path, "1", Mode::Kept).unwrap();
+        replace_file(&path, "1").unwrap();
         assert_eq!(mode_of(&path), 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        replace_file(&path, "2", Mode::Kept).unwrap();
+        replace_file(&path, "2").unwrap();
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode_of(&path)), ("2", 0o644));
-        replace_file(&path, "3", Mode::Private).unwrap();
+        replace_secret(&path, "3", &temp.path().join("run")).unwrap();
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode_of(&path)), ("3", 0o600));
-        assert_eq!(names(temp.path()), ["f"]);
+        assert_eq!(names(temp.path()), ["f", "run"]);
+        assert_eq!((names(&temp.path().join("run")).len(), mode_of(&temp.path().join("run"))), (0, 0o700));
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_gone_after_the_next_write() {
+        let temp = TempDir::new().unwrap();
+        let run = temp.path().join("run");
+        fs::create_dir(&run).unwrap();
+        let old = std::time::SystemTime::now() - 2 * ABANDONED;
+        for (path, is_old) in [
+            (run.join(".codex-1-0.tmp"), false),
+            (temp.path().join(".codex-1-0.tmp"), true),
+            (temp.path().join(".codex-2-0.tmp"), false),
+            (run.join("app-server.token"), true),
+        ] {
+            let file = fs::File::create(path).unwrap();
+            if is_old {
+                file.set_modified(old).unwrap();
+            }
+        }
+        replace_secret(&temp.path().join("f"), "1", &run).unwrap();
+        assert_eq!(names(temp.path()), [".codex-2-0.tmp", "f", "run"], "somebody may be writing the new one");
+        assert_eq!(names(&run), ["app-server.token"]);
+    }
+
+    #[test]
+    fn a_secret_is_never_unfinished_where_a_sandbox_could_show_it() {
+        let temp = TempDir::new().unwrap();
+        let (run, folder) = (temp.path().join("run"), temp.path().join("home"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("f"), "old").unwrap();
+        replace_secret(&folder.join("f"), "new", &run).unwrap();
+        assert_eq!((names(&folder), names(&run)), (vec!["f".to_owned()], Vec::new()));
+        // A folder in its place makes the last step fail; what was written is gone from both.
+        fs::create_dir(folder.join("g")).unwrap();
+        assert!(replace_secret(&folder.join("g"), "new", &run).is_err());
+        assert_eq!((names(&folder), names(&run)), (vec!["f".to_owned(), "g".to_owned()], Vec::new()));
     }
 
     #[test]
@@ -134,8 +224,8 @@ mod tests {
         let (link, real) = (temp.path().join("link"), temp.path().join("real/f"));
         symlink("second", &link).unwrap();
         symlink("real/f", temp.path().join("second")).unwrap();
-        replace_file(&link, "1", Mode::Kept).unwrap();
-        replace_file(&link, "2", Mode::Kept).unwrap();
+        replace_file(&link, "1").unwrap();
+        replace_file(&link, "2").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&real).unwrap(), "2");
         assert_eq!(names(temp.path()), ["link", "real", "second"]);
@@ -146,14 +236,14 @@ mod tests {
         let temp = TempDir::new().unwrap();
         symlink("b", temp.path().join("a")).unwrap();
         symlink("a", temp.path().join("b")).unwrap();
-        assert!(replace_file(&temp.path().join("a"), "1", Mode::Kept).is_err());
+        assert!(replace_file(&temp.path().join("a"), "1").is_err());
     }
 
     #[test]
     fn a_failure_leaves_nothing_behind() {
         let temp = TempDir::new().unwrap();
         fs::create_dir_all(temp.path().join("f/below")).unwrap();
-        assert!(replace_file(&temp.path().join("f"), "1", Mode::Kept).is_err());
+        assert!(replace_file(&temp.path().join("f"), "1").is_err());
         assert_eq!(names(temp.path()), ["f"]);
     }
 }

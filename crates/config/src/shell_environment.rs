@@ -1,9 +1,13 @@
 //! Which variables a command gets: `[shell_environment_policy]`.
 //!
-//! Invariant: a variable whose name tells of a secret, or that puts foreign code into programs, reaches a command only if the
-//! user wrote that everything may.
+//! Invariants: a variable whose name tells of a secret, or that puts foreign code into programs, reaches a command only if the
+//! user wrote that everything may. One that the configuration names as the place of a key reaches commands of the user's own
+//! alone.
 
-use std::{collections::BTreeMap, ffi::OsString};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::{OsStr, OsString},
+};
 
 use crate::{Reader, ValueError, words::words};
 
@@ -28,6 +32,35 @@ const SECRETS: &[&str] = &["*KEY*", "*SECRET*", "*TOKEN*"];
 /// What tells the loader to put foreign code into a program.
 const LOADER: &[&str] = &["LD_*", "DYLD_*"];
 
+/// What keeps programs from opening a pager, in which somebody could type a command. Those without one print everything.
+const WITHOUT_PAGER: &[(&str, &str)] = &[
+    ("AWS_PAGER", "cat"),
+    ("BAT_PAGER", "cat"),
+    ("DELTA_PAGER", "cat"),
+    ("GH_PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("LESSSECURE", "1"),
+    ("MANPAGER", "cat"),
+    ("PAGER", "cat"),
+    ("PSQL_PAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("SYSTEMD_PAGERSECURE", "1"),
+];
+
+/// What a shell runs before anything else. Where it is no full path, it may be a file of the project.
+const SHELL_START: &[&str] = &["BASH_ENV", "ENV"];
+
+/// Who has a command run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runner {
+    /// The model.
+    Model,
+    /// A client, or a person who tries the sandbox.
+    Client,
+    /// The user, in a thread and outside of any sandbox.
+    User,
+}
+
 /// The variable that holds the token of a server.
 pub const SERVER_TOKEN_VARIABLE: &str = "CODEX_APP_SERVER_TOKEN";
 
@@ -45,6 +78,8 @@ pub struct ShellEnvironmentPolicy {
     pub set: BTreeMap<String, String>,
     /// `include_only`: if any, globs of the names to keep.
     pub include_only: Vec<String>,
+    /// Where providers and MCP servers are said to have their keys.
+    pub key_places: BTreeSet<String>,
 }
 
 impl ShellEnvironmentPolicy {
@@ -58,18 +93,39 @@ impl ShellEnvironmentPolicy {
             exclude: table.strings("exclude")?.unwrap_or_default(),
             set: table.string_map("set")?,
             include_only: table.strings("include_only")?.unwrap_or_default(),
+            key_places: key_places(root),
         })
     }
 
     /// The variables of a command, made from the program's own.
-    pub fn apply(&self, own: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-        let mut variables: BTreeMap<OsString, OsString> =
-            own.into_iter().filter(|(name, _)| self.inherits(name)).collect();
+    pub fn apply(
+        &self,
+        own: impl IntoIterator<Item = (OsString, OsString)>,
+        runner: Runner,
+    ) -> Vec<(OsString, OsString)> {
+        let own = own.into_iter().filter(|(name, value)| self.inherits(name) && self.may_have(name, value, runner));
+        let mut variables: BTreeMap<OsString, OsString> = own.collect();
         variables.extend(self.set.iter().map(|(name, value)| (name.into(), value.into())));
         if !self.include_only.is_empty() {
             variables.retain(|name, _| matches_any(&self.include_only, &name.to_string_lossy()));
         }
+        if runner == Runner::Model {
+            let unset = WITHOUT_PAGER.iter().filter(|(name, _)| !self.set.contains_key(*name));
+            variables.extend(unset.map(|(name, value)| (name.into(), value.into())));
+        }
         variables.into_iter().collect()
+    }
+
+    /// Whether a command of somebody may have a variable, whatever the user wants others to have.
+    fn may_have(&self, name: &OsStr, value: &OsStr, runner: Runner) -> bool {
+        let name = name.to_string_lossy();
+        let holds_key = self.key_places.iter().any(|place| place.eq_ignore_ascii_case(&name));
+        let starts_shell = SHELL_START.contains(&&*name) && !std::path::Path::new(value).is_absolute();
+        match runner {
+            Runner::Model => !holds_key && !starts_shell,
+            Runner::Client => !holds_key,
+            Runner::User => true,
+        }
     }
 
     fn inherits(&self, name: &OsString) -> bool {
@@ -86,6 +142,29 @@ impl ShellEnvironmentPolicy {
         let is_withheld = matches_any(SECRETS, &name) || matches_any(LOADER, &name);
         inherited && (self.keep_secrets || !is_withheld) && !matches_any(&self.exclude, &name)
     }
+}
+
+/// The variables that hold keys, by what the entries of providers and MCP servers say. What is wrong in an entry is said where
+/// it is used.
+fn key_places(root: &Reader<'_>) -> BTreeSet<String> {
+    let entries = |group: &str| {
+        let group = root.section(group).ok();
+        let names: Vec<_> = group.iter().flat_map(Reader::keys).collect();
+        names.into_iter().filter_map(|name| group.as_ref()?.section(name).ok()).collect::<Vec<_>>()
+    };
+    let mut places = BTreeSet::new();
+    for entry in entries("model_providers").iter().chain(&entries("mcp_servers")) {
+        let named = ["env_key", "bearer_token_env_var"].map(|key| entry.str(key).ok().flatten());
+        places.extend(named.into_iter().flatten());
+        places.extend(entry.string_map("env_http_headers").into_iter().flat_map(BTreeMap::into_values));
+        // What a server is given may be anything; what every program needs is no key.
+        let given =
+            entry.section("env").ok().into_iter().flat_map(|env| env.keys().map(str::to_owned).collect::<Vec<_>>());
+        let passed = entry.strings("env_vars").ok().flatten().unwrap_or_default();
+        places.extend(given.chain(passed).filter(|name| !CORE.iter().any(|core| core.eq_ignore_ascii_case(name))));
+    }
+    places.remove("");
+    places
 }
 
 fn matches_any<S: AsRef<str>>(globs: &[S], name: &str) -> bool {
@@ -135,11 +214,16 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
+        check_for(Runner::Client, text, expected);
+    }
+
+    #[track_caller]
+    fn check_for(runner: Runner, text: &str, expected: &[&str]) {
         let tree = Tree::parse("config.toml".as_ref(), text).unwrap();
         let policy = ShellEnvironmentPolicy::read(&Reader::new(&tree, None)).unwrap();
         let own = OWN.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let names: Vec<String> = policy
-            .apply(own)
+            .apply(own, runner)
             .into_iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();
@@ -176,6 +260,49 @@ mod tests {
         );
         check("shell_environment_policy = { inherit = \"core\", include_only = [\"P?TH\"] }", &["PATH=/bin"]);
         check("shell_environment_policy = { inherit = \"none\", set = { A = \"b\" } }", &["A=b"]);
+    }
+
+    #[test]
+    fn a_command_of_the_model_opens_no_pager_unless_the_user_says_so() {
+        let policy = "shell_environment_policy = { inherit = \"none\", set = { PAGER = \"more\" } }";
+        check(policy, &["PAGER=more"]);
+        let mut expected: Vec<String> = WITHOUT_PAGER.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        expected.iter_mut().filter(|it| it.starts_with("PAGER=")).for_each(|it| *it = "PAGER=more".to_owned());
+        check_for(Runner::Model, policy, &expected.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_shell_of_the_model_starts_with_no_file_of_the_project() {
+        let names = |runner| {
+            let tree = Tree::parse("config.toml".as_ref(), "").unwrap();
+            let policy = ShellEnvironmentPolicy::read(&Reader::new(&tree, None)).unwrap();
+            let own = [("BASH_ENV", ".bash_env"), ("ENV", "/etc/env")].map(|(name, value)| (name.into(), value.into()));
+            let names = policy.apply(own, runner).into_iter().map(|(name, _)| name.into_string().unwrap());
+            names.filter(|name| name.ends_with("ENV")).collect::<Vec<_>>()
+        };
+        assert_eq!(names(Runner::Model), ["ENV"]);
+        assert_eq!(names(Runner::User), ["BASH_ENV", "ENV"]);
+    }
+
+    #[test]
+    fn what_the_file_calls_the_place_of_a_key_reaches_no_command_but_the_users_own() {
+        for entry in [
+            "[model_providers.other]\nenv_key = 'FERN'",
+            "[model_providers.other]\nenv_http_headers = { x-key = 'fern' }",
+            "[mcp_servers.s]\nbearer_token_env_var = 'FERN'",
+            "[mcp_servers.s]\nenv_http_headers = { x-key = 'FERN' }",
+            "[mcp_servers.s]\nenv = { FERN = 'x', PATH = 'y' }",
+            "[mcp_servers.s]\nenv_vars = ['FERN', 'HOME']",
+        ] {
+            check(entry, &["HOME=/home/me", "PATH=/bin"]);
+            check_for(Runner::User, entry, &["FERN=green", "HOME=/home/me", "PATH=/bin"]);
+            let all = format!("shell_environment_policy.include_only = ['FERN']\n{entry}");
+            check(&all, &[]);
+            let set = format!("shell_environment_policy = {{ inherit = 'all', include_only = ['F*'] }}\n{entry}");
+            check(&set, &[]);
+        }
+        let wrong = "[model_providers.other]\nenv_key = 7\n[mcp_servers]\ns = 'x'";
+        check(wrong, &["FERN=green", "HOME=/home/me", "PATH=/bin"]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ use crate::{
     json::{table_json, value_json, version},
     layers,
     position::Lines,
-    replace::{Mode, replace_file},
+    replace::replace_file,
     skills,
 };
 
@@ -223,7 +223,7 @@ impl<'a> UserConfig<'a> {
         if new != old {
             let failed = |source| ConfigWriteError::Write { path: path.clone(), source };
             self.home.ensure().map_err(|error| failed(std::io::Error::other(error)))?;
-            replace_file(&path, &new, Mode::Kept).map_err(failed)?;
+            replace_file(&path, &new).map_err(failed)?;
         }
         drop(writing);
         let overridden_metadata = edits.iter().find_map(|(key, edit)| self.overridden(&tree, key, &edit.value.0));

@@ -225,6 +225,7 @@ fn read_message(item: &RawValue) -> Option<Message> {
 
 #[cfg(test)]
 mod tests {
+    use codex_wire::policy::ApprovalsReviewer;
     use codex_wire::reasoning::ReasoningSummary;
 
     use super::*;
@@ -233,6 +234,8 @@ mod tests {
         Settings {
             cwd: "/".into(),
             approval_policy,
+            reviewer: ApprovalsReviewer::User,
+            held_back: None,
             sandbox_policy,
             model: "new".to_owned(),
             effort: None,

@@ -60,7 +60,7 @@ fn tag(name: &str, value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use codex_wire::policy::{AskForApproval, WorkspaceWrite};
+    use codex_wire::policy::{ApprovalsReviewer, AskForApproval, WorkspaceWrite};
     use codex_wire::reasoning::ReasoningSummary;
     use expect_test::{Expect, expect};
 
@@ -70,6 +70,8 @@ mod tests {
         let settings = Settings {
             cwd: cwd.into(),
             approval_policy: AskForApproval::OnRequest,
+            reviewer: ApprovalsReviewer::User,
+            held_back: None,
             sandbox_policy,
             model: "m".into(),
             effort: None,

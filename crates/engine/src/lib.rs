@@ -10,6 +10,7 @@ mod context;
 mod environment;
 pub mod eq;
 mod feed;
+mod foreign;
 pub mod goal;
 mod heard;
 mod images;

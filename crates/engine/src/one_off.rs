@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codex_config::{Config, Home};
+use codex_config::{Config, Home, Runner};
 use codex_sandbox::{Confinement, Launch, Profile, Running, Stdio, Surroundings, spawn};
 pub use codex_sandbox::{Pty, SpawnError, Stream};
 use codex_wire::policy::SandboxPolicy;
@@ -100,7 +100,7 @@ impl OneOff {
     /// Starts the command. Blocks for about as long as a fork and an exec take, and needs a tokio runtime.
     pub fn start(self, config: &Config, home: &Home, programs: Option<&Path>) -> Result<Started, SpawnError> {
         let policy = self.policy.unwrap_or_else(|| config.sandbox_policy());
-        let env = with_changes(variables(config, programs), self.env);
+        let env = with_changes(variables(config, programs, Runner::Client), self.env);
         let profile = Profile::new(&policy, &self.cwd, &Surroundings::of(home.path(), &env));
         let running = spawn(Launch {
             argv: self.argv.iter().map(Into::into).collect(),

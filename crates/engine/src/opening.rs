@@ -14,6 +14,7 @@ use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 
 use crate::beginning::{Beginning, Insisted, Past};
+use crate::foreign;
 use crate::heard::Heard;
 use crate::journal::Journal;
 use crate::log::{Record, ThreadStarted, TurnId};
@@ -94,6 +95,8 @@ impl Opening {
             // It has had no turn yet that could have moved it.
             configured.cwd.clone_from(&history.meta.cwd);
         }
+        let meta_before = history.as_ref().map(|history| &history.meta);
+        let held_back = meta_before.and_then(|meta| foreign::hold_back(&mut configured, meta, setup, insisted));
         let cwd = configured.cwd.clone();
         let told = Told::read(setup, &cwd);
         let is_resumed = history.is_some();
@@ -125,7 +128,7 @@ impl Opening {
             started,
             instructions,
             preface,
-            warnings: warnings.into_iter().chain(told.warnings).chain(unread).collect(),
+            warnings: warnings.into_iter().chain(held_back).chain(told.warnings).chain(unread).collect(),
             catalogue,
             skills: told.skills,
             journal,
@@ -157,7 +160,7 @@ impl Source {
             Beginning::Resumed { path, insisted } => (Some(History::read(path)?), *insisted),
             Beginning::Forked { path, insisted, .. } => {
                 let mut history = History::read(path)?;
-                let lineage = SessionLineage { forked_from_id: Some(history.meta.id), ..SessionLineage::default() };
+                let lineage = lineage_of_fork(&history.meta);
                 history.meta = SessionMeta { lineage, ..meta.clone() };
                 (Some(history), *insisted)
             }
@@ -195,14 +198,19 @@ impl Source {
         meta: &SessionMeta,
         into: PathBuf,
     ) -> Result<Self, StartError> {
-        let of = History::read(path)?.meta.id;
-        let lineage = SessionLineage { forked_from_id: Some(of), ..SessionLineage::default() };
+        let lineage = lineage_of_fork(&History::read(path)?.meta);
         let file = codex_store::fork(path, point, &SessionMeta { lineage, ..meta.clone() }, &into)?;
         let history = History::read(&into)?;
         let (journal, unsaved) = Journal::resume(meta.id, Some(file), None);
         let warnings = unsaved.into_iter().collect();
         Ok(Self { journal, rollout: into, history: Some(history), insisted, warnings })
     }
+}
+
+/// What a copy says of where it comes from.
+fn lineage_of_fork(of: &SessionMeta) -> SessionLineage {
+    let imported_at = of.lineage.imported_at.clone();
+    SessionLineage { forked_from_id: Some(of.id), imported_at, ..SessionLineage::default() }
 }
 
 /// What the model is told before anything is said, and what was found on the way.
@@ -264,6 +272,8 @@ fn configured(setup: &Setup) -> Settings {
     Settings {
         cwd: setup.cwd.clone(),
         approval_policy: config.approval_policy(),
+        reviewer: config.approvals_reviewer.clone(),
+        held_back: None,
         sandbox_policy: config.sandbox_policy(),
         model: config.model.name.clone(),
         effort: config.model.reasoning_effort.clone(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
 use serde_json::Value;
 
@@ -13,8 +13,12 @@ pub struct Settings {
     pub cwd: PathBuf,
     /// When a person is asked.
     pub approval_policy: AskForApproval,
+    /// Who is asked. Unless it is the user, nobody can be, and what would be asked about is declined.
+    pub reviewer: ApprovalsReviewer,
     /// What commands may touch.
     pub sandbox_policy: SandboxPolicy,
+    /// What commands may touch once the user has said where a thread of somebody else's is to work.
+    pub held_back: Option<SandboxPolicy>,
     /// The model's name.
     pub model: String,
     /// How hard it thinks; none leaves it to the provider.
@@ -32,6 +36,8 @@ pub struct SettingsChange {
     pub cwd: Option<PathBuf>,
     /// See [`Settings::approval_policy`].
     pub approval_policy: Option<AskForApproval>,
+    /// See [`Settings::reviewer`].
+    pub reviewer: Option<ApprovalsReviewer>,
     /// See [`Settings::sandbox_policy`].
     pub sandbox_policy: Option<SandboxPolicy>,
     /// See [`Settings::model`].
@@ -48,14 +54,30 @@ impl Settings {
     /// The settings after a change. A relative working directory is taken from the present one.
     #[must_use]
     pub fn changed(&self, change: &SettingsChange) -> Self {
+        let (sandbox_policy, held_back) = self.changed_limits(change);
         Self {
             cwd: change.cwd.as_ref().map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd)),
             approval_policy: change.approval_policy.unwrap_or(self.approval_policy),
-            sandbox_policy: change.sandbox_policy.clone().unwrap_or_else(|| self.sandbox_policy.clone()),
+            reviewer: change.reviewer.clone().unwrap_or_else(|| self.reviewer.clone()),
+            sandbox_policy,
+            held_back,
             model: change.model.clone().unwrap_or_else(|| self.model.clone()),
             effort: change.effort.clone().unwrap_or_else(|| self.effort.clone()),
             summary: change.summary.clone().unwrap_or_else(|| self.summary.clone()),
             verbosity: self.verbosity.clone(),
+        }
+    }
+
+    /// What commands may touch after a change, and what is held back of it.
+    fn changed_limits(&self, change: &SettingsChange) -> (SandboxPolicy, Option<SandboxPolicy>) {
+        match (&self.held_back, &change.sandbox_policy) {
+            (Some(held_back), wanted) if change.cwd.is_some() => (wanted.as_ref().unwrap_or(held_back).clone(), None),
+            // It would be the folder that nobody has confirmed.
+            (Some(_), Some(wanted @ SandboxPolicy::WorkspaceWrite(_))) => {
+                (self.sandbox_policy.clone(), Some(wanted.clone()))
+            }
+            (_, Some(wanted)) => (wanted.clone(), None),
+            (held_back, None) => (self.sandbox_policy.clone(), held_back.clone()),
         }
     }
 }

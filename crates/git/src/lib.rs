@@ -9,6 +9,7 @@
 //! and a limit on its output. No async code.
 
 mod changes;
+mod innermost;
 mod refs;
 mod repository;
 mod run;
@@ -22,6 +23,7 @@ use codex_wire::rollout::GitInfo;
 use crate::repository::Repository;
 
 pub use changes::GitError;
+pub use innermost::is_same_repository;
 
 /// How long `git` may take for all that one question needs.
 pub const DEADLINE: Duration = Duration::from_secs(5);

@@ -1,13 +1,14 @@
 //! Whether to run a command, ask about it, or refuse it.
 //!
 //! Invariants: with `never` nobody is asked. A rule that forbids or asks never makes anything run that would not have
-//! run without it. What runs outside the sandbox although there is one was asked for and allowed by a rule or a person.
+//! run without it. What runs outside the sandbox although there is one was asked for and allowed by a rule or a person who
+//! knew that.
 
 use codex_wire::policy::AskForApproval;
 
 use crate::danger::danger;
-use crate::rules::{Decision, Match, Rules};
-use crate::safe::is_known_safe;
+use crate::rules::{Circumstances, Decision, Match, Rules};
+use crate::safe::{Checkout, is_known_safe};
 use crate::understand::{Understood, understand};
 
 /// What a sandbox can do for a command.
@@ -30,6 +31,8 @@ pub struct Question<'a> {
     pub approval: AskForApproval,
     /// What the sandbox can do.
     pub sandbox: SandboxState,
+    /// Whose settings a program finds where the command starts.
+    pub checkout: Checkout,
     /// Whether the model asks to leave the sandbox.
     pub escalated: bool,
     /// What the user has decided before, for all sessions.
@@ -45,6 +48,8 @@ pub enum Answer {
     Run {
         /// Whether within the sandbox.
         sandboxed: bool,
+        /// Whether a rule or a person has allowed it, so that nobody needs to be asked about what is typed into it.
+        vouched: bool,
         /// Why it runs.
         because: String,
     },
@@ -64,7 +69,8 @@ pub enum Answer {
 #[must_use]
 pub fn judge(question: &Question<'_>) -> Answer {
     let never = question.approval == AskForApproval::Never;
-    let verdict = question.rules.check(question.argv);
+    let confined = stays_inside(question);
+    let verdict = question.rules.check_in(question.argv, Circumstances { confined, checkout: question.checkout });
     let rule = verdict.decisive().map_or_else(String::new, cite);
     match verdict.decision {
         Some(Decision::Forbidden) => return refuse(format!("it is forbidden by {rule}")),
@@ -74,10 +80,9 @@ pub fn judge(question: &Question<'_>) -> Answer {
         }
         Some(Decision::Prompt) => return ask(format!("{rule} wants it asked about")),
         Some(Decision::Allow) => {
-            let sandboxed = stays_inside(question);
-            let outside = question.sandbox != SandboxState::Unconfined && !sandboxed;
+            let outside = question.sandbox != SandboxState::Unconfined && !confined;
             let place = if outside { ", outside the sandbox too" } else { "" };
-            return run(sandboxed, format!("it is allowed by {rule}{place}"));
+            return vouched(confined, format!("it is allowed by {rule}{place}"));
         }
         None => {}
     }
@@ -87,7 +92,7 @@ pub fn judge(question: &Question<'_>) -> Answer {
     let sandboxed = question.sandbox == SandboxState::Confined;
     // Where the model says when it wants to leave the sandbox, a person hears it, however harmless the command.
     let asks_to_leave = question.escalated && question.approval == AskForApproval::OnRequest;
-    if is_known_safe(question.argv) && !(asks_to_leave && sandboxed) {
+    if is_known_safe(question.argv, question.checkout) && !(asks_to_leave && sandboxed) {
         // It needs nothing from outside the sandbox, whatever the model thinks.
         return run(sandboxed, "it is known to be harmless".to_owned());
     }
@@ -104,7 +109,7 @@ fn by_policy(question: &Question<'_>, sandboxed: bool) -> Answer {
         return ask("the model asks to run it outside the sandbox".to_owned());
     }
     if policy == AskForApproval::UnlessTrusted {
-        return ask(unknown(question.argv));
+        return ask(unknown(question));
     }
     if question.sandbox == SandboxState::CannotConfine {
         return ask("this machine cannot confine it as the sandbox policy says".to_owned());
@@ -132,16 +137,40 @@ fn never(question: &Question<'_>, leaves: bool) -> Answer {
     }
 }
 
+/// Decides about text that is typed into a command for which neither a rule nor a person has vouched.
+///
+/// What the command makes of it is not known, so it is never harmless.
+#[must_use]
+pub fn judge_typed(text: &str, approval: AskForApproval, sandbox: SandboxState) -> Answer {
+    let sandboxed = sandbox == SandboxState::Confined;
+    let script = ["bash", "-c", text].map(str::to_owned);
+    match approval {
+        AskForApproval::Never => run(sandboxed, "the approval policy is `never`".to_owned()),
+        AskForApproval::UnlessTrusted => ask("it is typed into a command that was not asked about".to_owned()),
+        AskForApproval::OnRequest | AskForApproval::OnFailure if sandbox == SandboxState::CannotConfine => {
+            ask("it is typed into a command that this machine cannot confine".to_owned())
+        }
+        AskForApproval::OnFailure if sandboxed => run(true, "it is typed in the sandbox".to_owned()),
+        AskForApproval::OnRequest | AskForApproval::OnFailure => match danger(&script) {
+            Some(danger) => ask(format!("it looks dangerous: {danger}")),
+            None => run(sandboxed, "it does not look dangerous".to_owned()),
+        },
+    }
+}
+
 /// Says why a command is not known to be harmless.
-fn unknown(argv: &[String]) -> String {
-    match understand(argv) {
+fn unknown(question: &Question<'_>) -> String {
+    match understand(question.argv) {
+        Understood::Commands(_) if is_known_safe(question.argv, Checkout::Own) => {
+            "it would obey the settings of another checkout than the one worked in".to_owned()
+        }
         Understood::Commands(_) => "it is not known to be harmless".to_owned(),
         Understood::No(reason) => format!("it is not understood: {reason}"),
     }
 }
 
 fn approved(question: &Question<'_>) -> Answer {
-    run(stays_inside(question), "it was approved for this session".to_owned())
+    vouched(stays_inside(question), "it was approved for this session".to_owned())
 }
 
 /// Tells whether a command that may run outside the sandbox still runs inside.
@@ -158,7 +187,11 @@ fn cite(found: &Match) -> String {
 }
 
 fn run(sandboxed: bool, because: String) -> Answer {
-    Answer::Run { sandboxed, because }
+    Answer::Run { sandboxed, vouched: false, because }
+}
+
+fn vouched(sandboxed: bool, because: String) -> Answer {
+    Answer::Run { sandboxed, vouched: true, because }
 }
 
 fn ask(because: String) -> Answer {

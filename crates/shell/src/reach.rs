@@ -45,6 +45,10 @@ pub(crate) struct Reach {
     pub(crate) commands: Vec<Reached>,
     /// Where output is redirected to.
     pub(crate) targets: Vec<Word>,
+    /// Files that a redirection leaves empty.
+    pub(crate) emptied: Vec<Word>,
+    /// Texts that a program may take for code and run.
+    pub(crate) fed: Vec<String>,
     /// Scripts in which some syntax was not known, so that commands may be missing above.
     pub(crate) unread: Vec<String>,
     /// What stands for a script that is known only when it runs.
@@ -71,9 +75,10 @@ impl Reach {
             self.too_much = true;
             return;
         }
-        let Sight { commands, documents, targets, broken, too_much } = sight::look(script);
+        let Sight { commands, documents, targets, emptied, broken, too_much } = sight::look(script);
         self.too_much |= too_much;
         self.targets.extend(targets);
+        self.emptied.extend(emptied);
         if broken {
             self.unread.push(script.to_owned());
         }
@@ -85,6 +90,7 @@ impl Reach {
             for document in &documents {
                 self.script(document, nesting + 1);
             }
+            self.fed.extend(documents);
         }
     }
 

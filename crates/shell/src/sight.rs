@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use crate::limits;
 use crate::plain::{self, PlainCommand};
+use crate::redirection::{Redirection, redirection};
 use crate::tree;
 
 /// A word of a command, as far as it can be told.
@@ -54,6 +55,8 @@ pub(crate) struct Sight {
     pub(crate) documents: Vec<String>,
     /// Where output is redirected to.
     pub(crate) targets: Vec<Word>,
+    /// Files that a redirection leaves empty.
+    pub(crate) emptied: Vec<Word>,
     /// Whether some of it has syntax that the grammar does not know.
     pub(crate) broken: bool,
     /// Whether it was too much to look at.
@@ -89,6 +92,11 @@ pub(crate) fn look(script: &str) -> Sight {
             break;
         }
         sight.broken |= node.is_error() || node.is_missing();
+        if matches!(node.kind(), "redirected_statement" | "command") {
+            let Redirection { command: words, emptied } = redirection(node, script);
+            sight.commands.extend((!words.is_empty()).then_some(Seen { words, piped }));
+            sight.emptied.extend(emptied);
+        }
         match node.kind() {
             "command" => {
                 let commands = commands_in(node, script).into_iter();
@@ -154,7 +162,7 @@ fn shown(word: &Word) -> Option<&str> {
 }
 
 /// The words of a command, without the assignments before it and the redirections around it.
-fn command_words(node: Node<'_>, script: &str) -> Vec<Word> {
+pub(crate) fn command_words(node: Node<'_>, script: &str) -> Vec<Word> {
     tree::children(node).into_iter().filter(|child| is_word(*child)).map(|child| word(child, script)).collect()
 }
 
@@ -205,7 +213,7 @@ fn document(node: Node<'_>, script: &str) -> String {
 }
 
 /// Reads one word as far as it is literal.
-fn word(node: Node<'_>, script: &str) -> Word {
+pub(crate) fn word(node: Node<'_>, script: &str) -> Word {
     let text = tree::text(node, script);
     match node.kind() {
         "command_name" => match tree::children(node).as_slice() {

@@ -72,7 +72,12 @@ fn a_bundle_brings_a_thread_to_another_home() {
     let imported = index.import(&mut &*bytes).unwrap();
     assert_eq!(imported.renamed_from, None);
     assert_eq!(imported.path, there.path().join("sessions/2026/11/15").join(path.file_name().unwrap()));
-    assert_eq!(fs::read(&imported.path).unwrap(), fs::read(&path).unwrap());
+    let (old, new) = (fs::read_to_string(&path).unwrap(), fs::read_to_string(&imported.path).unwrap());
+    assert_eq!(new.split_once('\n').unwrap().1, old.split_once('\n').unwrap().1);
+    let meta = |text: &str| serde_json::from_str::<Value>(text.lines().next().unwrap()).unwrap();
+    let mut marked = meta(&new);
+    assert!(marked["payload"].as_object_mut().unwrap().remove("imported_at").is_some_and(|time| time.is_string()));
+    assert_eq!(marked, meta(&old), "only since when it is here was added");
     let found = index.find(imported.id).unwrap().unwrap();
     assert_eq!((found.preview.as_str(), found.name.as_deref()), ("hi #reason", Some("its name")));
 }
@@ -86,6 +91,7 @@ fn a_bundle_of_a_thread_that_is_here_gets_a_new_name() {
     assert_eq!(renamed_from, Some(old.meta.id));
     assert_eq!((new.meta.id, new.meta.lineage.forked_from_id), (id, Some(old.meta.id)));
     assert_eq!(new.meta.lineage.session_id, Some(id));
+    assert!(new.meta.lineage.imported_at.is_some());
     assert_eq!(new.items.len(), old.items.len());
     assert!(copy.to_str().unwrap().ends_with(&format!("rollout-2026-11-15T08-00-00-{id}.jsonl")));
 }

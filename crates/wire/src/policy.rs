@@ -22,6 +22,20 @@ spelled! {
 }
 
 spelled! {
+    /// Who is asked.
+    #[derive(Default)]
+    pub open enum ApprovalsReviewer {
+        /// The person in front of the client.
+        #[default]
+        "user" => User,
+        /// A program, which does not exist here.
+        "auto_review" => AutoReview,
+        /// The same, by an older name.
+        "guardian_subagent" => GuardianSubagent,
+    }
+}
+
+spelled! {
     /// The short name of a sandbox policy, as in `config.toml`.
     pub enum SandboxMode {
         "read-only" => ReadOnly,

@@ -192,6 +192,9 @@ pub struct SessionLineage {
     /// The thread this one is a copy of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from_id: Option<ThreadId>,
+    /// When it was brought here from another home; none for threads that began here. Of our own making.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported_at: Option<String>,
     /// The thread that started this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_thread_id: Option<ThreadId>,

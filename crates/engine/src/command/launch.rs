@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use codex_config::Config;
+use codex_config::{Config, Runner};
 use codex_sandbox::terminal::Terminals;
 use codex_sandbox::{
     Captured, Chunk, Confinement, Finished, HeldRoots, Launch, Limits, Profile, SpawnError, Stdio, Stream, Surroundings,
@@ -31,8 +31,8 @@ const WAITING_CHUNKS: usize = 64;
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The variables of a command, with our own programs first on its path.
-pub(crate) fn variables(config: &Config, programs: Option<&Path>) -> Vec<(OsString, OsString)> {
-    let mut variables = config.shell_environment.apply(std::env::vars_os());
+pub(crate) fn variables(config: &Config, programs: Option<&Path>, runner: Runner) -> Vec<(OsString, OsString)> {
+    let mut variables = config.shell_environment.apply(std::env::vars_os(), runner);
     let Some(programs) = programs else { return variables };
     let place = variables.iter().position(|(name, _)| name == "PATH");
     let path = place.map_or_else(|| OsString::from(DEFAULT_PATH), |place| variables.swap_remove(place).1);

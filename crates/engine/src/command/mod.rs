@@ -55,7 +55,13 @@ pub(crate) enum Effect {
     /// Do not ask again about this command in this thread.
     Remember,
     /// Add a rule that allows commands that begin like this.
-    Amend(Vec<String>),
+    Amend {
+        prefix: Vec<String>,
+        /// Whether a person was asked about a run outside the sandbox.
+        leaves_sandbox: bool,
+    },
+    /// Type what a person has agreed to.
+    Type(WriteRequest),
     /// The command goes on in its terminal although its call is over. What it has shown so far comes along.
     KeepTerminal(Arc<CommandItem>, Shown),
     /// The call is over; this goes to the model.
@@ -95,6 +101,10 @@ pub(crate) struct CommandCall {
     request: CommandRequest,
     policy: AskForApproval,
     phase: Phase,
+    /// Whether it runs, or ran last, inside the sandbox.
+    is_sandboxed: bool,
+    /// Whether a rule or a person has allowed it.
+    is_vouched: bool,
     /// How the run inside the sandbox ended, while a person is asked about another one.
     first: Option<Ran>,
     /// How many bytes of output the model gets at most.
@@ -109,7 +119,8 @@ impl CommandCall {
         judged: Answer,
         output_limit: usize,
     ) -> (Self, Vec<Effect>) {
-        let mut call = Self { request, policy, phase: Phase::Over, first: None, output_limit };
+        let (phase, is_vouched) = (Phase::Over, matches!(judged, Answer::Run { vouched: true, .. }));
+        let mut call = Self { request, policy, phase, is_sandboxed: true, is_vouched, first: None, output_limit };
         let effects = match judged {
             Answer::Run { sandboxed, .. } => {
                 let started = call.item(CommandStatus::Running, None);
@@ -139,6 +150,16 @@ impl CommandCall {
     /// What is to be run, for whoever holds a permit.
     pub(crate) fn request(&self) -> &CommandRequest {
         &self.request
+    }
+
+    /// Whether it runs, or ran last, inside the sandbox.
+    pub(crate) fn is_sandboxed(&self) -> bool {
+        self.is_sandboxed
+    }
+
+    /// Whether a rule or a person has allowed it, so that anything may be typed into it.
+    pub(crate) fn is_vouched(&self) -> bool {
+        self.is_vouched
     }
 
     /// Whether a person is being asked.
@@ -182,7 +203,14 @@ impl CommandCall {
     }
 
     fn run(&mut self, is_sandboxed: bool, effects: &mut Vec<Effect>) {
+        if let Some(typed) = self.request.typed.clone() {
+            self.phase = Phase::Over;
+            let end = Ran::silent().end(self.output_limit);
+            effects.push(Effect::Emit(Body::ItemCompleted(self.item(CommandStatus::Completed, Some(end)))));
+            return effects.push(Effect::Type(typed));
+        }
         self.phase = Phase::Running { is_sandboxed };
+        self.is_sandboxed = is_sandboxed;
         effects.push(Effect::Run(Permit { is_sandboxed }));
     }
 
@@ -195,21 +223,27 @@ impl CommandCall {
                 argv: self.request.argv.clone(),
                 cwd: self.request.cwd.clone(),
                 parsed: codex_shell::parsed_commands(&self.request.argv),
-                amendment: codex_shell::propose_amendment(&self.request.argv),
+                amendment: self.amendment(),
             },
         }))));
         effects.push(Effect::AwaitAnswer);
+    }
+
+    /// The rule that is offered. None could be about what is typed.
+    fn amendment(&self) -> Option<Vec<String>> {
+        self.request.typed.is_none().then(|| codex_shell::propose_amendment(&self.request.argv)).flatten()
     }
 
     fn answered(&mut self, decision: ReviewDecision, effects: &mut Vec<Effect>) {
         let is_again = self.phase == Phase::AskedAgain;
         let item = self.item(CommandStatus::Running, None);
         effects.push(Effect::Emit(Body::ApprovalAnswered { item, decision: decision.clone(), is_again }));
+        let leaves_sandbox = is_again || self.request.is_escalated || self.request.cannot_be_confined;
         match decision {
             ReviewDecision::Approved => {}
             ReviewDecision::ApprovedForSession => effects.push(Effect::Remember),
             ReviewDecision::ApprovedExecpolicyAmendment { proposed_execpolicy_amendment } => {
-                effects.push(Effect::Amend(proposed_execpolicy_amendment));
+                effects.push(Effect::Amend { prefix: proposed_execpolicy_amendment, leaves_sandbox });
             }
             ReviewDecision::Denied | ReviewDecision::TimedOut => return self.decline(REJECTED, effects),
             ReviewDecision::Abort => {
@@ -218,7 +252,7 @@ impl CommandCall {
             }
         }
         // A person said yes to exactly this: outside the sandbox where that was the question, inside it otherwise.
-        let leaves_sandbox = is_again || self.request.is_escalated || self.request.cannot_be_confined;
+        self.is_vouched = true;
         self.run(!leaves_sandbox, effects);
     }
 

@@ -54,6 +54,11 @@ impl Ran {
         }
     }
 
+    /// A run with nothing to show for it.
+    pub(super) fn silent() -> Self {
+        Self { exit_code: 0, ..Self::not_started(String::new()) }
+    }
+
     /// A run that was cut off.
     pub(crate) fn aborted(duration: Duration) -> Self {
         let text = aborted_text(duration);

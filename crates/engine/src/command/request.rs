@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::terminal::Look;
-use crate::log::ItemId;
+use super::terminal::{Look, WriteRequest};
+use crate::log::{CommandItem, ItemId};
 use crate::turn::{Call, CallPayload};
 
 /// How long a command may take when the model does not say.
@@ -33,6 +33,8 @@ pub(crate) struct CommandRequest {
     pub(crate) justification: Option<String>,
     /// How the call looks at the command's terminal; none for a command that ends with its call.
     pub(crate) terminal: Option<Look>,
+    /// What is typed into a command that runs already, where this is no command but a wish to type.
+    pub(crate) typed: Option<WriteRequest>,
 }
 
 /// Why there is no command in a call. The text goes to the model.
@@ -146,7 +148,27 @@ impl CommandRequest {
             cannot_be_confined: false,
             justification: shared.justification.filter(|text| !text.trim().is_empty()),
             terminal,
+            typed: None,
         })
+    }
+
+    /// The wish to type something into a command that runs, worded as a command so that a person can be asked about it.
+    pub(crate) fn to_type(call: &ItemId, typed: WriteRequest, into: &CommandItem) -> Self {
+        let session = typed.look().process.to_string();
+        let argv = ["write_stdin", "--session", &session, typed.chars()].map(str::to_owned).to_vec();
+        let into_line = codex_wire::command_line::display(&into.argv);
+        Self {
+            call: call.clone(),
+            argv,
+            cwd: into.cwd.clone(),
+            timeout: DEFAULT_TIMEOUT,
+            is_users_own: false,
+            is_escalated: false,
+            cannot_be_confined: false,
+            justification: Some(format!("to type this into `{into_line}`, about which nobody was asked")),
+            terminal: None,
+            typed: Some(typed),
+        }
     }
 }
 

@@ -55,7 +55,7 @@ impl Look {
 }
 
 /// What `write_stdin` is given.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct WriteRequest {
     session_id: u64,
     #[serde(default)]

@@ -17,6 +17,7 @@ fn request(is_escalated: bool) -> CommandRequest {
         cannot_be_confined: false,
         justification: is_escalated.then(|| "it must be".to_owned()),
         terminal: None,
+        typed: None,
     }
 }
 
@@ -45,8 +46,8 @@ fn shown(exit_code: Option<i32>) -> Shown {
 
 fn judged(word: &str) -> Answer {
     match word {
-        "run" => Answer::Run { sandboxed: true, because: String::new() },
-        "free" => Answer::Run { sandboxed: false, because: String::new() },
+        "run" => Answer::Run { sandboxed: true, vouched: false, because: String::new() },
+        "free" => Answer::Run { sandboxed: false, vouched: false, because: String::new() },
         "ask" => Answer::Ask { because: "it is unknown".to_owned() },
         "refuse" => Answer::Refuse { because: "not here".to_owned() },
         other => panic!("no such judgement: {other}"),
@@ -86,7 +87,8 @@ fn show(effect: &Effect) -> String {
         Effect::Run(permit) => format!("RUN sandboxed={}", permit.is_sandboxed()),
         Effect::AwaitAnswer => "WAIT".to_owned(),
         Effect::Remember => "REMEMBER".to_owned(),
-        Effect::Amend(prefix) => format!("AMEND {prefix:?}"),
+        Effect::Amend { prefix, leaves_sandbox } => format!("AMEND {prefix:?} outside={leaves_sandbox}"),
+        Effect::Type(typed) => format!("TYPE {:?}", typed.chars()),
         Effect::KeepTerminal(..) => "KEEP".to_owned(),
         Effect::End(output) => format!("END {output:?}"),
         Effect::AbortTurn => "ABORT".to_owned(),
@@ -200,7 +202,7 @@ fn an_amendment_adds_a_rule_and_runs() {
             WAIT
         rule
             answered ApprovedExecpolicyAmendment { proposed_execpolicy_amendment: ["touch"] } false
-            AMEND ["touch"]
+            AMEND ["touch"] outside=false
             RUN sandboxed=true
         fail
             complete Failed Some(1)

@@ -58,6 +58,8 @@ pub(crate) enum Effect {
     Grant(PathBuf),
     /// Tell what the turn has changed so far.
     TellDiff,
+    /// Tell the user that nobody can be asked.
+    TellOfNobody,
     /// The call is over; this goes to the model.
     End(FunctionCallOutputPayload),
     /// The call is over, and so is the turn.
@@ -77,6 +79,8 @@ enum Phase {
 pub(crate) struct PatchCall {
     request: PatchRequest,
     policy: AskForApproval,
+    /// Why nobody can be asked.
+    absent: Option<String>,
     phase: Phase,
     changes: Arc<BTreeMap<PathBuf, FileChange>>,
     is_auto_approved: bool,
@@ -86,9 +90,9 @@ pub(crate) struct PatchCall {
 
 impl PatchCall {
     /// A patch that is being checked.
-    pub(crate) fn new(request: PatchRequest, policy: AskForApproval) -> Self {
+    pub(crate) fn new(request: PatchRequest, policy: AskForApproval, absent: Option<String>) -> Self {
         let (phase, changes) = (Phase::Planning, Arc::default());
-        Self { request, policy, phase, changes, is_auto_approved: false, grant_root: None }
+        Self { request, policy, absent, phase, changes, is_auto_approved: false, grant_root: None }
     }
 
     /// Whether a person is being asked.
@@ -143,7 +147,11 @@ impl PatchCall {
             AskForApproval::Never => false,
         };
         self.is_auto_approved = !asks;
-        if asks {
+        if let Some(absent) = self.absent.clone().filter(|_| asks) {
+            let item = self.item(PatchStatus::AwaitingApproval, None);
+            effects.extend([Effect::TellOfNobody, Effect::Emit(Body::ItemStarted(item))]);
+            self.decline(&format!("patch rejected: it needs an approval, and {absent}"), effects);
+        } else if asks {
             self.grant_root.clone_from(&root);
             self.ask(is_missing.then(|| OUTSIDE.to_owned()), effects);
         } else if is_missing {

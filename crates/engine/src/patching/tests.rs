@@ -7,7 +7,7 @@ use crate::log::ItemId;
 
 fn call(policy: &str) -> PatchCall {
     let request = PatchRequest { call: ItemId::new("c"), text: String::new(), cwd: "/w".into(), voice: Voice::Tool };
-    PatchCall::new(request, policy.parse().unwrap())
+    PatchCall::new(request, policy.parse().unwrap(), None)
 }
 
 fn input(line: &str) -> Input {
@@ -45,6 +45,7 @@ fn show(effect: &Effect) -> String {
         Effect::TellDiff => "DIFF".to_owned(),
         Effect::End(output) => format!("END {output:?}"),
         Effect::AbortTurn => "ABORT".to_owned(),
+        Effect::TellOfNobody => "NOBODY".to_owned(),
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_config::Home;
+use codex_config::{Home, Runner};
 use codex_sandbox::{HeldRoots, Rung};
-use codex_shell::{Answer, Question, Rules, SandboxState};
-use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_shell::{Answer, Checkout, Question, Rules, SandboxState, Scope};
+use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use tokio::time::sleep;
 
 use super::Session;
@@ -37,6 +37,8 @@ pub(super) struct Allowed {
     held: HeldRoots,
     /// The settings that named them last.
     held_for: Option<Arc<Settings>>,
+    /// Whether the user was told that nobody can be asked.
+    is_told_of_nobody: bool,
 }
 
 /// Exactly what was approved. Another folder or another policy is another question.
@@ -55,7 +57,14 @@ impl Allowed {
             warnings.push(format!("the rules are not in force: {}", full_message(&error)));
             Rules::empty()
         });
-        Self { rules, approved: HashSet::new(), roots: Vec::new(), held: HeldRoots::default(), held_for: None }
+        Self {
+            rules,
+            approved: HashSet::new(),
+            roots: Vec::new(),
+            held: HeldRoots::default(),
+            held_for: None,
+            is_told_of_nobody: false,
+        }
     }
 }
 
@@ -64,11 +73,7 @@ impl Session {
     pub(super) fn start_command(&mut self, mut request: CommandRequest) -> Option<Input> {
         self.terminals.next += u64::from(request.terminal.is_some());
         let settings = Arc::clone(self.turn_settings());
-        let sandbox = match (self.surrounding().profile(), codex_sandbox::rung()) {
-            (None, _) => SandboxState::Unconfined,
-            (Some(_), Rung::Nothing { .. }) => SandboxState::CannotConfine,
-            (Some(_), Rung::Namespaces { .. } | Rung::Landlock { .. }) => SandboxState::Confined,
-        };
+        let sandbox = self.sandbox_state();
         request.cannot_be_confined = sandbox == SandboxState::CannotConfine;
         // Nobody may be asked, so a command that wants to be asked about cannot run, whatever the sandbox.
         let judged = if request.is_escalated && settings.approval_policy == AskForApproval::Never {
@@ -76,17 +81,60 @@ impl Session {
         } else {
             self.judge(&request, &settings, sandbox)
         };
-        let id = request.call.clone();
-        let (call, effects) = CommandCall::start(request, settings.approval_policy, judged, self.output_limit());
+        self.begin_command(request, judged)
+    }
+
+    /// Begins a command about which everything is known.
+    pub(super) fn begin_command(&mut self, request: CommandRequest, judged: Answer) -> Option<Input> {
+        let (id, mut policy) = (request.call.clone(), self.turn_settings().approval_policy);
+        let judged = match (judged, self.absent_reviewer()) {
+            (Answer::Ask { because }, Some(absent)) => {
+                self.tell_of_nobody();
+                Answer::Refuse { because: format!("{because}, and {absent}") }
+            }
+            (judged, absent) => {
+                // Then it is not asked either whether to run it again outside the sandbox.
+                policy = if absent.is_some() { AskForApproval::Never } else { policy };
+                judged
+            }
+        };
+        let (call, effects) = CommandCall::start(request, policy, judged, self.output_limit());
         self.begin_call(&id, Doing::Command(Box::new(RunningCommand::new(call))));
         self.perform_command(&id, effects)
     }
 
+    /// Why nobody can be asked, where the reviewer is somebody else than the user.
+    pub(super) fn absent_reviewer(&self) -> Option<String> {
+        let reviewer = &self.turn_settings().reviewer;
+        (*reviewer != ApprovalsReviewer::User)
+            .then(|| format!("the reviewer `{}` does not exist here", reviewer.as_str()))
+    }
+
+    /// Tells the user once that what would be asked about is declined.
+    pub(super) fn tell_of_nobody(&mut self) {
+        if let Some(absent) = self.absent_reviewer().filter(|_| !self.allowed.is_told_of_nobody) {
+            self.allowed.is_told_of_nobody = true;
+            let message = format!("{absent}, so nobody is asked and everything that needs an approval is declined");
+            self.emit(Body::Warning { message });
+        }
+    }
+
+    /// What the sandbox can do for commands of this turn.
+    pub(super) fn sandbox_state(&self) -> SandboxState {
+        match (self.surrounding().profile(), codex_sandbox::rung()) {
+            (None, _) => SandboxState::Unconfined,
+            (Some(_), Rung::Nothing { .. }) => SandboxState::CannotConfine,
+            (Some(_), Rung::Namespaces { .. } | Rung::Landlock { .. }) => SandboxState::Confined,
+        }
+    }
+
     fn judge(&self, request: &CommandRequest, settings: &Settings, sandbox: SandboxState) -> Answer {
+        let is_own = codex_git::is_same_repository(&settings.cwd, &request.cwd);
         codex_shell::judge(&Question {
             argv: &request.argv,
             approval: settings.approval_policy,
             sandbox,
+            checkout: if is_own { Checkout::Own } else { Checkout::Foreign },
             escalated: request.is_escalated,
             rules: &self.allowed.rules,
             approved_before: self.allowed.approved.contains(&self.approved(request)),
@@ -121,7 +169,8 @@ impl Session {
             match effect {
                 command::Effect::Emit(body) => self.emit(body),
                 command::Effect::Run(permit) => {
-                    let surrounding = self.surrounding();
+                    let is_own = self.running_command(id).is_some_and(|command| command.call.request().is_users_own);
+                    let surrounding = self.surrounding_for(if is_own { Runner::User } else { Runner::Model });
                     if let Some(command) = self.running_command(id) {
                         command.deadline = None;
                         let process = Process::start(command.call.request(), permit, surrounding);
@@ -131,7 +180,13 @@ impl Session {
                 }
                 command::Effect::AwaitAnswer => self.await_answer(id),
                 command::Effect::Remember => self.remember(id),
-                command::Effect::Amend(prefix) => self.amend(&prefix),
+                command::Effect::Amend { prefix, leaves_sandbox } => self.amend(&prefix, leaves_sandbox),
+                command::Effect::Type(request) => {
+                    if let Some(running) = &mut self.running {
+                        running.work.drop_call(id);
+                    }
+                    return self.type_into(id, &request);
+                }
                 command::Effect::KeepTerminal(item, shown) => self.keep_terminal(id, item, &shown),
                 command::Effect::End(output) => return Some(self.end_call(id, output)),
                 command::Effect::AbortTurn => return Some(self.abort_turn(id)),
@@ -157,16 +212,21 @@ impl Session {
     fn remember(&mut self, id: &ItemId) {
         if let Some(command) = self.running_command(id) {
             let request = command.call.request().clone();
+            if let Some(typed) = &request.typed {
+                return self.vouch_for_terminal(typed.look().process);
+            }
             let approved = self.approved(&request);
             self.allowed.approved.insert(approved);
         }
     }
 
     /// Adds a rule. When that fails the command still runs once, as approved.
-    fn amend(&mut self, prefix: &[String]) {
+    fn amend(&mut self, prefix: &[String], leaves_sandbox: bool) {
+        let is_confined = self.sandbox_state() == SandboxState::Confined && !leaves_sandbox;
+        let scope = if is_confined { Scope::Confined } else { Scope::Anywhere };
         let home = &self.setup.home;
         let mut warnings = Vec::new();
-        match codex_shell::append_allow(&home.rules(), prefix) {
+        match codex_shell::append_allow(&home.rules(), prefix, scope) {
             Ok(()) => self.allowed.rules = Allowed::load(home, &mut warnings).rules,
             Err(error) => warnings.push(format!("the rule was not added: {}", full_message(&error))),
         }
@@ -194,13 +254,17 @@ impl Session {
     }
 
     pub(super) fn surrounding(&self) -> Surrounding {
+        self.surrounding_for(Runner::Model)
+    }
+
+    fn surrounding_for(&self, runner: Runner) -> Surrounding {
         let settings = self.turn_settings();
         Surrounding {
             policy: settings.sandbox_policy.clone(),
             workspace: settings.cwd.clone(),
             codex_home: self.setup.home.path().to_owned(),
             most_processes: self.setup.config.sandbox.most_processes,
-            env: command::variables(&self.setup.config, self.setup.programs.as_deref()),
+            env: command::variables(&self.setup.config, self.setup.programs.as_deref(), runner),
             held: self.allowed.held.clone(),
             terminals: Arc::clone(&self.terminals.all),
         }

@@ -6,10 +6,9 @@ use codex_shell::Answer;
 use codex_wire::ids::ThreadId;
 
 use super::Session;
-use crate::command::{CommandCall, CommandRequest};
+use crate::command::CommandRequest;
 use crate::log::{ItemId, TurnId};
 use crate::turn::{Call, CallPayload, Input, Turn};
-use crate::work::{Doing, RunningCommand};
 
 /// How long a command of the user's may take when nothing else is said.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
@@ -45,11 +44,10 @@ impl Session {
             cannot_be_confined: false,
             justification: None,
             terminal: None,
+            typed: None,
         };
-        let judged = Answer::Run { sandboxed: false, because: "it is the user's own command".to_owned() };
-        let policy = settings.approval_policy;
-        let (call, effects) = CommandCall::start(request, policy, judged, self.output_limit());
-        self.begin_call(id, Doing::Command(Box::new(RunningCommand::new(call))));
-        self.perform_command(id, effects)
+        let judged =
+            Answer::Run { sandboxed: false, vouched: true, because: "it is the user's own command".to_owned() };
+        self.begin_command(request, judged)
     }
 }

@@ -84,7 +84,7 @@ impl Session {
             Ok((plan, planned))
         });
         let id = request.call.clone();
-        let call = PatchCall::new(request, approval);
+        let call = PatchCall::new(request, approval, self.absent_reviewer());
         let stage = Stage::Planning(planning);
         self.begin_call(&id, Doing::Patch(Box::new(RunningPatch { call, stage, plan: None, applied: None })));
     }
@@ -126,6 +126,7 @@ impl Session {
         for effect in effects {
             match effect {
                 patching::Effect::Emit(body) => self.emit(body),
+                patching::Effect::TellOfNobody => self.tell_of_nobody(),
                 patching::Effect::AwaitAnswer => self.await_patch_answer(id),
                 patching::Effect::Apply(permission) => self.apply_patch(id, permission),
                 patching::Effect::Grant(root) => self.grant(root),

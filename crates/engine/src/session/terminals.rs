@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_sandbox::terminal::Terminals;
+use codex_shell::{Answer, SandboxState};
 use codex_wire::event::ExecOutputStream;
 use codex_wire::response::FunctionCallOutputPayload;
 use tokio::time::Instant;
 
 use super::Session;
 use super::calls::refused;
-use crate::command::{Look, Looking, Shown, WriteRequest, look};
+use crate::command::{CommandRequest, Look, Looking, Shown, WriteRequest, look};
 use crate::log::{Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, ItemId};
 use crate::turn::Input;
 use crate::work::{Doing, full_message};
@@ -34,6 +35,10 @@ struct OpenTerminal {
     /// Its number in the sandbox.
     id: u64,
     item: Arc<CommandItem>,
+    /// Whether its command runs inside the sandbox.
+    is_sandboxed: bool,
+    /// Whether a rule or a person has allowed its command, or typing into it for the session.
+    is_vouched: bool,
     since: Instant,
     /// What it has shown, up to a limit.
     shown: String,
@@ -85,8 +90,10 @@ impl Session {
     pub(super) fn keep_terminal(&mut self, call: &ItemId, item: Arc<CommandItem>, shown: &Shown) {
         let Some(command) = self.running_command(call) else { return };
         let (since, id) = (command.since, command.terminal);
+        let (is_sandboxed, is_vouched) = (command.call.is_sandboxed(), command.call.is_vouched());
         if let (Some(process), Some(id)) = (item.terminal, id) {
-            let mut open = OpenTerminal { id, item, since, shown: String::new(), left_out: 0 };
+            let mut open =
+                OpenTerminal { id, item, is_sandboxed, is_vouched, since, shown: String::new(), left_out: 0 };
             open.take(shown);
             self.terminals.open.insert(process, open);
         }
@@ -99,10 +106,41 @@ impl Session {
             Ok(request) => request,
             Err(error) => return refuse(format!("failed to parse function arguments: {error}")),
         };
-        let at = request.look();
-        let Some(open) = self.terminals.open.get(&at.process) else {
-            return refuse(format!("there is no running process with session ID {}", at.process));
+        let process = request.look().process;
+        let Some(open) = self.terminals.open.get(&process) else { return Some(no_such_process(call, process)) };
+        if let Some(judged) = self.judge_typing(open, request.chars()) {
+            let request = CommandRequest::to_type(call, request, &open.item);
+            return self.begin_command(request, judged);
+        }
+        self.type_into(call, &request)
+    }
+
+    /// What is to be asked before something is typed. To look without typing is always free.
+    fn judge_typing(&self, open: &OpenTerminal, text: &str) -> Option<Answer> {
+        if text.is_empty() || open.is_vouched {
+            return None;
+        }
+        let sandbox = match (open.is_sandboxed, self.sandbox_state()) {
+            (true, _) => SandboxState::Confined,
+            (false, SandboxState::Unconfined) => SandboxState::Unconfined,
+            (false, SandboxState::Confined | SandboxState::CannotConfine) => SandboxState::CannotConfine,
         };
+        let judged = codex_shell::judge_typed(text, self.turn_settings().approval_policy, sandbox);
+        (!matches!(judged, Answer::Run { .. })).then_some(judged)
+    }
+
+    /// Lets anything be typed into a terminal from here on.
+    pub(super) fn vouch_for_terminal(&mut self, process: u64) {
+        if let Some(open) = self.terminals.open.get_mut(&process) {
+            open.is_vouched = true;
+        }
+    }
+
+    /// Types what was asked for, and begins to look at what comes of it.
+    pub(super) fn type_into(&mut self, call: &ItemId, request: &WriteRequest) -> Option<Input> {
+        let refuse = |why: String| Some(refused(call, why));
+        let at = request.look();
+        let Some(open) = self.terminals.open.get(&at.process) else { return Some(no_such_process(call, at.process)) };
         let (id, item) = (open.id, open.item.id.clone());
         if !request.chars().is_empty() {
             if let Err(error) = self.terminals.all.write(id, request.chars().as_bytes()) {
@@ -165,6 +203,10 @@ impl Session {
             self.emit(Body::ItemCompleted(open.end(KILLED)));
         }
     }
+}
+
+fn no_such_process(call: &ItemId, process: u64) -> Input {
+    refused(call, format!("there is no running process with session ID {process}"))
 }
 
 /// The exit status of a command that was killed.

@@ -62,6 +62,7 @@ impl From<NewConversationParams> for ThreadOptions {
             model_provider: params.model_provider,
             cwd: params.cwd,
             approval_policy: params.approval_policy,
+            approvals_reviewer: None,
             sandbox: params.sandbox,
             config: (!config.is_empty()).then_some(config),
             base_instructions: params.base_instructions,

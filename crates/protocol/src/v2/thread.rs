@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use codex_wire::policy::{AskForApproval, SandboxMode, SandboxPolicy};
+use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxMode, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -179,6 +179,9 @@ pub struct ThreadOptions {
     /// When a person is asked.
     #[serde(alias = "approval_policy")]
     pub approval_policy: Option<AskForApproval>,
+    /// Who is asked.
+    #[serde(alias = "approvals_reviewer")]
+    pub approvals_reviewer: Option<ApprovalsReviewer>,
     /// What commands may touch.
     pub sandbox: Option<SandboxMode>,
     /// Values that go over those of the configuration.
@@ -230,7 +233,7 @@ pub struct ThreadOpened {
     /// When a person is asked.
     pub approval_policy: AskForApproval,
     /// Who is asked.
-    pub approvals_reviewer: &'static str,
+    pub approvals_reviewer: ApprovalsReviewer,
     /// What commands may touch.
     pub sandbox: Sandbox,
     /// Never known here.
@@ -386,6 +389,9 @@ pub struct ThreadSettingsUpdateParams {
     /// When a person is asked.
     #[serde(default)]
     pub approval_policy: Option<AskForApproval>,
+    /// Who is asked.
+    #[serde(default)]
+    pub approvals_reviewer: Option<ApprovalsReviewer>,
     /// Where it works.
     #[serde(default)]
     pub cwd: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
-use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
 use codex_wire::review::ReviewTarget;
 use serde::{Deserialize, Serialize};
@@ -174,6 +174,9 @@ pub struct TurnStartParams {
     /// When a person is asked, from this turn on.
     #[serde(default, alias = "approval_policy")]
     pub approval_policy: Option<AskForApproval>,
+    /// Who is asked, from this turn on.
+    #[serde(default, alias = "approvals_reviewer")]
+    pub approvals_reviewer: Option<ApprovalsReviewer>,
     /// Where to work, from this turn on.
     #[serde(default)]
     pub cwd: Option<PathBuf>,

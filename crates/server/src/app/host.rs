@@ -246,6 +246,7 @@ fn wishes(options: &ThreadOptions) -> Map<String, Value> {
     wish("model", options.model.clone());
     wish("model_provider", options.model_provider.clone());
     wish("approval_policy", options.approval_policy.map(|word| word.to_string()));
+    wish("approvals_reviewer", options.approvals_reviewer.as_ref().map(|word| word.as_str().to_owned()));
     wish("sandbox_mode", options.sandbox.map(|word| word.to_string()));
     wish("developer_instructions", options.developer_instructions.clone());
     wishes

@@ -287,6 +287,7 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
     let (mut beside, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let change = SettingsChange {
         approval_policy: Some(settings.approval_policy),
+        reviewer: Some(settings.reviewer.clone()),
         sandbox_policy: Some(settings.sandbox_policy.clone()),
         effort: Some(settings.effort.clone()),
         summary: Some(settings.summary.clone()),

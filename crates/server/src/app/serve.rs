@@ -104,6 +104,7 @@ async fn start(desk: &mut Desk, params: TurnStartParams) -> Result<TurnStartResp
     let change = SettingsChange {
         cwd: params.cwd,
         approval_policy: params.approval_policy,
+        reviewer: params.approvals_reviewer,
         sandbox_policy: params.sandbox_policy,
         model: params.model,
         effort: params.effort.map(Some),
@@ -286,6 +287,7 @@ fn settings(params: ThreadSettingsUpdateParams) -> SettingsChange {
     SettingsChange {
         cwd: params.cwd,
         approval_policy: params.approval_policy,
+        reviewer: params.approvals_reviewer,
         sandbox_policy: params.sandbox_policy,
         model: params.model,
         effort: params.effort.map(Some),

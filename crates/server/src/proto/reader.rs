@@ -264,6 +264,7 @@ fn turn_settings(turn: UserTurn) -> SettingsChange {
     SettingsChange {
         cwd: Some(turn.cwd),
         approval_policy: Some(turn.approval_policy),
+        reviewer: None,
         sandbox_policy: Some(turn.sandbox_policy),
         model: Some(turn.model),
         effort: Some(turn.effort),
@@ -276,6 +277,7 @@ fn override_settings(change: TurnContextOverride) -> SettingsChange {
     SettingsChange {
         cwd: change.cwd,
         approval_policy: change.approval_policy,
+        reviewer: None,
         sandbox_policy: change.sandbox_policy,
         model: change.model,
         effort: change.effort,

@@ -125,6 +125,8 @@ impl LogReader {
             effort: context.as_ref().and_then(|context| context.effort.clone()),
             summary: context.map_or(ReasoningSummary::Auto, |context| context.summary),
             verbosity: None,
+            reviewer: codex_wire::policy::ApprovalsReviewer::User,
+            held_back: None,
         };
         let started = ThreadStarted {
             settings: Arc::new(settings),

@@ -61,6 +61,29 @@ async fn a_command_is_asked_about_once_and_runs_when_it_is_accepted() {
 }
 
 #[tokio::test]
+async fn a_reviewer_that_is_not_the_user_is_told_no_question() {
+    let script = json!([command("echo ran > out"), command("echo ran > out"), text("Done.")]);
+    let input = json!([{"type": "text", "text": "go"}]);
+    for (of_thread, of_turn) in [
+        (json!("auto_review"), json!(null)),
+        (json!(null), json!("guardian_subagent")),
+        (json!("user"), json!("somebody_new")),
+    ] {
+        let mut client = scripted(ASKS, &script).await;
+        let started = client.ok("thread/start", json!({"approvalsReviewer": of_thread})).await;
+        let expected = if of_thread.is_null() { json!("user") } else { of_thread.clone() };
+        assert_eq!(started["approvalsReviewer"], expected);
+        let thread = &started["thread"]["id"];
+        client.ok("turn/start", json!({"threadId": thread, "input": input, "approvalsReviewer": of_turn})).await;
+        let names = client.names_until("turn/completed").await;
+        assert!(!names.iter().any(|name| name.ends_with("requestApproval")), "{names:?}");
+        assert_eq!(names.iter().filter(|name| *name == "warning").count(), 1, "{names:?}");
+        assert!(!client.work("out").exists(), "{of_thread} {of_turn}");
+        client.end_unread().await;
+    }
+}
+
+#[tokio::test]
 async fn an_error_or_nonsense_as_an_answer_is_no_approval() {
     for answer in [
         json!({"error": {"code": -1, "message": "no"}}),

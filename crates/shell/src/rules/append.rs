@@ -7,7 +7,8 @@ use std::path::Path;
 
 use codex_wire::command_line::display;
 
-use super::{Rules, RulesError};
+use super::rule::CONFINED;
+use super::{Rules, RulesError, Scope};
 use crate::danger::danger;
 use crate::reach::is_wrapper;
 use crate::sight::Word;
@@ -15,14 +16,14 @@ use crate::understand::{base_name, is_shell, script};
 
 /// Adds a rule that allows commands which begin with some words to `default.rules` in a folder.
 ///
-/// A rule that is there already is not added again. Beginnings that would allow nearly anything, such as `bash -c`,
+/// One that holds in the sandbox only says so in a comment behind it. A rule that is there already is not added again. Beginnings that would allow nearly anything, such as `bash -c`,
 /// `env` or `rm -rf`, are refused.
-pub fn append_allow(folder: &Path, prefix: &[String]) -> Result<(), RulesError> {
+pub fn append_allow(folder: &Path, prefix: &[String], scope: Scope) -> Result<(), RulesError> {
     if let Some(why) = too_broad(prefix) {
         return Err(RulesError::TooBroad { prefix: display(prefix), why });
     }
     let path = folder.join("default.rules");
-    let line = rule_line(prefix);
+    let line = rule_line(prefix, scope);
     let known = append(folder, &path, &line).map_err(|source| RulesError::Write { path: path.clone(), source })?;
     // What is in the file already may be broken; then the new rule has no effect, and the user should know.
     Rules::parse(path, &known).map(drop)
@@ -106,10 +107,14 @@ fn runs_anything(name: &str) -> bool {
 }
 
 /// The rule as a line of a rules file.
-fn rule_line(prefix: &[String]) -> String {
+fn rule_line(prefix: &[String], scope: Scope) -> String {
     // The strings of JSON mean the same in Starlark.
     let words: Vec<_> = prefix.iter().map(|word| serde_json::Value::from(word.as_str()).to_string()).collect();
-    format!("prefix_rule(pattern=[{}], decision=\"allow\")\n", words.join(", "))
+    let comment = match scope {
+        Scope::Anywhere => String::new(),
+        Scope::Confined => format!("  # {CONFINED}"),
+    };
+    format!("prefix_rule(pattern=[{}], decision=\"allow\"){comment}\n", words.join(", "))
 }
 
 /// Adds a line, under a lock, unless it is there; returns what the file then holds.

@@ -6,9 +6,9 @@ use codex_wire::command_line::display;
 use serde_json::{Map, Value, json};
 
 use super::rule::{Fit, Rule};
-use super::{Decision, Rules};
+use super::{Decision, Rules, Scope};
 use crate::reach::{Reach, reach};
-use crate::safe::command_is_safe;
+use crate::safe::{Checkout, command_is_safe, obeys};
 use crate::sight::Word;
 use crate::understand::{Understood, base_name, script, understand};
 use crate::unwrap::unwrap;
@@ -69,16 +69,30 @@ impl Verdict {
     }
 }
 
+/// How a command would run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circumstances {
+    /// Whether in the sandbox.
+    pub(crate) confined: bool,
+    /// Whose settings a program finds where it starts.
+    pub(crate) checkout: Checkout,
+}
+
 impl Rules {
-    /// Finds out what the rules say about a command line.
+    /// Finds out what the rules say about a command line that runs in the sandbox.
     #[must_use]
     pub fn check(&self, argv: &[String]) -> Verdict {
+        self.check_in(argv, Circumstances { confined: true, checkout: Checkout::Own })
+    }
+
+    /// Finds out what the rules say about a command line. One that allows runs in the sandbox only says nothing of others.
+    pub(crate) fn check_in(&self, argv: &[String], circumstances: Circumstances) -> Verdict {
         if self.is_empty() {
             return Verdict::default();
         }
         let mut matched = self.strict(argv);
         let stricter = matched.iter().map(|found| found.decision).max();
-        let (allowed, allows) = self.allows(argv);
+        let (allowed, allows) = self.allows(argv, circumstances);
         matched.extend(allows);
         let decision = stricter.or(allowed.then_some(Decision::Allow));
         matched.sort_by_key(|found| std::cmp::Reverse(found.decision));
@@ -107,23 +121,26 @@ impl Rules {
     }
 
     /// Rules that allow, and whether they allow all of the command line.
-    fn allows(&self, argv: &[String]) -> (bool, Vec<Match>) {
+    fn allows(&self, argv: &[String], circumstances: Circumstances) -> (bool, Vec<Match>) {
+        let Circumstances { confined, checkout } = circumstances;
+        let counts = |rule: &&Rule| rule.decision == Decision::Allow && (confined || rule.scope == Scope::Anywhere);
         let commands = match understand(argv) {
             Understood::Commands(commands) => commands,
             Understood::No(_) => vec![argv.to_vec()],
         };
+        let checkout = checkout.after(&commands);
         let mut matched = Vec::new();
         let mut all = true;
         for command in &commands {
             let layers: Vec<_> = std::iter::successors(Some(command.clone()), |command| unwrap(command)).collect();
             let mut found = layers.iter().flat_map(|words| {
-                let rules = self.rules.iter().filter(|rule| rule.decision == Decision::Allow);
+                let rules = self.rules.iter().filter(counts);
                 // A shell is allowed to run one script, never any script.
                 let fits = |rule: &&Rule| rule.matches(words) && (script(words).is_none() || names_script(rule, words));
                 rules.filter(fits).map(|rule| Match::of(rule, Decision::Allow, &literal(words)))
             });
             let first = found.next();
-            all &= first.is_some() || is_neutral(command);
+            all &= first.is_some() || is_neutral(command) && !obeys(command, checkout);
             matched.extend(first);
             matched.extend(found);
         }

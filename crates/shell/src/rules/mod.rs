@@ -15,6 +15,7 @@ use std::str::FromStr;
 
 pub use append::append_allow;
 pub(crate) use append::too_broad;
+pub(crate) use check::Circumstances;
 pub use check::{Match, Verdict};
 
 use rule::Rule;
@@ -52,6 +53,15 @@ impl FromStr for Decision {
     fn from_str(word: &str) -> Result<Self, ()> {
         [Self::Allow, Self::Prompt, Self::Forbidden].into_iter().find(|decision| decision.word() == word).ok_or(())
     }
+}
+
+/// Where a rule lets commands run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Wherever they would run: what a rule says that the user has written.
+    Anywhere,
+    /// Inside the sandbox only, because a person was asked about a run in there when the rule was made.
+    Confined,
 }
 
 /// Why rules could not be read or written.

@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use codex_wire::command_line::join;
 
-use super::Decision;
 use super::syntax::{Call, Located, Place, SyntaxError, Value};
+use super::{Decision, Scope};
 use crate::plain;
 use crate::sight::Word;
 use crate::understand::base_name;
+
+/// The comment behind a rule that holds inside the sandbox only. Other programs that read the file pass over it.
+pub(super) const CONFINED: &str = "codex: in the sandbox only";
 
 /// A rule about commands that begin with certain words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub(super) struct Rule {
     /// For each word of the beginning, the words that may stand there.
     pattern: Vec<Vec<String>>,
     pub(super) decision: Decision,
+    /// Where it lets commands run.
+    pub(super) scope: Scope,
     pub(super) justification: Option<String>,
     /// The rule as it was written.
     pub(super) text: String,
@@ -55,7 +60,8 @@ impl Rule {
         let Some(pattern) = pattern else {
             return Err(SyntaxError::new(call.place, "`prefix_rule` needs a `pattern`"));
         };
-        let rule = Self { pattern, decision, justification, text: call.text, file, line: call.place.line };
+        let scope = if call.comment.as_deref() == Some(CONFINED) { Scope::Confined } else { Scope::Anywhere };
+        let rule = Self { pattern, decision, scope, justification, text: call.text, file, line: call.place.line };
         for (wanted, examples) in examples {
             rule.check_examples(wanted, examples)?;
         }

@@ -56,6 +56,8 @@ pub(super) struct Call {
     pub(super) arguments: Vec<(String, Located)>,
     /// The call as it was written.
     pub(super) text: String,
+    /// The comment behind it on the same line.
+    pub(super) comment: Option<String>,
 }
 
 /// Reads all calls of a rules file.
@@ -157,7 +159,9 @@ impl<'a> Reader<'a> {
         }
         let text = self.text.get(start..self.at).unwrap_or("").to_owned();
         self.end_of_statement()?;
-        Ok(Call { name, place, arguments, text })
+        let line = self.rest().lines().next().unwrap_or("").trim_start();
+        let comment = line.strip_prefix('#').map(|comment| comment.trim().to_owned());
+        Ok(Call { name, place, arguments, text, comment })
     }
 
     /// Takes a comma and says true, or the closing character and says false.

@@ -10,23 +10,43 @@ mod search;
 
 use crate::understand::{Understood, understand};
 
-/// Tells whether every command of a command line is understood and proved harmless.
+/// Whose settings a program finds that looks for some around the folder it starts in, as `git` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checkout {
+    /// Those of the checkout that the thread works in.
+    Own,
+    /// Those of another one, which may be there only to have a program run.
+    Foreign,
+}
+
+impl Checkout {
+    /// Where commands may be that change their folder on the way.
+    pub(crate) fn after(self, commands: &[Vec<String>]) -> Self {
+        let moves = commands.iter().any(|command| matches!(command.as_slice(), [cd, to] if cd == "cd" && to != "."));
+        if moves { Self::Foreign } else { self }
+    }
+}
+
+/// Tells whether every command of a command line is understood and proved harmless where it starts.
 ///
 /// Programs count by their bare names only: `./ls` and `/tmp/ls` can be anything.
 #[must_use]
-pub fn is_known_safe(argv: &[String]) -> bool {
+pub fn is_known_safe(argv: &[String], checkout: Checkout) -> bool {
     match understand(argv) {
-        Understood::Commands(commands) => are_safe(&commands),
+        Understood::Commands(commands) => are_safe(&commands, checkout),
         Understood::No(_) => false,
     }
 }
 
 /// Tells whether commands that run one after another, or side by side, are harmless.
-pub(crate) fn are_safe(commands: &[Vec<String>]) -> bool {
-    let runs = |name: &str| commands.iter().any(|command| command.first().is_some_and(|program| program == name));
-    let moves = commands.iter().any(|command| matches!(command.as_slice(), [cd, to] if cd == "cd" && to != "."));
-    // In another folder git reads the settings of another repository, and those can name programs to run.
-    commands.iter().all(|command| command_is_safe(command)) && !(runs("git") && moves)
+pub(crate) fn are_safe(commands: &[Vec<String>], checkout: Checkout) -> bool {
+    let checkout = checkout.after(commands);
+    commands.iter().all(|command| command_is_safe(command) && !obeys(command, checkout))
+}
+
+/// Tells whether a command would obey the settings of another checkout, which can name programs to run.
+pub(crate) fn obeys(command: &[String], checkout: Checkout) -> bool {
+    checkout == Checkout::Foreign && command.first().is_some_and(|program| program == "git")
 }
 
 /// Tells whether one command is harmless.

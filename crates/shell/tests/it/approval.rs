@@ -1,6 +1,6 @@
 //! The two lists of commands that judge approval, and the order in which a command is decided.
 
-use codex_shell::{Answer, Question, Rules, SandboxState, danger, is_known_safe, judge};
+use codex_shell::{Answer, Checkout, Question, Rules, SandboxState, danger, is_known_safe, judge, judge_typed};
 use codex_wire::policy::AskForApproval;
 use expect_test::{Expect, expect};
 use serde_json::Value;
@@ -9,7 +9,15 @@ use crate::{argv, lines, script, scripts};
 
 fn answer(argv: &[String], approval: AskForApproval, sandbox: SandboxState) -> Answer {
     let rules = Rules::empty();
-    judge(&Question { argv, approval, sandbox, escalated: false, rules: &rules, approved_before: false })
+    judge(&Question {
+        argv,
+        approval,
+        sandbox,
+        checkout: Checkout::Own,
+        escalated: false,
+        rules: &rules,
+        approved_before: false,
+    })
 }
 
 /// The cases of a list that are not answered as they should be.
@@ -44,7 +52,7 @@ fn destructive_commands_are_asked_about_without_a_sandbox() {
 fn nothing_is_harmless_and_dangerous() {
     for case in lines(include_str!("../data/approval.jsonl")) {
         let argv = script(case["script"].as_str().unwrap());
-        assert!(!is_known_safe(&argv) || danger(&argv).is_none(), "{argv:?}");
+        assert!(!is_known_safe(&argv, Checkout::Own) || danger(&argv).is_none(), "{argv:?}");
     }
 }
 
@@ -68,6 +76,12 @@ fn danger_is_found_wherever_it_hides() {
 /// Shows what is answered to a script under each policy.
 #[track_caller]
 fn check(text: &str, sandbox: SandboxState, escalated: bool, rules: &str, expected: Expect) {
+    check_in(Checkout::Own, text, sandbox, escalated, rules, expected);
+}
+
+/// Shows what is answered to a script that starts in some checkout.
+#[track_caller]
+fn check_in(checkout: Checkout, text: &str, sandbox: SandboxState, escalated: bool, rules: &str, expected: Expect) {
     let rules = Rules::parse("r.rules", rules).unwrap();
     let policies = [
         ("untrusted", AskForApproval::UnlessTrusted),
@@ -77,10 +91,11 @@ fn check(text: &str, sandbox: SandboxState, escalated: bool, rules: &str, expect
     ];
     let shown = policies.map(|(name, approval)| {
         let argv = script(text);
-        let question = Question { argv: &argv, approval, sandbox, escalated, rules: &rules, approved_before: false };
+        let question =
+            Question { argv: &argv, approval, sandbox, checkout, escalated, rules: &rules, approved_before: false };
         match judge(&question) {
-            Answer::Run { sandboxed: true, because } => format!("{name}: run inside: {because}\n"),
-            Answer::Run { sandboxed: false, because } => format!("{name}: run outside: {because}\n"),
+            Answer::Run { sandboxed: true, because, .. } => format!("{name}: run inside: {because}\n"),
+            Answer::Run { sandboxed: false, because, .. } => format!("{name}: run outside: {because}\n"),
             Answer::Ask { because } => format!("{name}: ask: {because}\n"),
             Answer::Refuse { because } => format!("{name}: refuse: {because}\n"),
         }
@@ -264,6 +279,125 @@ fn rules_come_before_policies() {
 }
 
 #[test]
+fn a_rule_accepted_in_the_sandbox_lets_nothing_leave_it() {
+    let accepted = "prefix_rule(pattern=['touch'], decision='allow')  # codex: in the sandbox only";
+    check(
+        "touch x",
+        SandboxState::Confined,
+        false,
+        accepted,
+        expect![[r#"
+            untrusted: run inside: it is allowed by the rule at r.rules:1
+            on-request: run inside: it is allowed by the rule at r.rules:1
+            on-failure: run inside: it is allowed by the rule at r.rules:1
+            never: run inside: it is allowed by the rule at r.rules:1
+        "#]],
+    );
+    check(
+        "touch x",
+        SandboxState::Confined,
+        true,
+        accepted,
+        expect![[r#"
+            untrusted: ask: the model asks to run it outside the sandbox
+            on-request: ask: the model asks to run it outside the sandbox
+            on-failure: ask: the model asks to run it outside the sandbox
+            never: refuse: the approval policy is `never`, so nothing runs outside the sandbox; run it without asking for that
+        "#]],
+    );
+    check(
+        "touch x",
+        SandboxState::Unconfined,
+        false,
+        accepted,
+        expect![[r#"
+            untrusted: ask: it is not known to be harmless
+            on-request: run outside: the sandbox policy sets no limits
+            on-failure: run outside: the sandbox policy sets no limits
+            never: run outside: the policies set no limits
+        "#]],
+    );
+    check(
+        "touch x",
+        SandboxState::CannotConfine,
+        false,
+        accepted,
+        expect![[r#"
+            untrusted: ask: it is not known to be harmless
+            on-request: ask: this machine cannot confine it as the sandbox policy says
+            on-failure: ask: this machine cannot confine it as the sandbox policy says
+            never: refuse: this machine cannot confine it as the sandbox policy says, and the approval policy is `never`
+        "#]],
+    );
+}
+
+#[test]
+fn git_is_harmless_only_in_the_checkout_that_the_thread_works_in() {
+    let foreign = Checkout::Foreign;
+    check_in(
+        foreign,
+        "git status",
+        SandboxState::Unconfined,
+        false,
+        "",
+        expect![[r#"
+            untrusted: ask: it would obey the settings of another checkout than the one worked in
+            on-request: run outside: the sandbox policy sets no limits
+            on-failure: run outside: the sandbox policy sets no limits
+            never: run outside: the policies set no limits
+        "#]],
+    );
+    check_in(
+        foreign,
+        "git log && ls",
+        SandboxState::CannotConfine,
+        false,
+        "",
+        expect![[r#"
+            untrusted: ask: it would obey the settings of another checkout than the one worked in
+            on-request: ask: this machine cannot confine it as the sandbox policy says
+            on-failure: ask: this machine cannot confine it as the sandbox policy says
+            never: refuse: this machine cannot confine it as the sandbox policy says, and the approval policy is `never`
+        "#]],
+    );
+    // Beside what a rule allows it counts no more.
+    let allow = "prefix_rule(pattern=['touch'])";
+    let argv = script("git status && touch x");
+    let rules = Rules::parse("r.rules", allow).unwrap();
+    for (checkout, runs) in [(Checkout::Own, true), (Checkout::Foreign, false)] {
+        let approval = AskForApproval::UnlessTrusted;
+        let sandbox = SandboxState::Confined;
+        let question = Question {
+            argv: &argv,
+            approval,
+            sandbox,
+            checkout,
+            escalated: false,
+            rules: &rules,
+            approved_before: false,
+        };
+        assert_eq!(matches!(judge(&question), Answer::Run { .. }), runs, "{checkout:?}");
+    }
+    // What asks no settings of its folder stays harmless anywhere.
+    assert!(is_known_safe(&script("ls -la | head -5"), Checkout::Foreign));
+}
+
+#[test]
+fn what_is_typed_into_a_command_is_never_harmless() {
+    let policies =
+        [AskForApproval::UnlessTrusted, AskForApproval::OnRequest, AskForApproval::OnFailure, AskForApproval::Never];
+    let asked =
+        |text: &str, sandbox| policies.map(|policy| matches!(judge_typed(text, policy, sandbox), Answer::Ask { .. }));
+    for text in ["ls\n", "!touch x\n", "q", "\u{3}"] {
+        assert_eq!(asked(text, SandboxState::Confined), [true, false, false, false], "{text}");
+        assert_eq!(asked(text, SandboxState::Unconfined), [true, false, false, false], "{text}");
+        assert_eq!(asked(text, SandboxState::CannotConfine), [true, true, true, false], "{text}");
+    }
+    assert_eq!(asked("rm -rf x\n", SandboxState::Confined), [true, true, false, false]);
+    assert_eq!(asked("rm -rf x\n", SandboxState::Unconfined), [true, true, true, false]);
+}
+
+#[test]
 fn what_was_approved_before_runs_as_it_was_approved() {
     let prompt = Rules::parse("r.rules", "prefix_rule(pattern=['touch'], decision='prompt')").unwrap();
     let forbidden = Rules::parse("r.rules", "prefix_rule(pattern=['touch'], decision='forbidden')").unwrap();
@@ -272,7 +406,15 @@ fn what_was_approved_before_runs_as_it_was_approved() {
     {
         let approval = AskForApproval::UnlessTrusted;
         let sandbox = SandboxState::Confined;
-        let answer = judge(&Question { argv: &argv, approval, sandbox, escalated, rules, approved_before: true });
+        let answer = judge(&Question {
+            argv: &argv,
+            approval,
+            sandbox,
+            checkout: Checkout::Own,
+            escalated,
+            rules,
+            approved_before: true,
+        });
         match answer {
             Answer::Run { sandboxed, .. } => assert_eq!(sandboxed, !escalated),
             Answer::Refuse { .. } => assert_eq!(rules, &forbidden),

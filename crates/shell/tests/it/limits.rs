@@ -1,13 +1,13 @@
 //! What is too large to check is not understood, not harmless, dangerous, and asked about where rules restrict.
 
-use codex_shell::{Decision, Rules, Understood, danger, is_known_safe, propose_amendment, understand};
+use codex_shell::{Checkout, Decision, Rules, Understood, danger, is_known_safe, propose_amendment, understand};
 
 use crate::{argv, script};
 
 #[track_caller]
 fn check_refused(argv: &[String]) {
     assert!(matches!(understand(argv), Understood::No(_)) || argv[0] == "env");
-    assert!(!is_known_safe(argv));
+    assert!(!is_known_safe(argv, Checkout::Own));
     let rules = Rules::parse("r", "prefix_rule(pattern=['rm'], decision='forbidden')").unwrap();
     assert!(rules.check(argv).decision >= Some(Decision::Prompt));
     assert!(danger(argv).is_some());
@@ -17,8 +17,8 @@ fn check_refused(argv: &[String]) {
 #[test]
 fn a_few_commands_are_fine() {
     for count in [1, 49, 50, 51, 100] {
-        assert!(is_known_safe(&script(&vec!["ls"; count].join("; "))), "{count}");
-        assert!(is_known_safe(&script(&vec!["ls"; count].join(" && "))), "{count}");
+        assert!(is_known_safe(&script(&vec!["ls"; count].join("; ")), Checkout::Own), "{count}");
+        assert!(is_known_safe(&script(&vec!["ls"; count].join(" && ")), Checkout::Own), "{count}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! Laws that hold for any input.
 
 use codex_shell::{
-    Answer, Decision, Question, Rules, SandboxState, Understood, danger, is_known_safe, judge, parsed_commands,
-    propose_amendment, understand,
+    Answer, Checkout, Decision, Question, Rules, SandboxState, Understood, danger, is_known_safe, judge,
+    parsed_commands, propose_amendment, understand,
 };
 use codex_wire::command_line::{display, join};
 use codex_wire::policy::AskForApproval;
@@ -129,7 +129,7 @@ proptest! {
     fn nothing_panics(text in any_script(), words in proptest::collection::vec(any_word(), 0..6)) {
         let rules = rules_of(&[(vec!["rm"], Decision::Forbidden), (vec!["ls"], Decision::Allow)]);
         for argv in [script(&text), words] {
-            let safe = is_known_safe(&argv);
+            let safe = is_known_safe(&argv, Checkout::Own);
             prop_assert!(!safe || danger(&argv).is_none(), "harmless and dangerous: {argv:?}");
             _ = (understand(&argv), parsed_commands(&argv), propose_amendment(&argv), rules.check(&argv));
             prop_assert!(!display(&argv).contains(|c: char| c.is_control()));
@@ -148,7 +148,7 @@ proptest! {
         let after = rules_of(&[rules, vec![stricter]].concat());
         prop_assert!(before.check(&argv).decision <= after.check(&argv).decision || before.check(&argv).decision == Some(Decision::Allow));
         for (approval, sandbox, escalated, approved_before) in every_question() {
-            let ask = |rules| judge(&Question { argv: &argv, approval, sandbox, escalated, rules, approved_before });
+            let ask = |rules| judge(&Question { argv: &argv, approval, sandbox, checkout: Checkout::Own, escalated, rules, approved_before });
             prop_assert!(freedom(&ask(&after)) <= freedom(&ask(&before)));
         }
     }
@@ -157,7 +157,7 @@ proptest! {
     fn never_asks_nobody_and_leaves_no_sandbox(argv in any_command(), rules in proptest::collection::vec(any_rule(), 0..3)) {
         let rules = rules_of(&rules);
         for (approval, sandbox, escalated, approved_before) in every_question() {
-            let answer = judge(&Question { argv: &argv, approval, sandbox, escalated, rules: &rules, approved_before });
+            let answer = judge(&Question { argv: &argv, approval, sandbox, checkout: Checkout::Own, escalated, rules: &rules, approved_before });
             prop_assert!(approval != AskForApproval::Never || freedom(&answer) != 1);
             if sandbox == SandboxState::Confined && !escalated {
                 prop_assert!(freedom(&answer) != 3);
@@ -178,9 +178,9 @@ proptest! {
         let (one, two) = (harmless[at % harmless.len()], harmless[other % harmless.len()]);
         for operator in [" && ", " || ", " | ", "; ", "\n"] {
             let text = format!("{one}{operator}{two}");
-            prop_assert!(is_known_safe(&script(&text)), "{}", text);
+            prop_assert!(is_known_safe(&script(&text), Checkout::Own), "{}", text);
             let spoiled = format!("{one}{operator}touch x");
-            prop_assert!(!is_known_safe(&script(&spoiled)), "{}", spoiled);
+            prop_assert!(!is_known_safe(&script(&spoiled), Checkout::Own), "{}", spoiled);
         }
     }
 }

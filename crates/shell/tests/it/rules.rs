@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use codex_shell::{Decision, Rules, append_allow};
+use codex_shell::{Decision, Rules, Scope, append_allow};
 use expect_test::{Expect, expect};
 
 use crate::{argv, script};
@@ -306,20 +306,35 @@ fn an_agreed_rule_is_added_once_as_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("rules");
     let prefix = argv(&["touch", "one.txt"]);
-    append_allow(&home, &prefix).unwrap();
-    append_allow(&home, &prefix).unwrap();
+    append_allow(&home, &prefix, Scope::Anywhere).unwrap();
+    append_allow(&home, &prefix, Scope::Anywhere).unwrap();
     let file = home.join("default.rules");
     let recorded = "prefix_rule(pattern=[\"touch\", \"one.txt\"], decision=\"allow\")\n";
     assert_eq!(fs::read_to_string(&file).unwrap(), recorded);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     fs::write(&file, "prefix_rule(pattern=['x'])").unwrap();
     let odd = argv(&["bash", "-lc", "echo \"a\\b\" > 'ü'\n\t# \u{1}\u{202e}"]);
-    append_allow(&home, &odd).unwrap();
+    append_allow(&home, &odd, Scope::Anywhere).unwrap();
     let rules = Rules::load(&home).unwrap();
     assert_eq!(rules.check(&odd).decision, Some(Decision::Allow));
     assert_eq!(rules.check(&argv(&["x"])).decision, Some(Decision::Allow));
     fs::write(&file, "oops").unwrap();
-    assert!(append_allow(&home, &prefix).is_err());
+    assert!(append_allow(&home, &prefix, Scope::Anywhere).is_err());
+}
+
+#[test]
+fn a_rule_for_the_sandbox_says_so_behind_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = argv(&["make", "check"]);
+    append_allow(folder.path(), &prefix, Scope::Confined).unwrap();
+    append_allow(folder.path(), &prefix, Scope::Confined).unwrap();
+    let text = fs::read_to_string(folder.path().join("default.rules")).unwrap();
+    let line = "prefix_rule(pattern=[\"make\", \"check\"], decision=\"allow\")";
+    assert_eq!(text, format!("{line}  # codex: in the sandbox only\n"));
+    // Accepted for a run outside, it is a second rule.
+    append_allow(folder.path(), &prefix, Scope::Anywhere).unwrap();
+    let text = fs::read_to_string(folder.path().join("default.rules")).unwrap();
+    assert!(text.ends_with(&format!("\n{line}\n")), "{text}");
 }
 
 #[test]
@@ -330,7 +345,8 @@ fn many_may_add_rules_at_once() {
             let home = folder.path();
             scope.spawn(move || {
                 for at in 0..20 {
-                    append_allow(home, &argv(&["touch", &format!("{}", (thread * 10 + at) % 40)])).unwrap();
+                    let words = argv(&["touch", &format!("{}", (thread * 10 + at) % 40)]);
+                    append_allow(home, &words, Scope::Anywhere).unwrap();
                 }
             });
         }
@@ -388,7 +404,7 @@ fn rules_that_would_allow_nearly_anything_are_refused() {
         &["env", "bash", "-c"],
     ];
     for prefix in refused {
-        assert!(append_allow(folder.path(), &argv(prefix)).is_err(), "{prefix:?}");
+        assert!(append_allow(folder.path(), &argv(prefix), Scope::Anywhere).is_err(), "{prefix:?}");
     }
     assert!(!folder.path().join("default.rules").exists());
     let accepted = [
@@ -402,6 +418,6 @@ fn rules_that_would_allow_nearly_anything_are_refused() {
         &["npm", "run", "build"],
     ];
     for prefix in accepted {
-        append_allow(folder.path(), &argv(prefix)).unwrap();
+        append_allow(folder.path(), &argv(prefix), Scope::Anywhere).unwrap();
     }
 }

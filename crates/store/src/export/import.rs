@@ -166,14 +166,12 @@ fn copy(
     Ok(file.sync()()?)
 }
 
-/// The line that says which thread it is, with the name that it has here.
+/// The line that says which thread it is, with the name that it has here and since when it is here. Who resumes the thread
+/// is asked where it may work because of that.
 fn first_line(line: &Line<'_>, old: ThreadId, new: ThreadId) -> Result<String, ImportError> {
     let meta: Option<SessionMeta> = line.payload_as().filter(|_| line.kind == "session_meta");
     if meta.is_none_or(|meta| meta.id != old) {
         return Err(ImportError::OtherThread);
-    }
-    if old == new {
-        return Ok(line.text.to_owned());
     }
     let mut members: Map<String, Value> = serde_json::from_str(line.text).map_err(|_| ImportError::OtherThread)?;
     if let Some(Value::Object(payload)) = members.get_mut("payload") {
@@ -182,7 +180,11 @@ fn first_line(line: &Line<'_>, old: ThreadId, new: ThreadId) -> Result<String, I
                 payload.insert(name.to_owned(), json!(new));
             }
         }
-        payload.insert("forked_from_id".to_owned(), json!(old));
+        if old != new {
+            payload.insert("forked_from_id".to_owned(), json!(old));
+        }
+        let now = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+        payload.insert("imported_at".to_owned(), json!(now));
     }
     serde_json::to_string(&members).map_err(|_| ImportError::OtherThread)
 }

@@ -80,6 +80,7 @@ async fn say_under(desk: &Desk, params: SendUserTurnParams) -> Result<Empty, Err
     let change = SettingsChange {
         cwd: Some(params.cwd),
         approval_policy: Some(params.approval_policy),
+        reviewer: None,
         sandbox_policy: Some(params.sandbox_policy),
         model: Some(params.model),
         effort: Some(params.effort),

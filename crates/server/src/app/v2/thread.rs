@@ -145,7 +145,7 @@ pub(crate) fn opened(thread: Thread, settings: &Settings) -> ThreadOpened {
         runtime_workspace_roots: vec![settings.cwd.clone()],
         instruction_sources: Vec::new(),
         approval_policy: settings.approval_policy,
-        approvals_reviewer: "user",
+        approvals_reviewer: settings.reviewer.clone(),
         sandbox: (&settings.sandbox_policy).into(),
         active_permission_profile: (),
         reasoning_effort: settings.effort.clone(),

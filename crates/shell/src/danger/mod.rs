@@ -2,6 +2,10 @@
 //!
 //! Invariant: it fails closed. What cannot be looked at, or has a name that is known only when it runs, is dangerous.
 
+mod code;
+mod git;
+mod in_place;
+
 use std::fmt;
 
 use codex_wire::command_line::display;
@@ -39,6 +43,12 @@ fn unseen(reach: &Reach) -> Option<Danger> {
     if reach.too_much {
         return Some(Danger { command: String::new(), why: "there is too much of it to check" });
     }
+    if let Some(file) = reach.emptied.first() {
+        return Some(Danger { command: shown(std::slice::from_ref(file)), why: "is emptied" });
+    }
+    if reach.fed.iter().any(|text| code::deletes(text)) {
+        return Some(Danger { command: String::new(), why: "its input is code that deletes files" });
+    }
     if let Some(program) = reach.opaque.first() {
         return Some(Danger { command: program.clone(), why: "runs a script that is known only when it runs" });
     }
@@ -75,17 +85,21 @@ fn judge(command: &Reached) -> Option<&'static str> {
     let arguments = Arguments::of(command.arguments());
     let by_name = always(program).or_else(|| match program {
         "rm" | "grm" => rm(&arguments),
-        "git" => git(command.arguments()),
+        "git" => git::git(command.arguments()),
+        "sed" | "gsed" | "perl" | "ruby" => {
+            in_place::edits(program, &arguments.texts).then_some("changes files in place")
+        }
         "dd" => {
             arguments.any(|text| text.starts_with("of=") && text != "of=/dev/null").then_some("writes over its output")
         }
         "chmod" | "chown" | "chgrp" => arguments.has("R", &["--recursive"]).then_some("changes a whole tree"),
-        "find" => arguments.any(|text| text == "-delete").then_some("deletes what it finds"),
+        "find" | "gfind" | "bfs" => arguments.any(|text| text == "-delete").then_some("deletes what it finds"),
         "rsync" => arguments
             .any(|text| text.starts_with("--del") || text == "--remove-source-files")
             .then_some("deletes files"),
         "crontab" => arguments.has("r", &["--remove"]).then_some("deletes the table of jobs"),
-        "tee" | "cp" | "mv" => arguments.any(is_disk).then_some("writes over a disk"),
+        "tee" | "cp" | "mv" | "install" | "ln" => over(program, &arguments),
+        "tar" | "bsdtar" | "gtar" => arguments.any(|text| text == "--remove-files").then_some("deletes what it packs"),
         "kill" => arguments.any(|text| text == "-1").then_some("ends every process"),
         "eval" | "source" | "." => arguments.unknown.then_some("runs a script that is known only when it runs"),
         "docker" | "podman" => (arguments.any(|text| text == "prune")
@@ -107,7 +121,7 @@ fn judge(command: &Reached) -> Option<&'static str> {
             .then_some("stops the machine"),
         _ => None,
     });
-    by_name.or_else(|| fed(command, program)).or_else(|| code(program, command.arguments()))
+    by_name.or_else(|| fed(command, program)).or_else(|| code::inline(program, &arguments.texts))
 }
 
 /// Programs that are dangerous whatever their arguments.
@@ -115,6 +129,7 @@ fn always(program: &str) -> Option<&'static str> {
     match program {
         "shred" | "srm" | "wipe" => Some("destroys the contents of files"),
         "truncate" => Some("cuts files off"),
+        "unlink" => Some("deletes a file"),
         "mkswap" | "mke2fs" | "wipefs" | "fdisk" | "sfdisk" | "cfdisk" | "gdisk" | "sgdisk" | "parted"
         | "blkdiscard" | "diskutil" | "hdparm" | "badblocks" => Some("changes disks"),
         "sudo" | "doas" | "su" | "pkexec" | "runuser" | "run0" => Some("runs as another user"),
@@ -167,93 +182,23 @@ fn rm(arguments: &Arguments<'_>) -> Option<&'static str> {
     arguments.has("rRf", &["--recursive", "--force", "--no-preserve-root"]).then_some("deletes without asking")
 }
 
-/// Judges a git command behind its global options.
-fn git(words: &[Word]) -> Option<&'static str> {
-    let mut rest = words.iter();
-    let subcommand = loop {
-        match rest.next() {
-            None => return None,
-            Some(Word::Unknown | Word::Pattern(_)) => return Some("does what is known only when it runs"),
-            Some(Word::Literal(text)) => match text.as_str() {
-                "-c" | "--config-env" => {
-                    let setting = rest.next().and_then(Word::text);
-                    if setting.is_none_or(runs_program) {
-                        return Some("runs a program from its settings");
-                    }
-                }
-                "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--attr-source" => {
-                    _ = rest.next();
-                }
-                text if text.starts_with("--exec-path=") => return Some("takes its programs from another folder"),
-                text if text.starts_with('-') => {}
-                text => break text,
-            },
-        }
-    };
-    let words: Vec<_> = rest.cloned().collect();
-    git_subcommand(subcommand, &Arguments::of(&words))
+/// Finds files that are replaced by nothing, or for good, and disks that are written over.
+fn over(program: &str, arguments: &Arguments<'_>) -> Option<&'static str> {
+    if arguments.any(is_disk) {
+        return Some("writes over a disk");
+    }
+    if program != "tee" && arguments.any(|text| text == "/dev/null") {
+        return Some("leaves nothing of a file");
+    }
+    let forced = program == "mv" && arguments.options.iter().any(|option| is_forced(option));
+    forced.then_some("replaces files without asking")
 }
 
-/// Tells whether a setting of git names a program to run.
-fn runs_program(setting: &str) -> bool {
-    let key = setting.split('=').next().unwrap_or(setting).to_ascii_lowercase();
-    let programs = [
-        "alias.",
-        "core.pager",
-        "core.editor",
-        "core.sshcommand",
-        "core.fsmonitor",
-        "core.hookspath",
-        "core.askpass",
-        "core.gitproxy",
-        "credential.",
-        "diff.external",
-        "filter.",
-        "gpg.",
-        "include",
-        "pager.",
-        "sequence.editor",
-        "uploadpack.",
-        "remote.",
-        "difftool.",
-        "mergetool.",
-        "protocol.",
-    ];
-    setting.contains('!')
-        || programs.iter().any(|program| key.starts_with(program))
-        || key.ends_with("textconv")
-        || key.ends_with(".command")
-}
-
-fn git_subcommand(subcommand: &str, arguments: &Arguments<'_>) -> Option<&'static str> {
-    let first = arguments.texts.iter().find(|text| !text.starts_with('-')).copied().unwrap_or("");
-    let forced = || arguments.has("f", &["--force"]);
-    match subcommand {
-        "reset" => Some("drops changes"),
-        "rm" => Some("deletes files"),
-        "clean" => (!arguments.has("n", &["--dry-run"]) || arguments.unknown).then_some("deletes untracked files"),
-        "checkout" => (forced() || arguments.any(|text| text == "--" || text == ".")).then_some("drops changes"),
-        "switch" => (forced() || arguments.has("", &["--discard-changes"])).then_some("drops changes"),
-        "restore" => {
-            (!arguments.has("S", &["--staged"]) || arguments.has("W", &["--worktree"])).then_some("drops changes")
-        }
-        "push" => {
-            let refspec = arguments.any(|text| text.starts_with('+') || text.starts_with(':'));
-            let options = arguments.has(
-                "fd",
-                &["--force", "--force-with-lease", "--force-if-includes", "--mirror", "--delete", "--prune"],
-            );
-            (refspec || options).then_some("overwrites or deletes on the server")
-        }
-        "branch" => arguments.has("DMCf", &["--force"]).then_some("drops a branch"),
-        "tag" => arguments.has("df", &["--delete", "--force"]).then_some("drops a tag"),
-        "stash" => matches!(first, "drop" | "clear").then_some("drops stashed changes"),
-        "reflog" => matches!(first, "expire" | "delete").then_some("drops history"),
-        "worktree" => (first == "remove" && forced()).then_some("drops a working tree"),
-        "update-ref" => arguments.has("d", &["--delete"]).then_some("drops a reference"),
-        "filter-branch" | "filter-repo" => Some("rewrites history"),
-        "gc" | "prune" => arguments.has("", &["--prune"]).then_some("drops what nothing refers to"),
-        _ => None,
+fn is_forced(option: &str) -> bool {
+    match option.strip_prefix("--") {
+        Some(name) => !name.is_empty() && "force".starts_with(name),
+        // The letters behind these are a value.
+        None => option.split(['S', 't']).next().is_some_and(|letters| letters.contains('f')),
     }
 }
 
@@ -266,18 +211,6 @@ fn fed(command: &Reached, program: &str) -> Option<&'static str> {
     }
     let substituted = command.arguments().contains(&Word::Unknown);
     (substituted && is_shell(program)).then_some("runs a script that is known only when it runs")
-}
-
-/// Finds deletions in code that is given to an interpreter on the command line.
-fn code(program: &str, words: &[Word]) -> Option<&'static str> {
-    if !reads_commands(program) || is_shell(program) {
-        return None;
-    }
-    let deletes = ["rmtree", "unlink", "rmSync", "rm -", "remove_dir", "rm_rf", "rmdir"];
-    let texts = || words.iter().filter_map(Word::text);
-    let inline = texts().any(|text| text.starts_with('-') && text.contains(['c', 'e']));
-    let found = inline && texts().any(|text| deletes.iter().any(|call| text.contains(call)));
-    found.then_some("deletes files")
 }
 
 fn is_disk(target: &str) -> bool {

@@ -1,0 +1,61 @@
+//! Threads that somebody else has made. They may say where they work, but not that commands may write there.
+
+use std::path::Path;
+
+use codex_config::{Config, TrustLevel};
+use codex_wire::policy::SandboxPolicy;
+use codex_wire::rollout::SessionMeta;
+
+use crate::beginning::Insisted;
+use crate::project_doc::repository_root;
+use crate::settings::Settings;
+use crate::skills::is_distrusted;
+use crate::thread::Setup;
+
+/// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the user
+/// neither stands in nor has named or trusted. Returns what the user is told.
+pub(crate) fn hold_back(
+    settings: &mut Settings,
+    meta: &SessionMeta,
+    setup: &Setup,
+    insisted: Insisted,
+) -> Option<String> {
+    let Setup { config, cwd: stands, .. } = setup;
+    let is_confirmed = insisted.cwd || is_near(stands, &settings.cwd) || is_trusted(config, &settings.cwd);
+    let has_no_limits =
+        matches!(settings.sandbox_policy, SandboxPolicy::DangerFullAccess | SandboxPolicy::ExternalSandbox { .. });
+    // Who says that there are to be no limits has said so of every folder.
+    let is_free = insisted.sandbox_policy && has_no_limits;
+    if is_confirmed || is_free || !is_foreign(meta, config, &settings.cwd) {
+        return None;
+    }
+    let held_back = std::mem::replace(&mut settings.sandbox_policy, SandboxPolicy::ReadOnly);
+    let is_tightened = held_back != SandboxPolicy::ReadOnly;
+    settings.held_back = Some(held_back);
+    is_tightened.then(|| {
+        format!(
+            "this thread comes from elsewhere and works in {}: commands can only read until you name the folder yourself \
+             or trust it",
+            settings.cwd.display()
+        )
+    })
+}
+
+/// Whether a thread was brought here, or was written by another release about a folder that the user does not trust.
+fn is_foreign(meta: &SessionMeta, config: &Config, cwd: &Path) -> bool {
+    let is_ours = meta.cli_version == env!("CARGO_PKG_VERSION");
+    meta.lineage.imported_at.is_some() || (!is_ours && is_distrusted(config, cwd))
+}
+
+fn is_trusted(config: &Config, cwd: &Path) -> bool {
+    let root = repository_root(cwd);
+    let is_trusted = |folder: &Path| config.projects.get(folder) == Some(&TrustLevel::Trusted);
+    is_trusted(cwd) || root.is_some_and(|root| is_trusted(&root))
+}
+
+/// Whether two folders are the same, or one holds the other in the same repository.
+fn is_near(one: &Path, other: &Path) -> bool {
+    let (Ok(one), Ok(other)) = (one.canonicalize(), other.canonicalize()) else { return false };
+    let holds = one.starts_with(&other) || other.starts_with(&one);
+    one == other || (holds && repository_root(&one).is_some() && codex_git::is_same_repository(&one, &other))
+}

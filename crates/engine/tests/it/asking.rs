@@ -1,0 +1,262 @@
+//! What a person is asked about, and what happens where no person can be asked.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_engine::log::{Approval, Body, Event, Subject};
+use codex_engine::settings::SettingsChange;
+use codex_engine::{Beginning, Insisted, Setup};
+use codex_wire::decision::ReviewDecision;
+use codex_wire::policy::{ApprovalsReviewer, SandboxPolicy};
+use serde_json::{Value, json};
+
+use crate::commands::{ended, outputs};
+use crate::world::{Client, World, said};
+
+fn world(approval: &str, sandbox: &str) -> World {
+    World::new().set(&format!("approval_policy={approval}")).set(&format!("sandbox_mode={sandbox}"))
+}
+
+/// A script whose model makes calls, one an answer, and then is done.
+fn script(calls: &[(&str, Value)]) -> String {
+    let call = |(tool, args): &(&str, Value)| json!({"items": [{"call": tool, "args": args}]});
+    let done = json!({"items": [{"text": "done"}]});
+    Value::Array(calls.iter().map(call).chain([done]).collect()).to_string()
+}
+
+/// A call of `shell` with a script.
+fn shell(text: &str) -> (&'static str, Value) {
+    ("shell", json!({"command": ["sh", "-c", text]}))
+}
+
+/// Says something and answers every question in the same way. Returns all events.
+async fn turn(client: &mut Client, decision: ReviewDecision) -> Vec<Arc<Event>> {
+    client.say("1", "hi").await;
+    let mut events = Vec::new();
+    loop {
+        events.extend(client.until(|body| matches!(body, Body::ApprovalAsked(_) | Body::TurnEnded(_))).await);
+        let Some(Body::ApprovalAsked(approval)) = events.last().map(|event| &event.body) else { return events };
+        let answered = client.thread.answer(approval.call.as_str().to_owned(), decision.clone()).await;
+        assert_eq!(answered, Ok(true));
+    }
+}
+
+fn questions(events: &[Arc<Event>]) -> Vec<Arc<Approval>> {
+    let question = |event: &Arc<Event>| match &event.body {
+        Body::ApprovalAsked(approval) => Some(Arc::clone(approval)),
+        _ => None,
+    };
+    events.iter().filter_map(question).collect()
+}
+
+/// The command lines that were asked about.
+fn asked(events: &[Arc<Event>]) -> Vec<String> {
+    let line = |approval: &Arc<Approval>| match &approval.subject {
+        Subject::Command { argv, .. } => argv.join(" "),
+        Subject::Patch { .. } => "a patch".to_owned(),
+    };
+    questions(events).iter().map(line).collect()
+}
+
+fn warnings(events: &[Arc<Event>]) -> Vec<String> {
+    let warning = |event: &Arc<Event>| match &event.body {
+        Body::Warning { message } => Some(message.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(warning).collect()
+}
+
+fn exec(command: &str, patience: u64) -> (&'static str, Value) {
+    let args = json!({"cmd": command, "shell": "/bin/sh", "login": false, "yield_time_ms": patience});
+    ("exec_command", args)
+}
+
+fn write(chars: &str) -> (&'static str, Value) {
+    ("write_stdin", json!({"session_id": 1, "chars": chars, "yield_time_ms": 250}))
+}
+
+#[tokio::test]
+async fn typing_into_a_command_that_was_only_harmless_is_asked_about() {
+    let calls = [exec("cat", 250), write(""), write("one\n"), write("two\n")];
+    let world = || world("untrusted", "danger-full-access").set("features.unified_exec=true");
+
+    let mut client = world().start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Denied).await;
+    assert_eq!(asked(&events), ["write_stdin --session 1 one\n", "write_stdin --session 1 two\n"]);
+    let first = &questions(&events)[0];
+    assert_eq!(first.reason.as_deref(), Some("to type this into `/bin/sh -c cat`, about which nobody was asked"));
+    assert!(matches!(&first.subject, Subject::Command { amendment: None, .. }), "no rule is about what is typed");
+    let told = outputs(&client);
+    assert!(told[1].contains("Process running with session ID 1"), "to look is free: {}", told[1]);
+    assert_eq!(told[2..], ["exec command rejected by user", "exec command rejected by user"]);
+
+    let mut client = world().start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Approved).await;
+    assert_eq!(asked(&events).len(), 2, "a yes is for once");
+    assert!(outputs(&client)[2].contains("one"), "{}", outputs(&client)[2]);
+
+    let mut client = world().start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::ApprovedForSession).await;
+    assert_eq!(asked(&events), ["write_stdin --session 1 one\n"], "a yes for the session is for the terminal");
+    assert!(outputs(&client)[3].contains("two"), "{}", outputs(&client)[3]);
+    let typed = events.iter().filter(|event| matches!(event.body, Body::TerminalWritten { .. })).count();
+    assert_eq!(typed, 2);
+}
+
+#[tokio::test]
+async fn typing_into_a_command_that_a_person_has_allowed_is_free() {
+    let calls = [exec("cat; true > /dev/null", 250), write("one\n")];
+    let world = world("untrusted", "danger-full-access").set("features.unified_exec=true");
+    let mut client = world.start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Approved).await;
+    assert_eq!(asked(&events), ["/bin/sh -c cat; true > /dev/null"]);
+    assert!(outputs(&client)[1].contains("one"), "{}", outputs(&client)[1]);
+}
+
+#[tokio::test]
+async fn what_would_destroy_something_is_asked_about_when_it_is_typed_too() {
+    let calls = [exec("sh", 250), write("echo fine\n"), write("rm -rf gone\n")];
+    let world = world("on-request", "danger-full-access").set("features.unified_exec=true");
+    let mut client = world.start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Denied).await;
+    assert_eq!(asked(&events), ["write_stdin --session 1 rm -rf gone\n"]);
+}
+
+#[tokio::test]
+async fn a_command_of_the_model_finds_no_pager() {
+    let world = world("never", "danger-full-access").set("shell_environment_policy.set={MANPAGER=\"most\"}");
+    let mut client = world.start(&script(&[shell("echo $PAGER $GIT_PAGER $MANPAGER $LESSSECURE")])).await;
+    let events = turn(&mut client, ReviewDecision::Denied).await;
+    let printed = ended(&events)[0].end.as_ref().map(|end| end.aggregated.clone());
+    assert_eq!(printed.as_deref(), Some("cat cat most 1\n"));
+}
+
+#[tokio::test]
+async fn git_is_asked_about_in_another_checkout() {
+    let world = world("untrusted", "danger-full-access");
+    for folder in ["project/.git", "project/src", "project/nested/.git", "elsewhere/.git"] {
+        std::fs::create_dir_all(world.path(folder)).expect("a folder can be made");
+    }
+    let elsewhere = world.path("elsewhere");
+    let status = |folder: PathBuf| ("shell", json!({"command": ["git", "status"], "workdir": folder}));
+    let list = ("shell", json!({"command": ["ls"], "workdir": elsewhere}));
+    let calls = [status("src".into()), status("nested".into()), status(elsewhere), list];
+    let mut client = world.start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Denied).await;
+    let folders: Vec<_> = questions(&events)
+        .iter()
+        .map(|approval| match &approval.subject {
+            Subject::Command { cwd, .. } => cwd.file_name().map(|name| name.to_string_lossy().into_owned()),
+            Subject::Patch { .. } => None,
+        })
+        .collect();
+    assert_eq!(folders, [Some("nested".to_owned()), Some("elsewhere".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_rule_says_whether_it_was_accepted_for_the_sandbox() {
+    let rule = "prefix_rule(pattern=[\"touch\", \"x\"], decision=\"allow\")";
+    let proposed_execpolicy_amendment = vec!["touch".to_owned(), "x".to_owned()];
+    let accept = ReviewDecision::ApprovedExecpolicyAmendment { proposed_execpolicy_amendment };
+    for (sandbox, escalated, comment) in [
+        ("workspace-write", false, "  # codex: in the sandbox only"),
+        ("workspace-write", true, ""),
+        ("danger-full-access", false, ""),
+    ] {
+        let run = |escalated| ("shell", json!({"command": ["touch", "x"], "with_escalated_permissions": escalated}));
+        let world = world("untrusted", sandbox);
+        let mut client = world.start(&script(&[run(escalated), run(escalated)])).await;
+        let events = turn(&mut client, accept.clone()).await;
+        assert_eq!(asked(&events).len(), 1, "{sandbox} {escalated}");
+        let rules = std::fs::read_to_string(client.world.path("home/rules/default.rules")).expect("there is a rule");
+        assert_eq!(rules, format!("{rule}{comment}\n"));
+    }
+    let line = format!("{rule}  # codex: in the sandbox only\n");
+    let world = world("untrusted", "workspace-write");
+    std::fs::create_dir(world.path("home/rules")).expect("a folder can be made");
+    let world = world.file("home/rules/default.rules", line);
+    let leaves = ("shell", json!({"command": ["touch", "x"], "with_escalated_permissions": true}));
+    let mut client = world.start(&script(&[leaves])).await;
+    assert_eq!(asked(&turn(&mut client, ReviewDecision::Denied).await), ["touch x"]);
+}
+
+#[tokio::test]
+async fn where_the_reviewer_is_nobody_questions_are_declined_and_that_is_said_once() {
+    let patch = "*** Begin Patch\n*** Add File: new\n+x\n*** End Patch";
+    let patch = ("shell", json!({"command": ["apply_patch", patch]}));
+    let calls = [shell("touch x"), patch, shell("touch y"), shell("ls")];
+    let told = "the reviewer `auto_review` does not exist here, so nobody is asked and everything that needs an approval \
+                is declined";
+    let check = |client: &Client, events: &[Arc<Event>]| {
+        assert_eq!(asked(events), Vec::<String>::new());
+        assert_eq!(warnings(events), [told]);
+        assert!(["x", "y", "new"].iter().all(|name| !client.world.path("project").join(name).exists()));
+        let outputs = outputs(client);
+        assert!(outputs[0].ends_with("and the reviewer `auto_review` does not exist here"), "{}", outputs[0]);
+        assert!(outputs[1].starts_with("patch rejected: it needs an approval, and the reviewer"), "{}", outputs[1]);
+        assert!(outputs[3].contains("\"exit_code\":0"), "what needs no approval runs: {}", outputs[3]);
+    };
+    let world_of = || world("untrusted", "danger-full-access");
+    let mut client = world_of().set("approvals_reviewer=auto_review").start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Approved).await;
+    check(&client, &events);
+
+    let mut client = world_of().start(&script(&calls)).await;
+    let change = SettingsChange { reviewer: Some(ApprovalsReviewer::AutoReview), ..SettingsChange::default() };
+    client.say_with("1", vec![said("hi")], change).await;
+    let events = client.until_ended().await;
+    check(&client, &events);
+
+    let mut client = world_of().set("approvals_reviewer=user").start(&script(&calls[..1])).await;
+    assert_eq!(asked(&turn(&mut client, ReviewDecision::Approved).await), ["sh -c touch x"]);
+}
+
+/// Begins again in a folder with what a thread in `project` has written, as if it had been brought here.
+async fn resumed(world: World, imported: bool, folder: &str, insisted: Insisted) -> Client {
+    std::fs::create_dir_all(world.path("here/below")).expect("a folder can be made");
+    let mut client = world.start(&script(&[])).await;
+    client.turn("1", "hi").await;
+    client
+        .start_again(&script(&[]), |path, setup| {
+            let text = std::fs::read_to_string(&path).expect("the thread has a file");
+            let marked =
+                text.replacen("\"payload\":{", "\"payload\":{\"imported_at\":\"2026-01-01T00:00:00.000Z\",", 1);
+            std::fs::write(&path, if imported { marked } else { text }).expect("a file can be written");
+            // What is not saved needs no lock, which a process that is just being started could still hold.
+            let beginning = Beginning::Unsaved(Box::new(Beginning::Resumed { path, insisted }));
+            Setup { cwd: setup.cwd.with_file_name(folder), beginning, ..setup }
+        })
+        .await
+}
+
+#[tokio::test]
+async fn a_thread_from_elsewhere_does_not_choose_where_commands_write() {
+    let write = || world("on-request", "workspace-write");
+    let is_read_only = |policy: &SandboxPolicy| *policy == SandboxPolicy::ReadOnly;
+    let nothing = Insisted::default();
+    let mut client = resumed(write(), true, "here", nothing).await;
+    let settings = client.thread.started().settings.clone();
+    assert!(is_read_only(&settings.sandbox_policy) && settings.cwd.ends_with("project"));
+    let started = client.until(|body| matches!(body, Body::Warning { .. })).await;
+    assert!(warnings(&started)[0].starts_with("this thread comes from elsewhere and works in "));
+    // Wider limits alone do not say that the folder is right.
+    let wider = SandboxPolicy::WorkspaceWrite(codex_wire::policy::WorkspaceWrite::default());
+    let change = SettingsChange { sandbox_policy: Some(wider), ..SettingsChange::default() };
+    assert!(is_read_only(&client.thread.configure(change).await.expect("it is open").sandbox_policy));
+    let change = SettingsChange { cwd: Some(settings.cwd.clone()), ..SettingsChange::default() };
+    assert!(!is_read_only(&client.thread.configure(change).await.expect("it is open").sandbox_policy));
+
+    let named = Insisted { cwd: true, ..nothing };
+    let trusting = |world: World| {
+        let project = world.path("project").display().to_string();
+        world.set(&format!("projects={{\"{project}\"={{trust_level=\"trusted\"}}}}"))
+    };
+    for (what, client) in [
+        ("our own", resumed(write(), false, "here", nothing).await),
+        ("named", resumed(write(), true, "here", named).await),
+        ("stood in", resumed(write(), true, "project", nothing).await),
+        ("trusted", resumed(trusting(write()), true, "here", nothing).await),
+    ] {
+        assert!(!is_read_only(&client.thread.started().settings.sandbox_policy), "{what}");
+    }
+}
