@@ -20,7 +20,7 @@ const FOR_ALL: &str = "Options of all commands";
 /// Without a command it chats. The first time in a project it asks whether you trust it. /help shows what the chat can do.
 #[derive(Debug, Parser)]
 #[command(override_usage = "codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND>", max_term_width = 100)]
-#[command(name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
+#[command(name = "codex", bin_name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) shared: Shared,
