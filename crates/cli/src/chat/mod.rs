@@ -16,7 +16,7 @@ mod opening;
 mod question;
 mod screen;
 mod session;
-mod setup;
+pub(crate) mod setup;
 mod slash;
 mod trust;
 mod view;
