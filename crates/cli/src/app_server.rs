@@ -20,7 +20,7 @@ use codex_wire::rollout::SessionSource;
 use self::args::{AppServerArgs, AppServerForm, Emulated, Spoken};
 use crate::args::Shared;
 use crate::proto::{ORIGINATOR, working_directory};
-use crate::{apply_patch, signals, stdio, stdout};
+use crate::{apply_patch, console, signals, stdio};
 
 /// How many bytes of what each thread said last are kept for clients that were cut off.
 const RECENT_BYTES: usize = 256 * 1024;
@@ -49,7 +49,7 @@ fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<ExitCode> {
 }
 
 fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
-    let output = stdout::take()?;
+    let output = console::take()?;
     let app = AppServer::new(start(shared, args)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     // On the threads of the runtime, where everything else is: to wake this one for every message would take its time.

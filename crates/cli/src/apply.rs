@@ -31,7 +31,7 @@ pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode>
     }
     for patch in &patches {
         if args.print {
-            std::io::stdout().write_all(patch.as_bytes())?;
+            crate::console::document().write_all(patch.as_bytes())?;
         } else {
             apply(&cwd, patch)?;
         }

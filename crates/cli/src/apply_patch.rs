@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use codex_config::Home;
 
+use crate::console;
+
 const NAME: &str = "apply_patch";
 
 /// The largest patch that is read.
@@ -39,7 +41,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
     };
     let Some(text) = text else { return say(2, format_args!("Usage: {NAME} 'PATCH', or the patch on standard input")) };
     match applied(&text) {
-        Ok(summary) if std::io::stdout().write_all(summary.as_bytes()).is_ok() => ExitCode::SUCCESS,
+        Ok(summary) if console::document().write_all(summary.as_bytes()).is_ok() => ExitCode::SUCCESS,
         // The files are changed, but whoever asked will not hear of it.
         Ok(_) => ExitCode::FAILURE,
         Err(error) => say(1, format_args!("{error:#}")),
@@ -54,7 +56,7 @@ fn applied(text: &str) -> anyhow::Result<String> {
 /// Says why not. Nothing comes before it, because scripts compare the text.
 fn say(status: u8, what: std::fmt::Arguments) -> ExitCode {
     // When stderr is gone there is nobody left to tell.
-    let _: std::io::Result<()> = writeln!(std::io::stderr(), "{what}");
+    let _: std::io::Result<()> = writeln!(console::document_err(), "{what}");
     ExitCode::from(status)
 }
 

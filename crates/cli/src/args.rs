@@ -1,9 +1,11 @@
 //! The command line.
 
+mod read;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand};
 use codex_config::Overrides;
 
 use crate::app_server::args::AppServerArgs;
@@ -20,7 +22,7 @@ const FOR_ALL: &str = "Options of all commands";
 /// Without a command it chats. The first time in a project it asks whether you trust it. /help shows what the chat can do.
 #[derive(Debug, Parser)]
 #[command(override_usage = "codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND>", max_term_width = 100)]
-#[command(name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
+#[command(name = "codex", bin_name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) shared: Shared,
@@ -366,61 +368,6 @@ impl Args {
     fn outline() -> clap::Command {
         lazy::with_own_repeated(Self::command())
     }
-
-    /// Reads the command line.
-    pub(crate) fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, clap::Error> {
-        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-        let matches = Self::outline().try_get_matches_from(&words).map_err(|error| unknown_command(error, &words))?;
-        let mut args = Self::from_arg_matches(&matches)?;
-        args.settle_chat(&matches)?;
-        let mut level = Some(&matches);
-        while let Some(matches) = level {
-            let Repeated { overrides, enable, disable } = Repeated::from_arg_matches(matches)?;
-            let all = &mut args.shared.repeated;
-            all.overrides.extend(overrides);
-            all.enable.extend(enable);
-            all.disable.extend(disable);
-            level = matches.subcommand().map(|(_, matches)| matches);
-        }
-        Ok(args)
-    }
-}
-
-impl Args {
-    /// Options of the chat that stand before a subcommand count for those that chat. Others would pass them over, and
-    /// nobody would notice.
-    fn settle_chat(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
-        let Some(command) = &mut self.command else { return Ok(()) };
-        let name = matches.subcommand_name().unwrap_or_default();
-        let misplaced = |what: &str| {
-            let why = format!("{what} stands before `{name}`, which would not see it; put it behind\n");
-            Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, why).with_cmd(&Self::outline()))
-        };
-        if self.chat.prompt.is_some() {
-            return misplaced("a prompt");
-        }
-        if let Command::Resume(resume) | Command::Fork(resume) = command {
-            resume.options = std::mem::take(&mut resume.options).over(std::mem::take(&mut self.chat.options));
-            return Ok(());
-        }
-        let is_given = |id: &&str| matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
-        let mut ids = matches.ids().map(clap::Id::as_str).filter(|id| id.starts_with("chat_"));
-        let first = ids.find(is_given).and_then(|id| id.strip_prefix("chat_"));
-        first.map_or(Ok(()), |option| misplaced(&format!("`--{}`", option.replace('_', "-"))))
-    }
-}
-
-/// A word with further words behind it was meant as a command, so the error says that it is none and which ones are like
-/// it. Alone it would be something to say.
-fn unknown_command(error: clap::Error, words: &[OsString]) -> clap::Error {
-    use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
-    if !matches!(error.kind(), UnknownArgument | InvalidSubcommand) {
-        return error;
-    }
-    // With a name of its own the prompt is no word any more, and clap looks for a command.
-    let silent = Args::outline().mut_arg("prompt", |prompt| prompt.long("prompt").hide(true));
-    let again = silent.try_get_matches_from(words).err().filter(|error| error.kind() == InvalidSubcommand);
-    again.unwrap_or(error)
 }
 
 /// Options of the demo.

@@ -7,7 +7,7 @@ use codex_engine::preview;
 use codex_wire::input::UserInput;
 
 use crate::args::{DebugCommand, Shared};
-use crate::proto;
+use crate::{console, proto};
 
 /// Prints the body of the first request of a turn. Nothing is sent and nothing is saved.
 pub(crate) fn run(shared: &Shared, command: &DebugCommand) -> anyhow::Result<ExitCode> {
@@ -16,6 +16,6 @@ pub(crate) fn run(shared: &Shared, command: &DebugCommand) -> anyhow::Result<Exi
     let content = vec![UserInput::Text { text: prompt.clone().unwrap_or_else(|| "hello".to_owned()) }];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(preview::first_request(setup, content))?;
-    writeln!(std::io::stdout().lock(), "{request:#}")?;
+    writeln!(console::json(), "{request:#}")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -15,6 +15,7 @@ use codex_wire::tokens::TokenUsageInfo;
 use serde_json::Value;
 
 use crate::args::DemoArgs;
+use crate::console;
 use crate::terminal::{Terminal, wants_colour};
 
 const SCRIPT: &str = include_str!("../demo/script.json");
@@ -29,11 +30,11 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("codex-demo-").tempdir().context("could not make a folder")?;
     let env = Env::process();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let terminal = Terminal::new(std::io::stdout().lock(), wants_colour(&env));
+    let terminal = Terminal::new(console::painted_out(), wants_colour(&env));
     let shown = runtime.block_on(show(folder.path(), args.fast, &env, terminal));
     if args.keep {
         let kept = folder.keep();
-        writeln!(std::io::stderr(), "kept {}", kept.display())?;
+        console::note(format_args!("kept {}", kept.display()));
     }
     shown
 }

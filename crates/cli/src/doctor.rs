@@ -14,6 +14,7 @@ use codex_wire::policy::SandboxPolicy;
 use serde::Serialize;
 
 use crate::args::{DoctorArgs, Shared};
+use crate::console;
 
 /// How long the provider may take to pick up.
 const NETWORK_PATIENCE: Duration = Duration::from_secs(3);
@@ -51,12 +52,12 @@ impl Finding {
 /// Looks at everything and says what it found. The exit status is 1 when something has to be mended.
 pub(crate) fn run(shared: &Shared, args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let findings = look(shared, &Env::process());
-    let mut out = std::io::stdout().lock();
     let is_ill = findings.iter().any(|finding| finding.state == State::Error);
     if args.json {
         let report = serde_json::json!({"ok": !is_ill, "version": env!("CARGO_PKG_VERSION"), "checks": findings});
-        writeln!(out, "{report:#}")?;
+        writeln!(console::json(), "{report:#}")?;
     } else {
+        let mut out = console::out();
         for Finding { what, state, message, hint } in &findings {
             let mark = match state {
                 State::Ok => "ok     ",

@@ -1,6 +1,6 @@
 //! `codex execpolicy check`: what the rules say about a command.
 
-use std::io::{IsTerminal as _, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -8,17 +8,20 @@ use codex_config::{Env, Home};
 use codex_engine::rules::{self, Rules, Verdict};
 
 use crate::args::CheckArgs;
+use crate::{console, input_file};
+
+/// The largest file of rules that is read.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// Prints the decision and the rule that made it: for people in a terminal, else as JSON.
 pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let verdict = rules(args)?.check(&args.command);
-    let mut stdout = std::io::stdout().lock();
     if args.pretty {
-        writeln!(stdout, "{:#}", verdict.to_json())?;
-    } else if args.json || !stdout.is_terminal() {
-        writeln!(stdout, "{}", verdict.to_json())?;
+        writeln!(console::json(), "{:#}", verdict.to_json())?;
+    } else if args.json || !console::out_is_terminal() {
+        writeln!(console::json(), "{}", verdict.to_json())?;
     } else {
-        describe(&args.command, &verdict, &mut stdout)?;
+        describe(&args.command, &verdict, &mut console::out())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -28,7 +31,9 @@ fn rules(args: &CheckArgs) -> anyhow::Result<Rules> {
         return Ok(rules::in_force(&Home::find(&Env::process())?)?);
     }
     args.rules.iter().try_fold(Rules::empty(), |rules, path| {
-        let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
+        let read =
+            input_file::read(path, MOST_BYTES).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+        let text = read.with_context(|| format!("could not read {}", path.display()))?;
         Ok(rules.and(Rules::parse(path, &text)?))
     })
 }

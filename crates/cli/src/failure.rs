@@ -1,11 +1,13 @@
 //! Errors as people see them: one line of what and where, and a hint on a line of its own.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
 use codex_engine::ConnectError;
 use codex_transport::DialError;
+
+use crate::console;
+use crate::output_file::OutputError;
 
 /// An error with a next step for the person.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +31,9 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 
 /// Says what went wrong on stderr, for an exit status of its own.
 pub(crate) fn say(error: &anyhow::Error) {
-    let mut stderr = std::io::stderr().lock();
-    // When stderr is gone there is nobody left to tell.
-    let _: std::io::Result<()> = writeln!(stderr, "error: {error:#}");
+    console::note(format_args!("error: {error:#}"));
     if let Some(hint) = hint(error) {
-        let _: std::io::Result<()> = writeln!(stderr, "hint: {hint}");
+        console::note(format_args!("hint: {hint}"));
     }
 }
 
@@ -51,6 +51,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         } else if let Some(error) = cause.downcast_ref::<AuthError>() {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<ConfigWriteError>() {
+            error.hint()
+        } else if let Some(error) = cause.downcast_ref::<OutputError>() {
             error.hint()
         } else if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
             Some(hint.clone())

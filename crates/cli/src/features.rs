@@ -10,6 +10,7 @@ use codex_protocol::v2::features::ExperimentalFeatureListParams;
 use codex_protocol::v2::hidden::Hidden;
 
 use crate::args::{FeaturesCommand, Shared};
+use crate::console;
 
 /// Lists or sets switches.
 pub(crate) fn run(shared: &Shared, command: &FeaturesCommand) -> anyhow::Result<ExitCode> {
@@ -20,7 +21,7 @@ pub(crate) fn run(shared: &Shared, command: &FeaturesCommand) -> anyhow::Result<
     let known = known(&config)?;
     match command {
         FeaturesCommand::List => {
-            let mut out = std::io::stdout().lock();
+            let mut out = console::out();
             let width = known.keys().map(String::len).max().unwrap_or(0);
             for (name, (is_on, what)) in &known {
                 let state = if *is_on { "on" } else { "off" };
@@ -59,7 +60,7 @@ fn set(config: &UserConfig<'_>, known: &Known, name: &str, is_on: bool) -> anyho
         "`{name}` is no name of a feature"
     );
     if !known.contains_key(name) {
-        writeln!(std::io::stderr(), "warning: nothing in this release looks at {name}")?;
+        console::note(format_args!("warning: nothing in this release looks at {name}"));
     }
     config.write_value(ConfigValueWriteParams {
         key_path: format!("features.{name}"),

@@ -7,6 +7,7 @@ use anyhow::Context;
 use codex_config::{Auth, Config, Env, Home, TokenSource};
 
 use crate::args::{LoginArgs, LoginForm, Shared};
+use crate::console;
 use crate::failure::Hinted;
 
 /// The longest key that is read.
@@ -25,19 +26,19 @@ pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCod
         return Err(Hinted { what, hint }.into());
     }
     if std::io::stdin().is_terminal() {
-        writeln!(std::io::stderr(), "Paste the key, then press Ctrl-D:")?;
+        console::note("Paste the key, then press Ctrl-D:");
     }
     let mut key = String::new();
     std::io::stdin().take(MOST_BYTES).read_to_string(&mut key).context("could not read the key")?;
     Auth::store_api_key(&home, &key)?;
-    writeln!(std::io::stderr(), "The key is stored in {}.", home.auth_file().display())?;
+    console::note(format_args!("The key is stored in {}.", home.auth_file().display()));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Says how requests are authorised; the exit status tells whether they are.
 fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
     let config = Config::load(home, env, &shared.overrides())?;
-    let mut out = std::io::stdout().lock();
+    let mut out = console::out();
     let name = &config.provider.name;
     match Auth::load(home)?.bearer(&config.provider, env) {
         Ok(Some(bearer)) => {
@@ -67,6 +68,6 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
 pub(crate) fn logout() -> anyhow::Result<ExitCode> {
     let home = Home::find(&Env::process())?;
     let said = if Auth::remove(&home)? { "Logged out." } else { "Nobody was logged in." };
-    writeln!(std::io::stderr(), "{said}")?;
+    console::note(said);
     Ok(ExitCode::SUCCESS)
 }

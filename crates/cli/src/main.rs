@@ -8,6 +8,7 @@ mod apply;
 mod apply_patch;
 mod args;
 mod chat;
+mod console;
 mod debug;
 mod demo;
 mod doctor;
@@ -17,16 +18,17 @@ mod failure;
 mod features;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod float;
+mod input_file;
 mod lazy;
 mod login;
 mod memory;
+mod output_file;
 mod page;
 mod proto;
 mod replay;
 mod sandbox;
 mod signals;
 mod stdio;
-mod stdout;
 mod terminal;
 mod threads;
 
@@ -44,6 +46,7 @@ use crate::threads::args::ThreadsCommand;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    console::tell_of_panics();
     if let Some(words) = apply_patch::words() {
         return apply_patch::run(&words);
     }
@@ -87,7 +90,7 @@ fn main() -> ExitCode {
 fn complete(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::whole(), "codex", &mut script);
-    std::io::stdout().write_all(&script)?;
+    console::document().write_all(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -100,7 +103,7 @@ fn manual(to: Option<&Path>) -> anyhow::Result<ExitCode> {
     } else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;
-        std::io::stdout().write_all(&page)?;
+        console::document().write_all(&page)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -111,5 +114,15 @@ fn misunderstood(error: &clap::Error) -> ! {
         // Programs that run `exec` write its prompt whatever becomes of it.
         exec::input::drain();
     }
-    error.exit()
+    if error.use_stderr() {
+        // It quotes the words that were not understood, so nothing of it is coloured.
+        console::note(error.render().to_string().trim_end());
+    } else {
+        let text = error.render();
+        let is_coloured = terminal::wants_colour(&codex_config::Env::process());
+        let text = if is_coloured { text.ansi().to_string() } else { text.to_string() };
+        // Whoever read the help may have seen enough.
+        let _: std::io::Result<()> = console::painted_out().write_all(text.as_bytes());
+    }
+    std::process::exit(error.exit_code())
 }

@@ -11,14 +11,14 @@ use codex_server::proto::{self, Prompts, Served};
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
-use crate::{apply_patch, signals, stdio, stdout};
+use crate::{apply_patch, console, signals, stdio};
 
 /// The name the program gives itself; clients of older releases look for it.
 pub(crate) const ORIGINATOR: &str = "codex_cli_rs";
 
 /// Runs until the client is done.
 pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
-    let output = stdout::take()?;
+    let output = console::take()?;
     let env = Env::process();
     let setup = setup(shared, &env)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

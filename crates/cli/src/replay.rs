@@ -10,6 +10,7 @@ use codex_server::replay::{Dialect, Replay};
 use codex_store::ThreadIndex;
 
 use crate::args::{ReplayArgs, ReplayDialect, ReplaySpeed};
+use crate::console;
 use crate::threads::locate;
 
 /// A longer silence between two lines is cut to this: nobody waits for a night to pass.
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         ReplayDialect::Exec => Dialect::Exec,
     };
     let mut replay = Replay::open(&find(&args.rollout)?, dialect)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = console::json();
     let mut before = None;
     while let Some(due) = replay.next_line()? {
         if args.speed == ReplaySpeed::Original {

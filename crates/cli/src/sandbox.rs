@@ -9,6 +9,7 @@ use codex_sandbox::{Confinement, Launch, Profile, SpawnError, Stdio, Surrounding
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 
 use crate::args::{ConfinedArgs, SandboxArgs, SandboxForm, Shared};
+use crate::console;
 use crate::failure::{self, Hinted};
 use crate::proto::working_directory;
 
@@ -85,7 +86,7 @@ fn not_run(error: SpawnError, status: u8) -> ExitCode {
 
 fn explain(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
     let Confined { policy, profile, .. } = confined(shared, args)?;
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = console::out();
     if let Some(profile) = profile {
         write!(stdout, "{}", codex_sandbox::explain(&profile, codex_sandbox::rung()))?;
     } else {

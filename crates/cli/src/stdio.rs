@@ -24,7 +24,7 @@ pub(crate) enum Input {
     Thread(tokio::io::Stdin),
 }
 
-/// What was standard output; see [`crate::stdout::take`].
+/// What was standard output; see [`crate::console::take`].
 pub(crate) enum Output {
     Pipe(pipe::Sender),
     Socket(UnixStream),

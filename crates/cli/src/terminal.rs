@@ -1,7 +1,7 @@
 //! A thread's log as text for a terminal, shown as it grows.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use codex_config::Env;
 use codex_engine::log::{
@@ -20,7 +20,7 @@ pub(crate) struct Terminal<W> {
 
 /// Whether to colour what goes to standard output.
 pub(crate) fn wants_colour(env: &Env) -> bool {
-    colours(std::io::stdout().is_terminal(), env)
+    colours(crate::console::out_is_terminal(), env)
 }
 
 /// Whether to colour what goes to a terminal, or to something else.

@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::args::{DaemonArgs, DaemonCommand};
 use crate::app_server::args::AppServerArgs;
 use crate::args::Shared;
+use crate::console;
 use crate::failure::Hinted;
 
 /// How long a server may take until it answers.
@@ -199,14 +200,14 @@ impl Daemon {
     /// Says how it is, for people or for programs.
     fn tell(&self, json: bool, text: &str, more: &Value) -> anyhow::Result<ExitCode> {
         let pid = owner(&self.socket);
-        let mut out = std::io::stdout().lock();
         if json {
             let mut state = json!({"running": pid.is_some(), "pid": pid, "socket": self.socket, "log": self.log});
             if let (Some(state), Some(more)) = (state.as_object_mut(), more.as_object()) {
                 state.extend(more.clone());
             }
-            writeln!(out, "{state}")?;
+            writeln!(console::json(), "{state}")?;
         } else {
+            let mut out = console::out();
             writeln!(out, "{text}")?;
             if pid.is_some() {
                 writeln!(out, "socket {}\nlog {}", self.socket.display(), self.log.display())?;

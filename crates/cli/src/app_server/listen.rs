@@ -1,6 +1,5 @@
 //! A server that many clients share.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use tokio::task::JoinSet;
 use super::args::ListenArgs;
 use super::log;
 use crate::failure::Hinted;
-use crate::{signals, stdout};
+use crate::{console, signals};
 
 /// How long running turns may take to stop.
 const LAST_TURNS: Duration = Duration::from_secs(15);
@@ -24,7 +23,7 @@ const LAST_TURNS: Duration = Duration::from_secs(15);
 pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
     start.home.ensure()?;
     let log = if args.detached { Some(detach(&start.home)?) } else { None };
-    let output = stdout::take()?;
+    let output = console::take()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
         // Signals first: whoever reads that the server listens may already send one.
@@ -164,6 +163,5 @@ pub(crate) fn with_path(address: Address, home: &Home) -> Address {
 
 /// Says something on standard error, in a line.
 fn say(text: &str) {
-    // When nobody listens there is nobody to tell.
-    let _: std::io::Result<()> = writeln!(std::io::stderr(), "{text}");
+    console::note(text);
 }

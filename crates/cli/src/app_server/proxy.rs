@@ -9,11 +9,11 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::args::ProxyArgs;
 use super::listen::{Purpose, token, with_path};
-use crate::stdout;
+use crate::console;
 
 /// Passes everything on until the server has said its last word.
 pub(crate) fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
-    let output = stdout::take()?;
+    let output = console::take()?;
     let env = Env::process();
     let home = Home::find(&env)?;
     let address = with_path(args.connect.clone(), &home);

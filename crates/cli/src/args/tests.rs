@@ -31,11 +31,41 @@ fn without_a_command_it_is_a_chat() {
 }
 
 #[test]
+fn options_before_a_command_count_for_it() {
+    let exec = |words: &str| match Args::read(words.split(' ')).unwrap() {
+        Args { command: Some(Command::Exec(exec)), shared, .. } => (exec.into_inner(), shared.overrides().values),
+        args => panic!("not exec: {args:?}"),
+    };
+    let (exec_of, values) =
+        exec("codex -m o3 -s workspace-write -a never --search --oss -i a.png --add-dir /x exec hi");
+    assert_eq!((exec_of.options.model.as_deref(), exec_of.options.oss), (Some("o3"), true));
+    assert_eq!(exec_of.options.sandbox, Some(codex_wire::policy::SandboxMode::WorkspaceWrite));
+    assert_eq!(
+        (&exec_of.pictures.images[..], &exec_of.options.add_dir[..]),
+        (&["a.png".into()][..], &["/x".into()][..])
+    );
+    assert_eq!(values, ["approval_policy=\"never\"", "tools.web_search=true"]);
+    // What stands behind the command counts more.
+    let (exec_of, _) = exec("codex -m o3 -s danger-full-access -i a.png exec -m o4 --full-auto -i b.png hi");
+    assert_eq!((exec_of.options.model.as_deref(), exec_of.options.sandbox), (Some("o4"), None));
+    assert_eq!(exec_of.pictures.images, [PathBuf::from("a.png"), PathBuf::from("b.png")]);
+    let (exec_of, _) = exec("codex --yolo exec -s read-only hi");
+    assert!(!exec_of.options.dangerously_bypass_approvals_and_sandbox);
+    let (exec_of, _) = exec("codex --yolo exec hi");
+    assert!(exec_of.options.dangerously_bypass_approvals_and_sandbox);
+    // Others have no such options, but read the configuration.
+    let args = Args::read("codex -c model=o1 -m o3 -s workspace-write app-server".split(' ')).unwrap();
+    assert_eq!(args.shared.overrides().values, ["model=o1", "model=\"o3\"", "sandbox_mode=\"workspace-write\""]);
+}
+
+#[test]
 fn an_option_that_a_command_would_not_see_is_refused() {
     for words in [
-        "codex -m o3 exec hello",
-        "codex --full-auto doctor",
-        "codex --yolo exec hello",
+        "codex -m o3 logout",
+        "codex --full-auto threads list",
+        "codex -i a.png doctor",
+        "codex -i a.png review",
+        "codex --add-dir /x app-server",
         "codex hello exec x",
         "codex hello resume",
     ] {
@@ -46,6 +76,33 @@ fn an_option_that_a_command_would_not_see_is_refused() {
         let args = Args::read(words.split(' ')).unwrap();
         assert_eq!(args.chat.options.model, None, "{words}");
     }
+}
+
+#[test]
+fn a_command_of_another_release_says_what_is_missing() {
+    for words in [
+        "codex mcp",
+        "codex mcp list --json",
+        "codex mcp add docs -- npx docs",
+        "codex mcp --help",
+        "codex -c a=1 -m o3 mcp",
+        "codex -m o3 mcp get x",
+        "codex cloud",
+        "codex cloud exec --env x hello",
+        "codex update",
+        "codex plugin install x",
+    ] {
+        let error = Args::read(words.split(' ')).unwrap_err();
+        assert_eq!(error.kind(), clap::error::ErrorKind::InvalidSubcommand, "{words}: {error}");
+        assert!(error.to_string().contains("is not available in this release: "), "{words}: {error}");
+    }
+    for words in ["codex -- mcp", "codex exec mcp", "codex -m mcp hello", "codex exec update the version"] {
+        let read = Args::read(words.split(' '));
+        let said = read.map_or_else(|error| error.to_string(), |_| String::new());
+        assert!(!said.contains("not available"), "{words}: {said}");
+    }
+    let error = Args::read("codex --help mcp".split(' ')).unwrap_err();
+    assert_eq!(error.kind(), clap::error::ErrorKind::DisplayHelp);
 }
 
 #[test]

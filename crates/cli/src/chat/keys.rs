@@ -14,6 +14,8 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::console;
+
 /// How long the reader waits for a key before it looks whether something else is wanted of it.
 const SLICE: Duration = Duration::from_millis(100);
 
@@ -210,7 +212,7 @@ impl Raw {
         terminal::enable_raw_mode()?;
         let raw = Self { has_pastes };
         if has_pastes {
-            io::stdout().queue(EnableBracketedPaste)?.flush()?;
+            console::painted_out().queue(EnableBracketedPaste)?.flush()?;
         }
         Ok(raw)
     }
@@ -225,7 +227,7 @@ impl Drop for Raw {
 /// Gives the terminal back. What cannot be given back to a terminal that is gone is no loss.
 fn restore(has_pastes: bool) {
     if has_pastes {
-        let _: io::Result<()> = io::stdout().queue(DisableBracketedPaste).and_then(Write::flush);
+        let _: io::Result<()> = console::painted_out().queue(DisableBracketedPaste).and_then(Write::flush);
     }
     let _: io::Result<()> = terminal::disable_raw_mode();
 }

@@ -16,7 +16,7 @@ mod opening;
 mod question;
 mod screen;
 mod session;
-mod setup;
+pub(crate) mod setup;
 mod slash;
 mod trust;
 mod view;
@@ -42,6 +42,7 @@ use self::screen::{Footer, Look, Screen};
 use self::session::{Chat, Left, MadeOf};
 use self::setup::Place;
 use crate::args::Shared;
+use crate::console;
 use crate::failure::Hinted;
 use crate::proto::working_directory;
 use crate::signals::{self, Stop};
@@ -65,8 +66,7 @@ pub(crate) fn run(shared: &Shared, args: ChatArgs) -> anyhow::Result<ExitCode> {
     if !is_for_people("codex exec") {
         // Programs of other releases may mean a command that is not here.
         if let Some(word) = args.prompt.filter(|prompt| prompt.chars().all(|c| c.is_ascii_lowercase() || c == '-')) {
-            let _: std::io::Result<()> =
-                writeln!(std::io::stderr(), "hint: `{word}` is no command; `codex --help` lists those that are");
+            console::note(format_args!("hint: `{word}` is no command; `codex --help` lists those that are"));
         }
         return Ok(MISUSED.into());
     }
@@ -109,11 +109,9 @@ fn find(home: &Home, word: &str) -> anyhow::Result<String> {
 
 /// Whether a person is there to chat; says what is for programs if not.
 fn is_for_people(otherwise: &str) -> bool {
-    let is_there = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let is_there = std::io::stdin().is_terminal() && console::out_is_terminal();
     if !is_there {
-        // When stderr is gone there is nobody left to tell.
-        let _: std::io::Result<()> =
-            writeln!(std::io::stderr(), "error: the chat needs a terminal; `{otherwise}` works without one");
+        console::note(format_args!("error: the chat needs a terminal; `{otherwise}` works without one"));
     }
     is_there
 }
@@ -128,7 +126,7 @@ fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let raw = Raw::enter(is_dumb).context("could not take over the terminal")?;
     let ended = runtime.block_on(async {
-        let screen = Screen::new(std::io::stdout(), look, crossterm::terminal::size().unwrap_or_default());
+        let screen = Screen::new(console::painted_out(), look, crossterm::terminal::size().unwrap_or_default());
         begin(place, wish, screen, (Keys::read()?, signals::stop()?)).await
     });
     drop(raw);
@@ -136,7 +134,7 @@ fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     let Ended { left, thread } = ended?;
     if let Some(id) = thread {
         // A terminal that is gone needs no farewell.
-        let _: std::io::Result<()> = writeln!(std::io::stdout(), "To go on with this thread: codex resume {id}");
+        let _: std::io::Result<()> = writeln!(console::out(), "To go on with this thread: codex resume {id}");
     }
     Ok(match left {
         Left::ByChoice => ExitCode::SUCCESS,

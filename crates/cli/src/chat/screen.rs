@@ -1,11 +1,12 @@
 //! Drawing: what scrolls, and below it what changes in place.
 //!
-//! Invariant: the only file of the chat that writes to the terminal. Another user interface replaces this one.
+//! Invariants: the only file of the chat that writes to the terminal; another user interface replaces this one. Whatever
+//! it is given, only what it adds itself is obeyed.
 
 use std::io::{self, Write};
 
 use super::wrap::{Row, Span, row_columns, rows, typed_rows};
-use crate::page::Style;
+use crate::page::{Style, printable};
 
 /// What a terminal can do.
 #[derive(Debug, Clone, Copy)]
@@ -189,8 +190,8 @@ impl<W: Write> Screen<W> {
 
     fn paint(&self, row: &[Span], frame: &mut Vec<u8>) -> io::Result<()> {
         row.iter().try_for_each(|span| match span.style.code().filter(|_| self.look.colour) {
-            Some(code) => write!(frame, "\x1b[{code}m{}\x1b[0m", span.text),
-            None => write!(frame, "{}", span.text),
+            Some(code) => write!(frame, "\x1b[{code}m{}\x1b[0m", printable(&span.text)),
+            None => write!(frame, "{}", printable(&span.text)),
         })
     }
 
@@ -200,22 +201,22 @@ impl<W: Write> Screen<W> {
             self.end_echo()?;
         }
         for span in spans {
-            write!(self.out, "{}", span.text.replace('\n', "\r\n"))?;
+            write!(self.out, "{}", lines(&span.text, "\r\n"))?;
         }
         if footer.is_question && footer != self.footer {
             self.end_echo()?;
             for span in &footer.status {
-                write!(self.out, "{}", span.text.replace('\n', "\r\n"))?;
+                write!(self.out, "{}", lines(&span.text, "\r\n"))?;
             }
             write!(self.out, "\r\n")?;
         }
         let is_idle = footer.status.is_empty();
         if let Some((text, _)) = footer.typed.as_ref().filter(|(text, _)| is_idle || !text.is_empty()) {
             if let Some(more) = self.echoed.as_deref().and_then(|echoed| text.strip_prefix(echoed)) {
-                write!(self.out, "{}", more.replace('\n', "\r\n  "))?;
+                write!(self.out, "{}", lines(more, "\r\n  "))?;
             } else {
                 self.end_echo()?;
-                write!(self.out, "> {}", text.replace('\n', "\r\n  "))?;
+                write!(self.out, "> {}", lines(text, "\r\n  "))?;
             }
             self.echoed = Some(text.clone());
         }
@@ -229,6 +230,11 @@ impl<W: Write> Screen<W> {
             None => Ok(()),
         }
     }
+}
+
+/// Text with other ends of lines, and nothing else that a terminal would obey.
+fn lines(text: &str, end: &str) -> String {
+    printable(text).replace('\n', end)
 }
 
 #[cfg(test)]

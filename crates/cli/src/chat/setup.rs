@@ -82,7 +82,20 @@ impl Place {
 /// What the command line says of the configuration.
 fn overrides(shared: &Shared, options: &ChatOptions, home: &Home, env: &Env, cwd: &Path) -> anyhow::Result<Overrides> {
     let mut overrides = shared.overrides();
-    let mut set = |key: &str, value: &str| overrides.values.push(format!("{key}={}", Value::from(value)));
+    overrides.values.extend(settings(options, env));
+    if !options.add_dir.is_empty() {
+        let mut roots = Config::load(home, env, &overrides)?.sandbox.workspace_write.writable_roots;
+        roots.extend(options.add_dir.iter().map(|folder| cwd.join(folder)));
+        let roots: Vec<Value> = roots.iter().map(|root| root.to_string_lossy().into()).collect();
+        overrides.values.push(format!("sandbox_workspace_write.writable_roots={}", Value::from(roots)));
+    }
+    Ok(overrides)
+}
+
+/// Options as values of the configuration. Folders and pictures are none.
+pub(crate) fn settings(options: &ChatOptions, env: &Env) -> Vec<String> {
+    let mut values = Vec::new();
+    let mut set = |key: &str, value: &str| values.push(format!("{key}={}", Value::from(value)));
     if let Some(model) = &options.model {
         set("model", model);
     }
@@ -99,13 +112,7 @@ fn overrides(shared: &Shared, options: &ChatOptions, home: &Home, env: &Env, cwd
         set("approval_policy", policy.as_str());
     }
     if options.search {
-        overrides.values.push("tools.web_search=true".to_owned());
+        values.push("tools.web_search=true".to_owned());
     }
-    if !options.add_dir.is_empty() {
-        let mut roots = Config::load(home, env, &overrides)?.sandbox.workspace_write.writable_roots;
-        roots.extend(options.add_dir.iter().map(|folder| cwd.join(folder)));
-        let roots: Vec<Value> = roots.iter().map(|root| root.to_string_lossy().into()).collect();
-        overrides.values.push(format!("sandbox_workspace_write.writable_roots={}", Value::from(roots)));
-    }
-    Ok(overrides)
+    values
 }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::args::Approvals;
+use crate::console;
 
 /// How long the other side of a socket may take to read a question.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
@@ -156,7 +157,7 @@ fn listen(input: impl Read + Send + 'static) -> UnboundedReceiver<Answer> {
                     }
                 }
                 Err(error) => {
-                    let _: std::io::Result<()> = writeln!(std::io::stderr(), "warning: this is no answer: {error}");
+                    console::note(format_args!("warning: this is no answer: {error}"));
                 }
             }
         }

@@ -32,7 +32,9 @@ use self::outlet::Outlet;
 use self::schema::Schema;
 use self::show::Show;
 use crate::args::Shared;
-use crate::{signals, stdout};
+use crate::console::{self, Clean};
+use crate::output_file::OutputFile;
+use crate::signals;
 
 /// How long the last lines may take to be read once a run has taken too long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -59,10 +61,12 @@ struct Prepared {
     setup: Setup,
     task: Task,
     schema: Option<Schema>,
+    /// Where the last message goes besides standard output.
+    file: Option<OutputFile>,
 }
 
 fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<Prepared> {
-    let output = stdout::take()?;
+    let output = console::take()?;
     let env = Env::process();
     let ExecArgs { options, .. } = args;
     if options.approvals == Some(Approvals::Stdio) && !options.json {
@@ -73,8 +77,14 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
     }
     let setup = setup::setup(shared, args, &env)?;
     let schema = options.output_schema.as_deref().map(Schema::read).transpose()?;
+    // Before anything has run that could put something else in its place.
+    let file = options
+        .output_last_message
+        .as_deref()
+        .map(|path| OutputFile::open(path, &setup.cwd, &output).with_context(|| unfiled(path)));
+    let file = file.transpose()?;
     let task = task(args, begun)?;
-    Ok(Prepared { output, env, setup, task, schema })
+    Ok(Prepared { output, env, setup, task, schema, file })
 }
 
 /// What is to be done.
@@ -135,7 +145,7 @@ impl Prepared {
     }
 
     async fn drive(self, options: &ExecOptions, begun: Instant) -> anyhow::Result<Ending> {
-        let Self { output, env, setup, task, schema } = self;
+        let Self { output, env, setup, task, schema, file } = self;
         let mut stop = signals::stop()?;
         let answerer = Answerer::new(options.approvals.as_ref())?;
         let bill = Bill::new(setup.config.prices.clone());
@@ -144,7 +154,7 @@ impl Prepared {
         if options.max_cost.is_some() {
             bill.check(reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
         }
-        let (show, mut last_words) = if options.json {
+        let (show, last_words) = if options.json {
             (Show::lines(Outlet::new(output)), None)
         } else {
             (Show::people(options.color, &env), Some(output))
@@ -172,7 +182,7 @@ impl Prepared {
         finish(show, matches!(ran, Ok(Ending::TimedOut))).await?;
         let ending = ran?;
         if ending == Ending::Completed {
-            deliver(last_message.as_deref(), options, last_words.as_mut())?;
+            deliver(last_message.as_deref().unwrap_or_default(), file, last_words)?;
         }
         Ok(ending)
     }
@@ -207,20 +217,27 @@ async fn finish(show: Show, is_late: bool) -> anyhow::Result<()> {
     }
 }
 
-/// Hands over the last message: to the file that was named, and to standard output unless events are there.
-fn deliver(message: Option<&str>, options: &ExecOptions, output: Option<&mut File>) -> anyhow::Result<()> {
-    let text = message.unwrap_or_default();
-    if let Some(path) = &options.output_last_message {
-        std::fs::write(path, text)
-            .with_context(|| format!("could not write the last message to {}", path.display()))?;
-    }
-    let Some(output) = output else { return Ok(()) };
+/// What is said when the last message is not in the file that was named.
+fn unfiled(path: &Path) -> String {
+    format!("could not write the last message to {}", path.display())
+}
+
+/// Hands over the last message: to the file that was named, and to standard output unless events are there. What cannot
+/// go to the file still goes to standard output.
+fn deliver(text: &str, file: Option<OutputFile>, output: Option<File>) -> anyhow::Result<()> {
+    let is_wanted = file.as_ref().is_some_and(OutputFile::is_stdout);
+    // Events and the message are two things, but the message alone is not written twice.
+    let file = file.filter(|_| !is_wanted || output.is_none());
+    let filed = file.map_or(Ok(()), |file| {
+        let path = file.path().to_owned();
+        file.replace_with(text).with_context(|| unfiled(&path))
+    });
     // On one and the same terminal the person has read it already.
-    if output.is_terminal() && std::io::stderr().is_terminal() {
-        return Ok(());
-    }
+    let is_read = |output: &File| !is_wanted && output.is_terminal() && console::err_is_terminal();
+    let Some(output) = output.filter(|output| !is_read(output)) else { return filed };
     // A program reads what was said as it was said; a terminal must not obey it.
-    let shown = if output.is_terminal() { crate::page::printable(text) } else { text.into() };
+    let mut output = Clean::unless_piped(output);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    write!(output, "{shown}{end}").and_then(|()| output.flush()).context("could not write to standard output")
+    let written = write!(output, "{text}{end}").and_then(|()| output.flush());
+    filed.and(written.context("could not write to standard output"))
 }

@@ -5,8 +5,13 @@
 use anyhow::Context;
 use serde_json::{Map, Value};
 
+use crate::input_file;
+
 /// How deep schemas may refer to each other.
 const DEEPEST: usize = 64;
+
+/// The largest schema that is read.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// A schema for the last message.
 #[derive(Debug, Clone)]
@@ -17,10 +22,10 @@ pub(crate) struct Schema {
 impl Schema {
     /// Reads the file of a schema.
     pub(crate) fn read(path: &std::path::Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path);
+        let text = input_file::read(path, MOST_BYTES);
         let text = text.with_context(|| format!("--output-schema: could not read {}", path.display()))?;
-        let root: Value =
-            serde_json::from_str(&text).with_context(|| format!("--output-schema: {} is not JSON", path.display()))?;
+        let root: Value = serde_json::from_slice(&text)
+            .with_context(|| format!("--output-schema: {} is not JSON", path.display()))?;
         anyhow::ensure!(root.is_object(), "--output-schema: {} is not a JSON object", path.display());
         Ok(Self { root })
     }

@@ -1,6 +1,6 @@
 //! What is shown of a run: lines of JSON for programs, or text for people.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use codex_config::Env;
 use codex_engine::log::{Approval, Body, Event, ThreadStarted};
@@ -9,6 +9,7 @@ use codex_wire::policy::SandboxPolicy;
 
 use super::args::Color;
 use super::outlet::Outlet;
+use crate::console;
 use crate::terminal::Terminal;
 
 /// What is shown of a run.
@@ -34,9 +35,9 @@ impl Show {
         let colour = match wish {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => crate::terminal::colours(std::io::stderr().is_terminal(), env),
+            Color::Auto => crate::terminal::colours(console::err_is_terminal(), env),
         };
-        let terminal = Terminal::new(Outlet::new(std::io::stderr()), colour);
+        let terminal = Terminal::new(Outlet::new(console::painted_err()), colour);
         Self { projector: Projector::default(), events: Vec::new(), face: Face::People(terminal) }
     }
 

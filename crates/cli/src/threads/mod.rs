@@ -21,19 +21,20 @@ use self::args::{
     ThreadWord, ThreadsCommand,
 };
 use crate::args::Shared;
-use crate::page::printable;
+use crate::console;
+use crate::output_file::{OutputFile, Patient};
 use crate::proto::working_directory;
 
 /// Does what is asked.
 pub(crate) fn run(shared: &Shared, command: &ThreadsCommand) -> anyhow::Result<ExitCode> {
     let home = Home::find(&Env::process())?;
     let index = ThreadIndex::open(home.path());
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(console::out());
     match command {
         ThreadsCommand::List(args) => list(&index, shared, args, &mut out)?,
         ThreadsCommand::Search(args) => search(&index, args, &mut out)?,
         ThreadsCommand::Show(args) => show(&index, args, &mut out)?,
-        ThreadsCommand::Export(args) => export(&index, args, &mut out)?,
+        ThreadsCommand::Export(args) => export(&index, args)?,
         ThreadsCommand::Import(args) => import(&index, args, &mut out)?,
         ThreadsCommand::Repair(args) => repair(&index, args, &mut out)?,
         ThreadsCommand::Archive(ThreadWord { thread }) => {
@@ -66,16 +67,16 @@ fn list(index: &ThreadIndex, shared: &Shared, args: &ListArgs, out: &mut impl Wr
     })?;
     if args.json {
         let threads: Vec<_> = page.threads.iter().map(table::summary).collect();
-        writeln!(out, "{}", json!({"threads": threads, "next_cursor": page.next_cursor}))?;
+        writeln!(console::json(), "{}", json!({"threads": threads, "next_cursor": page.next_cursor}))?;
         return Ok(());
     }
     if page.threads.is_empty() {
-        writeln!(std::io::stderr(), "no threads")?;
+        console::note("no threads");
         return Ok(());
     }
     table::print(page.threads.iter().map(|thread| (thread, table::title(thread))), out)?;
     if page.next_cursor.is_some() {
-        writeln!(std::io::stderr(), "there are more; -n shows more of them")?;
+        console::note("there are more; -n shows more of them");
     }
     Ok(())
 }
@@ -85,15 +86,15 @@ fn search(index: &ThreadIndex, args: &SearchArgs, out: &mut impl Write) -> anyho
     if args.json {
         let hit = |hit: &codex_store::SearchHit| json!({"thread": table::summary(&hit.thread), "snippet": hit.snippet});
         let hits: Vec<_> = found.hits.iter().map(hit).collect();
-        writeln!(out, "{}", json!({"hits": hits, "complete": found.complete}))?;
+        writeln!(console::json(), "{}", json!({"hits": hits, "complete": found.complete}))?;
         return Ok(());
     }
     table::print(found.hits.iter().map(|hit| (&hit.thread, hit.snippet.clone())), out)?;
     if found.hits.is_empty() {
-        writeln!(std::io::stderr(), "nothing found")?;
+        console::note("nothing found");
     }
     if !found.complete {
-        writeln!(std::io::stderr(), "not all threads are in the index yet; ask again in a moment")?;
+        console::note("not all threads are in the index yet; ask again in a moment");
     }
     Ok(())
 }
@@ -101,30 +102,36 @@ fn search(index: &ThreadIndex, args: &SearchArgs, out: &mut impl Write) -> anyho
 fn show(index: &ThreadIndex, args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let thread = locate::thread(index, &args.word.thread)?;
     if args.json {
-        writeln!(out, "{}", table::summary(&thread))?;
+        writeln!(console::json(), "{}", table::summary(&thread))?;
         return Ok(());
     }
-    let is_terminal = std::io::stdout().is_terminal();
     let mut lines = RolloutLines::open(&thread.path)?;
     while let Some(entry) = lines.next_entry()? {
         if let Entry::Line(line) = entry
             && let Some(text) = markdown(&line)
         {
-            let text = if is_terminal { printable(&text) } else { text.as_str().into() };
             out.write_all(text.as_bytes())?;
         }
     }
     Ok(())
 }
 
-fn export(index: &ThreadIndex, args: &ExportArgs, out: &mut impl Write) -> anyhow::Result<()> {
+fn export(index: &ThreadIndex, args: &ExportArgs) -> anyhow::Result<()> {
     let thread = locate::thread(index, &args.word.thread)?;
     let (path, name) = (&thread.path, thread.name.as_deref());
     match &args.output {
-        None => write_export(path, name, args.format, out),
+        None => {
+            let mut out = BufWriter::new(console::document());
+            write_export(path, name, args.format, &mut out)?;
+            Ok(out.flush()?)
+        }
         Some(file) => {
             let failed = || format!("could not write {}", file.display());
-            let mut out = BufWriter::new(File::create(file).with_context(failed)?);
+            let here = std::env::current_dir().context("the current directory is gone")?;
+            let file = OutputFile::open(file, &here, console::json())
+                .and_then(|mut file| file.emptied())
+                .with_context(failed)?;
+            let mut out = BufWriter::new(Patient(file));
             write_export(path, name, args.format, &mut out)?;
             out.flush().with_context(failed)
         }
@@ -148,7 +155,7 @@ fn import(index: &ThreadIndex, args: &ImportArgs, out: &mut impl Write) -> anyho
     };
     if args.json {
         let (id, path, renamed_from) = (imported.id, imported.path, imported.renamed_from);
-        writeln!(out, "{}", json!({"id": id, "path": path, "renamed_from": renamed_from}))?;
+        writeln!(console::json(), "{}", json!({"id": id, "path": path, "renamed_from": renamed_from}))?;
         return Ok(());
     }
     match imported.renamed_from {
@@ -187,9 +194,7 @@ fn repair(index: &ThreadIndex, args: &RepairArgs, out: &mut impl Write) -> anyho
 fn delete(index: &ThreadIndex, args: &DeleteArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let thread = locate::thread(index, &args.word.thread)?;
     if !args.yes && std::io::stdin().is_terminal() {
-        let mut stderr = std::io::stderr();
-        write!(stderr, "Delete {} ({}) for good? [y/N] ", thread.id, printable(&table::title(&thread)))?;
-        stderr.flush()?;
+        console::ask(format_args!("Delete {} ({}) for good? [y/N] ", thread.id, table::title(&thread)))?;
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
         anyhow::ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "nothing was deleted");

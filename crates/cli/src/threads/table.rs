@@ -1,12 +1,10 @@
 //! Threads in a few words: as a table for people, as JSON for programs.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use chrono::{DateTime, Local, SecondsFormat, Utc};
 use codex_store::ThreadSummary;
 use serde_json::{Value, json};
-
-use crate::page::printable;
 
 /// How much of a title is shown where nobody said how wide the terminal is.
 const TITLE: usize = 72;
@@ -43,12 +41,9 @@ pub(crate) fn print<'a>(
     rows: impl Iterator<Item = (&'a ThreadSummary, String)>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let is_terminal = io::stdout().is_terminal();
     for (thread, text) in rows {
         let written: DateTime<Local> = thread.updated_at.into();
-        let text = one_line(&text);
-        let text = if is_terminal { printable(&text) } else { text.as_str().into() };
-        writeln!(out, "{}  {}  {text}", thread.id, written.format("%Y-%m-%d %H:%M"))?;
+        writeln!(out, "{}  {}  {}", thread.id, written.format("%Y-%m-%d %H:%M"), one_line(&text))?;
     }
     Ok(())
 }

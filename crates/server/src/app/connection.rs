@@ -334,6 +334,8 @@ fn not_initialized() -> ErrorObject {
 
 /// A line that is no message gets no answer in any release; it is told on standard error, where logs go.
 fn tracing_line(error: &serde_json::Error) {
+    // It may quote the line, and standard error may be a terminal.
+    let error = error.to_string().replace(codex_wire::command_line::is_deceptive, "\u{fffd}");
     eprintln!("codex: a line that is no message was passed over: {error}");
 }
 

@@ -3,6 +3,7 @@
 
 mod arrows;
 mod sizes;
+mod streams;
 mod words;
 
 use std::path::{Path, PathBuf};

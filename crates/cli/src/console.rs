@@ -1,0 +1,204 @@
+//! The way to standard output and standard error, for the whole program.
+//!
+//! Invariants: no other module of this crate opens these streams; a tidy test looks for it. Text for people goes through
+//! [`Clean`], so nothing of a model, a file, an argument or a server is obeyed by a terminal. What programs read is
+//! written as it is: JSON and protocols always, documents where no terminal is at the other end.
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, IsTerminal, Stderr, Stdout, Write};
+use std::panic::PanicHookInfo;
+
+use anyhow::Context;
+
+use crate::page::printable;
+
+/// Standard output, for text that people read.
+pub(crate) fn out() -> Clean<Stdout> {
+    Clean::new(io::stdout())
+}
+
+/// Standard output, for a document that a program may want byte for byte. A terminal gets it as text for people.
+pub(crate) fn document() -> Clean<Stdout> {
+    Clean::unless_piped(io::stdout())
+}
+
+/// Standard output, for JSON alone.
+pub(crate) fn json() -> Stdout {
+    io::stdout()
+}
+
+/// Standard output, for those who clean the text themselves because they colour it or move the cursor.
+pub(crate) fn painted_out() -> Stdout {
+    io::stdout()
+}
+
+/// Standard error, for those who clean the text themselves because they colour it.
+pub(crate) fn painted_err() -> Stderr {
+    io::stderr()
+}
+
+/// Says a line on standard error. When that is gone there is nobody left to tell.
+pub(crate) fn note(text: impl Display) {
+    let _: io::Result<()> = Clean::new(io::stderr()).write_all(format!("{text}\n").as_bytes());
+}
+
+/// Standard error, for what a program may compare byte for byte.
+pub(crate) fn document_err() -> Clean<Stderr> {
+    Clean::unless_piped(io::stderr())
+}
+
+/// Asks on standard error, and leaves the cursor behind the question.
+pub(crate) fn ask(question: impl Display) -> io::Result<()> {
+    Clean::new(io::stderr()).write_all(question.to_string().as_bytes())
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn out_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether standard error is a terminal.
+pub(crate) fn err_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Takes standard output for a protocol: the returned file is the only way to it from here on, and whatever else this
+/// process or its children print to descriptor 1 goes to standard error.
+pub(crate) fn take() -> anyhow::Result<File> {
+    let stdout = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3).context("could not duplicate standard output")?;
+    rustix::stdio::dup2_stdout(io::stderr()).context("could not redirect standard output")?;
+    Ok(File::from(stdout))
+}
+
+/// Tells of panics here as well: what they quote may come from anywhere.
+pub(crate) fn tell_of_panics() {
+    std::panic::set_hook(Box::new(|panic| note(description(panic))));
+}
+
+fn description(panic: &PanicHookInfo<'_>) -> String {
+    let thread = std::thread::current();
+    let text = format!("\nthread '{}' {panic}", thread.name().unwrap_or("<unnamed>"));
+    let trace = Backtrace::capture();
+    match trace.status() {
+        BacktraceStatus::Captured => format!("{text}\nstack backtrace:\n{trace}"),
+        _ => format!("{text}\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace"),
+    }
+}
+
+/// An output in which nothing is left that a terminal would obey. Bytes that are no text are shown as marks.
+#[derive(Debug)]
+pub(crate) struct Clean<W> {
+    output: W,
+    /// Whether everything is passed on as it is.
+    is_as_is: bool,
+    /// The beginning of a character whose rest is still to come.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Clean<W> {
+    /// Cleans whatever is written.
+    pub(crate) fn new(output: W) -> Self {
+        Self { output, is_as_is: false, begun: Vec::new() }
+    }
+
+    /// Cleans what a terminal gets, and nothing else.
+    pub(crate) fn unless_piped(output: W) -> Self
+    where
+        W: IsTerminal,
+    {
+        Self { is_as_is: !output.is_terminal(), ..Self::new(output) }
+    }
+
+    /// The text in what was written so far.
+    fn text(&mut self, piece: &[u8]) -> String {
+        let mut bytes = std::mem::take(&mut self.begun);
+        bytes.extend_from_slice(piece);
+        let mut text = String::with_capacity(bytes.len());
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            match std::str::from_utf8(chunk.invalid()) {
+                Ok(_) => {}
+                Err(error) if error.error_len().is_none() && chunks.peek().is_none() => {
+                    self.begun = chunk.invalid().to_vec();
+                }
+                Err(_) => text.push(char::REPLACEMENT_CHARACTER),
+            }
+        }
+        text
+    }
+}
+
+impl<W: Write> Write for Clean<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_as_is {
+            return self.output.write(bytes);
+        }
+        let text = self.text(bytes);
+        self.output.write_all(printable(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// What is left of pieces that are written one after the other.
+    fn cleaned(pieces: &[&[u8]]) -> String {
+        let mut clean = Clean::new(Vec::new());
+        for piece in pieces {
+            clean.write_all(piece).unwrap();
+        }
+        String::from_utf8(clean.output).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_left_that_a_terminal_would_obey() {
+        assert_eq!(cleaned(&[b"plain\ttext\n", "größe 🦀".as_bytes()]), "plain\ttext\ngröße 🦀");
+        assert_eq!(cleaned(&[b"\x1b]0;t\x07\r\x7f\x08"]), "\u{fffd}]0;t\u{fffd}\u{fffd}\u{fffd}\u{fffd}");
+        // Controls of the upper half, as text and as a byte.
+        assert_eq!(cleaned(&["\u{9b}31m".as_bytes(), b"\x9b31m"]), "\u{fffd}31m\u{fffd}31m");
+        assert_eq!(cleaned(&["a\u{202e}b\u{2066}".as_bytes()]), "a\u{fffd}b\u{fffd}");
+    }
+
+    #[test]
+    fn a_character_may_come_in_pieces() {
+        assert_eq!(cleaned(&[b"\xf0\x9f", b"\xa6", b"\x80!"]), "🦀!");
+        // A control that comes in pieces is still one, and half a character is none.
+        assert_eq!(cleaned(&[b"\xc2", b"\x9b31m"]), "\u{fffd}31m");
+        assert_eq!(cleaned(&[b"\xc2", b"x", b"\x9b"]), "\u{fffd}x\u{fffd}");
+    }
+
+    #[test]
+    fn a_program_gets_a_document_as_it_is() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        Clean::unless_piped(file.reopen().unwrap()).write_all(b"\x1b[1m\x9b").unwrap();
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"\x1b[1m\x9b");
+    }
+
+    #[test]
+    fn a_panic_is_described_with_what_it_quotes() {
+        let (sender, described) = channel();
+        let before = std::panic::take_hook();
+        let here = std::thread::current().id();
+        std::panic::set_hook(Box::new(move |panic| {
+            if std::thread::current().id() == here {
+                sender.send(cleaned(&[description(panic).as_bytes()])).unwrap();
+            } else {
+                before(panic);
+            }
+        }));
+        std::panic::catch_unwind(|| panic!("no \x1b]0;title\x07")).unwrap_err();
+        let text = described.recv().unwrap();
+        assert!(text.contains("panicked at ") && text.contains("no \u{fffd}]0;title\u{fffd}"), "{text}");
+    }
+}

@@ -1,0 +1,75 @@
+//! Text for people has one way out, so that none is forgotten when something has to be done to all of it.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::{Source, no_complaints, sources};
+
+/// Who writes for people, and the only place there that opens the streams.
+const WRITES: &str = "crates/cli/src/";
+const CONSOLE: &str = "crates/cli/src/console.rs";
+
+/// Macros that write past that place.
+const MACROS: &[&str] = &["print", "println", "eprint", "eprintln"];
+/// Functions that open the streams.
+const OPENERS: &[&str] = &["stdout", "stderr"];
+
+/// The ways to a stream in tokens: a macro by its name, a function that is called with nothing and not as a method. What
+/// only tests see is passed over.
+fn ways(tokens: TokenStream, found: &mut Vec<String>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut is_for_tests = false;
+    for (place, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) if group.stream().to_string() == "cfg (test)" => is_for_tests = true,
+            TokenTree::Group(group) if is_for_tests => is_for_tests = group.delimiter() != Delimiter::Brace,
+            TokenTree::Group(group) => ways(group.stream(), found),
+            TokenTree::Ident(name) => {
+                let (text, line) = (name.to_string(), name.span().start().line);
+                let is_method =
+                    place > 0 && matches!(&tokens[place - 1], TokenTree::Punct(dot) if dot.as_char() == '.');
+                let is_way = match tokens.get(place + 1) {
+                    Some(TokenTree::Punct(mark)) => mark.as_char() == '!' && MACROS.contains(&text.as_str()),
+                    Some(TokenTree::Group(words)) => {
+                        words.stream().is_empty() && !is_method && OPENERS.contains(&text.as_str())
+                    }
+                    _ => false,
+                };
+                if is_way {
+                    found.push(format!("{line}: {text}"));
+                }
+            }
+            TokenTree::Punct(end) if end.as_char() == ';' => is_for_tests = false,
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
+}
+
+fn complaints(source: &Source) -> Vec<String> {
+    if source.is_test() || !source.name.starts_with(WRITES) || source.name == CONSOLE {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let tokens = source.text.parse().unwrap_or_else(|error| panic!("{}: {error}", source.name));
+    ways(tokens, &mut found);
+    found.iter().map(|way| format!("{}:{way}: write through `console`", source.name)).collect()
+}
+
+#[test]
+fn only_the_console_opens_standard_output_and_standard_error() {
+    no_complaints(sources().iter().flat_map(complaints).collect());
+}
+
+#[test]
+fn a_way_past_the_console_is_noticed() {
+    let text = "use std::io::stderr;
+        fn a() { println!(\"x\"); }
+        fn b() { writeln!(std::io::stdout(), \"x\"); stderr().lock(); }
+        fn c(child: Child) { child.stdout(); command.stderr(Stdio::null()); console::out(); print(); }
+        #[cfg(test)]
+        mod tests { fn d() { eprintln!() } }";
+    let source = |name: &str| Source { name: name.to_owned(), text: text.to_owned() };
+    let found = complaints(&source("crates/cli/src/new.rs"));
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(complaints(&source(CONSOLE)).is_empty());
+    assert!(complaints(&source("crates/cli/tests/it/new.rs")).is_empty());
+}
