@@ -12,6 +12,8 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use super::messages::End;
 use super::pty::Pty;
 use super::supervisor::Supervisor;
+use super::tidy::Mess;
+use crate::inspect::{Due, inspect_aside};
 use crate::launch::Exit;
 
 /// What a launch leaves in the server's hands.
@@ -39,6 +41,8 @@ pub struct Running {
     out: Option<Output>,
     err: Option<Output>,
     pty: Option<Pty>,
+    /// What is to be looked at when it has ended.
+    inspection: Option<Box<Due>>,
 }
 
 /// The input of a command. Dropping it tells the command that nothing more comes.
@@ -70,7 +74,7 @@ impl AsyncRead for Output {
 }
 
 impl Running {
-    pub(super) fn new(parts: Parts) -> io::Result<Self> {
+    pub(super) fn new(parts: Parts, inspection: Option<Due>) -> io::Result<Self> {
         let output = |fd: Option<OwnedFd>| fd.map(|fd| Receiver::from_owned_fd(fd).map(Output)).transpose();
         let pid = parts.supervisor.pid();
         // SAFETY: the supervisor owns its descriptor, so that stays open for as long as it is registered.
@@ -86,6 +90,7 @@ impl Running {
             out: output(parts.out)?,
             err: output(parts.err)?,
             pty: parts.control.map(Pty::new).transpose()?,
+            inspection: inspection.map(Box::new),
         })
     }
 
@@ -143,7 +148,7 @@ impl Running {
             self.hear().await;
         }
         match self.supervisor.take() {
-            Some(supervisor) if self.is_all() => Supervisor::wait_aside(supervisor),
+            Some(supervisor) if self.is_all() => Supervisor::wait_aside(supervisor, || {}),
             supervisor => {
                 self.supervisor = supervisor;
                 self.wait_for_supervisor().await;
@@ -171,6 +176,23 @@ impl Running {
         }
     }
 
+    /// Whether what it leaves is inspected.
+    pub(super) fn has_inspection(&self) -> bool {
+        self.inspection.is_some()
+    }
+
+    /// What is known for an inspection before it has ended.
+    pub(crate) fn inspection(&self) -> Option<Due> {
+        self.inspection.as_deref().cloned()
+    }
+
+    /// Has what it has left inspected, now that it has ended. `mess` is dropped when that is done.
+    pub(super) fn inspect(mut self, mess: Mess) {
+        if let Some(due) = self.inspection.take() {
+            inspect_aside(*due, mess);
+        }
+    }
+
     /// Ends all processes of the command. [`Self::wait`] says when that is done.
     pub fn kill(&mut self) {
         self.life = None;
@@ -180,8 +202,15 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.life = None;
-        if let Some(supervisor) = self.supervisor.take() {
-            Supervisor::wait_aside(supervisor);
+        let inspection = self.inspection.take().map(|due| (due, Mess::new()));
+        let inspect = move || {
+            if let Some((due, mess)) = inspection {
+                inspect_aside(*due, mess);
+            }
+        };
+        match self.supervisor.take() {
+            Some(supervisor) => Supervisor::wait_aside(supervisor, inspect),
+            None => inspect(),
         }
     }
 }

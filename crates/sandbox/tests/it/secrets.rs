@@ -23,7 +23,7 @@ fn furnish(world: &World, home: &str) {
 
 /// What a script prints in a folder, with a home.
 fn printed(world: &World, policy: &SandboxPolicy, cwd: &Path, home: &Path, script: &str) -> String {
-    let surroundings = Surroundings { codex_home: home.to_owned(), tmpdir: None };
+    let surroundings = Surroundings { codex_home: home.to_owned(), tmpdir: None, ..Surroundings::default() };
     let launch = Launch {
         cwd: cwd.to_owned(),
         confinement: Confinement::from(Profile::new(policy, cwd, &surroundings)),
