@@ -262,7 +262,7 @@ struct Inner {
     all: Vec<(PathBuf, Protection)>,
 }
 
-static DEFAULT: LazyLock<Names> = LazyLock::new(|| Names::new(&[], &[]));
+static DEFAULT: LazyLock<Names> = LazyLock::new(|| Names::made(&[], &[]));
 
 impl Default for Names {
     fn default() -> Self {
@@ -275,6 +275,10 @@ impl Names {
     /// `.git` or `.codex` unprotected.
     #[must_use]
     pub fn new(more: &[String], less: &[String]) -> Self {
+        if more.is_empty() && less.is_empty() { Self::default() } else { Self::made(more, less) }
+    }
+
+    fn made(more: &[String], less: &[String]) -> Self {
         let is_wanted = |name: &str| ALWAYS.contains(&name) || !less.iter().any(|less| less.trim_end_matches('/') == name);
         let known = TABLE.iter().copied().flatten().filter(|row| is_wanted(row.name));
         let mut all: Vec<(PathBuf, Protection)> = known.map(|row| (row.name.into(), row.protection)).collect();

@@ -252,8 +252,6 @@ async fn serve(served: Served) {
         }
     };
     drain(&terminal, &mut shown, &mut buffer).await;
-    // Whoever hears of the end can wait for the inspection.
-    drop(running);
     if let Some(terminal) = terminal.upgrade() {
         lock(&terminal.state).exit = Some(exit);
         terminal.changed.notify_waiters();

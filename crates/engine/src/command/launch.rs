@@ -8,7 +8,7 @@ use std::sync::Arc;
 use codex_config::Config;
 use codex_sandbox::terminal::Terminals;
 use codex_sandbox::{
-    Captured, Chunk, Confinement, Finished, Launch, Limits, Profile, SpawnError, Stdio, Stream, Surroundings,
+    Captured, Chunk, Confinement, Findings, Finished, Launch, Limits, Names, Profile, SpawnError, Stdio, Stream, Surroundings,
 };
 use codex_wire::event::ExecOutputStream;
 use codex_wire::policy::SandboxPolicy;
@@ -55,13 +55,18 @@ pub(crate) struct Surrounding {
     pub(crate) env: Vec<(OsString, OsString)>,
     /// The terminals of the thread.
     pub(crate) terminals: Arc<Terminals>,
+    /// The names that are protected.
+    pub(crate) names: Names,
+    /// Where it is reported what commands have left.
+    pub(crate) findings: Findings,
 }
 
 impl Surrounding {
     /// What the sandbox allows; none where the policy wants no sandbox.
     pub(crate) fn profile(&self) -> Option<Profile> {
-        let surroundings = Surroundings::of(&self.codex_home, &self.env);
-        Profile::new(&self.policy, &self.workspace, &surroundings)
+        let surroundings = Surroundings { names: self.names.clone(), ..Surroundings::of(&self.codex_home, &self.env) };
+        let profile = Profile::new(&self.policy, &self.workspace, &surroundings)?;
+        Some(profile.reporting_to(&self.findings))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::Home;
-use codex_sandbox::Rung;
+use codex_sandbox::{Findings, Names, Rung};
 use codex_shell::{Answer, Question, Rules, SandboxState};
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use tokio::time::sleep;
@@ -33,6 +33,8 @@ pub(super) struct Allowed {
     approved: HashSet<Approved>,
     /// Folders below which patches may write, each with the policy under which a person has granted it.
     pub(super) roots: Vec<(SandboxPolicy, PathBuf)>,
+    /// What was found in the folders after commands that were allowed.
+    findings: Findings,
 }
 
 /// Exactly what was approved. Another folder or another policy is another question.
@@ -51,7 +53,7 @@ impl Allowed {
             warnings.push(format!("the rules are not in force: {}", full_message(&error)));
             Rules::empty()
         });
-        Self { rules, approved: HashSet::new(), roots: Vec::new() }
+        Self { rules, approved: HashSet::new(), roots: Vec::new(), findings: Findings::default() }
     }
 }
 
@@ -188,6 +190,25 @@ impl Session {
             codex_home: self.setup.home.path().to_owned(),
             env: command::variables(&self.setup.config, self.setup.programs.as_deref()),
             terminals: Arc::clone(&self.terminals.all),
+            names: self.protected_names(),
+            findings: self.allowed.findings.clone(),
+        }
+    }
+
+    fn protected_names(&self) -> Names {
+        let sandbox = &self.setup.config.sandbox;
+        Names::new(&sandbox.protected_names, &sandbox.unprotected_names)
+    }
+
+    /// Waits until the folders are as the commands have left them, and what could run code in them later is disarmed.
+    /// Whoever hears that the turn is over hears of that before.
+    pub(super) async fn inspect_folders(&mut self) {
+        self.terminals.all.inspect();
+        codex_sandbox::tidied().await;
+        let report = self.allowed.findings.take();
+        let notice = report.notice(&self.turn_settings().cwd);
+        for message in report.warning().into_iter().chain(notice) {
+            self.emit(Body::Warning { message });
         }
     }
 

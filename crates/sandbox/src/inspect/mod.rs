@@ -43,8 +43,14 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.path.display(), self.what)
+        write!(out, "{}", printable(&format!("{}: {}", self.path.display(), self.what)))
     }
+}
+
+/// Names come from commands: what is no character to be seen is written as a number.
+fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
 }
 
 /// What inspections have found.
@@ -71,7 +77,7 @@ impl Report {
     /// `workspace`.
     #[must_use]
     pub fn notice(&self, workspace: &Path) -> Option<String> {
-        let short = |path: &PathBuf| path.strip_prefix(workspace).unwrap_or(path).display().to_string();
+        let short = |path: &PathBuf| printable(&path.strip_prefix(workspace).unwrap_or(path).display().to_string());
         let names: Vec<String> = self.changed.iter().take(NAMED).map(short).collect();
         let more = self.changed.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };

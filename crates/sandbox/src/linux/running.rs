@@ -141,7 +141,8 @@ impl Running {
         self.is_closed = matches!(self.end.read_buf(&mut self.told).await, Ok(0) | Err(_));
     }
 
-    /// Like [`Self::ended`], and waits until nothing is left in the folders either.
+    /// Like [`Self::ended`], and waits until nothing is left in the folders either. What the command has changed is
+    /// inspected from then on; [`tidied`](crate::tidied) says when that is done.
     pub async fn wait(&mut self) -> Exit {
         let exit = self.ended().await;
         while !self.is_all() && !self.is_closed {
@@ -153,6 +154,9 @@ impl Running {
                 self.supervisor = supervisor;
                 self.wait_for_supervisor().await;
             }
+        }
+        if let Some(due) = self.inspection.take() {
+            inspect_aside(*due, Mess::new());
         }
         exit
     }
@@ -176,21 +180,14 @@ impl Running {
         }
     }
 
-    /// Whether what it leaves is inspected.
-    pub(super) fn has_inspection(&self) -> bool {
-        self.inspection.is_some()
-    }
-
     /// What is known for an inspection before it has ended.
     pub(crate) fn inspection(&self) -> Option<Due> {
         self.inspection.as_deref().cloned()
     }
 
-    /// Has what it has left inspected, now that it has ended. `mess` is dropped when that is done.
-    pub(super) fn inspect(mut self, mess: Mess) {
-        if let Some(due) = self.inspection.take() {
-            inspect_aside(*due, mess);
-        }
+    /// Takes that over, so that the caller has it inspected when the command has ended.
+    pub(super) fn take_inspection(&mut self) -> Option<Due> {
+        self.inspection.take().map(|due| *due)
     }
 
     /// Ends all processes of the command. [`Self::wait`] says when that is done.

@@ -53,13 +53,17 @@ impl Drop for Mess {
 
 /// Lets a command that has ended be tidied up by itself, if anything is left of it.
 pub(crate) fn tidy_aside(mut running: Running) {
-    if running.is_all() && !running.has_inspection() {
+    let inspection = running.take_inspection();
+    if running.is_all() && inspection.is_none() {
         return;
     }
     let mess = Mess::new();
     tokio::spawn(async move {
         running.wait().await;
-        running.inspect(mess);
+        match inspection {
+            Some(due) => inspect_aside(due, mess),
+            None => drop(mess),
+        }
     });
 }
 
