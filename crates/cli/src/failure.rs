@@ -37,6 +37,11 @@ pub(crate) fn say(error: &anyhow::Error) {
     }
 }
 
+/// Says on stderr what the person should know, though nothing went wrong.
+pub(crate) fn warn(what: &str) {
+    console::note(format_args!("warning: {what}"));
+}
+
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, Home, Runner};
-use codex_sandbox::{Confinement, Launch, Profile, SpawnError, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Launch, Names, Profile, SpawnError, Stdio, Surroundings};
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 
 use crate::args::{ConfinedArgs, SandboxArgs, SandboxForm, Shared};
@@ -42,7 +42,8 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
         if args.full_auto { config.sandbox.policy_of(SandboxMode::WorkspaceWrite) } else { config.sandbox_policy() };
     let cwd = working_directory(shared)?;
     let variables = config.shell_environment.apply(std::env::vars_os(), Runner::Client);
-    let surroundings = Surroundings::of(home.path(), &variables);
+    let names = Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names);
+    let surroundings = Surroundings { names, ..Surroundings::of(home.path(), &variables) };
     let profile = Profile::new(&policy, &cwd, &surroundings);
     Ok(Confined { policy, profile, cwd, env: variables, most_processes: config.sandbox.most_processes })
 }
@@ -53,6 +54,7 @@ fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
         return Err(Hinted { what: "no command given".to_owned(), hint }.into());
     }
     let Confined { profile, cwd, env, most_processes, .. } = confined(shared, args)?;
+    let findings = profile.as_ref().map(|profile| profile.findings().clone()).unwrap_or_default();
     let launch = Launch {
         argv: args.command.clone(),
         cwd,
@@ -66,10 +68,14 @@ fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
         let mut running = codex_sandbox::spawn(launch)?;
         let exit = running.wait().await;
         if let Some(path) = running.replaced() {
-            failure::say(&anyhow::anyhow!(codex_sandbox::replaced_text(path).trim().to_owned()));
+            failure::warn(codex_sandbox::replaced_text(path).trim());
         }
+        codex_sandbox::tidied().await;
         Ok(exit)
     });
+    if let Some(warning) = findings.take().warning() {
+        failure::warn(&warning);
+    }
     match ended {
         Ok(exit) => Ok(ExitCode::from(u8::try_from(exit.shell_code()).unwrap_or(u8::MAX))),
         // The statuses that shells and `env` have for a program that does not run.

@@ -82,6 +82,10 @@ pub struct SandboxConfig {
     pub workspace_write: WorkspaceWrite,
     /// `limits.processes`: how many processes and threads one command may have.
     pub most_processes: u32,
+    /// `sandbox_workspace_write.protected_names`: names that commands may not create, besides those that they never may.
+    pub protected_names: Vec<String>,
+    /// `sandbox_workspace_write.unprotected_names`: names that they may create after all.
+    pub unprotected_names: Vec<String>,
 }
 
 impl SandboxConfig {
@@ -97,6 +101,8 @@ impl SandboxConfig {
                 exclude_tmpdir_env_var: limits.bool("exclude_tmpdir_env_var")?.unwrap_or(false),
                 exclude_slash_tmp: limits.bool("exclude_slash_tmp")?.unwrap_or(false),
             },
+            protected_names: limits.strings("protected_names")?.unwrap_or_default(),
+            unprotected_names: limits.strings("unprotected_names")?.unwrap_or_default(),
         })
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codex_config::{Config, Home, Runner};
-use codex_sandbox::{Confinement, Launch, Profile, Running, Stdio, Surroundings, spawn};
+use codex_sandbox::{Confinement, Findings, Launch, Names, Profile, Running, Stdio, Surroundings, spawn};
 pub use codex_sandbox::{Pty, SpawnError, Stream};
 use codex_wire::policy::SandboxPolicy;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
@@ -79,6 +79,7 @@ pub struct Process {
     exit: Option<i32>,
     /// Until when output is awaited.
     until: Option<Instant>,
+    findings: Findings,
 }
 
 /// What a command does next.
@@ -101,7 +102,11 @@ impl OneOff {
     pub fn start(self, config: &Config, home: &Home, programs: Option<&Path>) -> Result<Started, SpawnError> {
         let policy = self.policy.unwrap_or_else(|| config.sandbox_policy());
         let env = with_changes(variables(config, programs, Runner::Client), self.env);
-        let profile = Profile::new(&policy, &self.cwd, &Surroundings::of(home.path(), &env));
+        let findings = Findings::default();
+        let names = Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names);
+        let surroundings = Surroundings { names, ..Surroundings::of(home.path(), &env) };
+        let profile = Profile::new(&policy, &self.cwd, &surroundings);
+        let profile = profile.map(|profile| profile.reporting_to(&findings));
         let running = spawn(Launch {
             argv: self.argv.iter().map(Into::into).collect(),
             cwd: self.cwd,
@@ -114,7 +119,7 @@ impl OneOff {
             },
             most_processes: Some(config.sandbox.most_processes),
         })?;
-        Ok(Started::new(running))
+        Ok(Started::new(running, findings))
     }
 }
 
@@ -130,7 +135,7 @@ fn with_changes(
 }
 
 impl Started {
-    fn new(mut running: Running) -> Self {
+    fn new(mut running: Running, findings: Findings) -> Self {
         let terminal = running.take_pty();
         let (input, out): (Option<Input>, Option<Output>) = match &terminal {
             Some(pty) => (Some(Box::new(pty.clone())), Some(Box::new(pty.clone()))),
@@ -140,7 +145,8 @@ impl Started {
             ),
         };
         let err = running.take_stderr().map(|pipe| Box::new(pipe) as _);
-        let process = Process { running, out: Source::new(out), err: Source::new(err), exit: None, until: None };
+        let (out, err) = (Source::new(out), Source::new(err));
+        let process = Process { running, out, err, exit: None, until: None, findings };
         Self { process, input, terminal }
     }
 }
@@ -163,6 +169,10 @@ impl Process {
                 }
                 () = sleep_until(until), if until.is_some() => break,
             }
+        }
+        codex_sandbox::tidied().await;
+        if let Some(warning) = self.findings.take().warning() {
+            return Step::Printed(Stream::Stderr, format!("\n{warning}\n").into_bytes());
         }
         Step::Ended(self.exit.unwrap_or_default())
     }

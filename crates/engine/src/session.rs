@@ -428,8 +428,7 @@ impl Session {
             self.tell_model(Message::user(INTERRUPTED));
         }
         self.look_after_terminals().await;
-        // Whoever hears that the turn is over finds the folders as its commands have left them.
-        codex_sandbox::tidied().await;
+        self.inspect_folders().await;
         self.end_turn_of_goal(&outcome);
         let outcome = self.end_review(outcome);
         let outcome = self.bookmark(outcome);

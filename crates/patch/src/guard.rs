@@ -12,7 +12,8 @@ pub struct Guard {
     pub roots: Option<Vec<PathBuf>>,
     /// Absolute paths, whether they exist or not, that nothing at, below or in place of may be written.
     pub forbidden: Vec<PathBuf>,
-    /// Names that nothing on the way to a file may have.
+    /// Names, of one or more components, that nothing on the way from a root to a file may have; without roots, nothing
+    /// on the whole way.
     pub names: Vec<String>,
 }
 
@@ -70,7 +71,13 @@ impl Checker<'_> {
         let (path, real) = (path.to_owned(), real.to_owned());
         let folded = folded(&real);
         let is_closed = |closed: &PathBuf| folded.starts_with(closed) || closed.starts_with(&folded);
-        let has_name = |name: &PathBuf| folded.iter().any(|part| part == name.as_os_str());
+        let root = self.roots.unwrap_or_default().iter().filter(|root| real.starts_with(root));
+        let above = root.map(|root| self::folded(root).components().count()).max().unwrap_or(0);
+        let below: Vec<_> = folded.iter().skip(above).collect();
+        let has_name = |name: &PathBuf| {
+            let name: Vec<_> = name.iter().collect();
+            below.windows(name.len().max(1)).any(|part| part == name)
+        };
         if self.forbidden.iter().any(is_closed) || self.names.iter().any(has_name) {
             Err(Refused::Forbidden { path, real })
         } else if self.roots.is_none_or(|roots| roots.iter().any(|root| real.starts_with(root) && real != *root)) {

@@ -7,7 +7,6 @@ use crate::launch::Rung;
 use crate::layout::Layout;
 use crate::names::SECRETS;
 use crate::profile::Profile;
-use crate::search;
 
 /// What a profile means on a rung. Its text is for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,9 +62,11 @@ fn everywhere(explanation: &mut Explanation, profile: &Profile) {
     }
     lines.push("no process outlives the command or this program".to_owned());
     if !profile.workspaces().is_empty() {
-        let depth = search::MAX_DEPTH;
-        let limit = format!("settings and repositories deeper than {depth} folders, or created by the command itself");
-        explanation.not_enforced.push(limit);
+        lines.push(
+            "what a command changes is inspected when it has ended; what could run code outside is renamed".to_owned(),
+        );
+        let limit = "names that a running command creates, until it has ended";
+        explanation.not_enforced.push(limit.to_owned());
     }
 }
 

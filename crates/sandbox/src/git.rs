@@ -5,19 +5,25 @@
 //!
 //! Invariant: git is not run, and no configuration is obeyed except to close more.
 
+pub(crate) mod allowed;
+pub(crate) mod config;
+
 use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
+use self::config::{Effective, Entry};
 use crate::layout::Builder;
 use crate::names::{DOT_GIT, GIT, GIT_MAIN_CHECKOUT, GIT_WORKTREE, StandIn};
 
 /// How much of a git file is read.
-const MAX_FILE: u64 = 64 * 1024;
+const MAX_FILE: u64 = 1024 * 1024;
 /// How deep submodules may be nested in `modules`, in folders.
 const MAX_MODULE_DEPTH: usize = 4;
 /// Above this many linked worktrees or submodules the folder that holds them is closed as a whole.
 const MAX_ENTRIES: usize = 32;
+/// How many files are closed because the configuration of one repository names them.
+const MAX_NAMED: usize = 64;
 
 /// Whether a git folder outside the workspace may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,35 +65,74 @@ pub(crate) fn protect_git_folder(builder: &mut Builder, git: &Path, checkout: &P
     for name in GIT {
         builder.close(&git.join(name.path), Some(name.stand_in));
     }
-    let config = read(&git.join("config")).unwrap_or_default();
-    for value in values(&config, "core", "hookspath") {
-        builder.close(&plain(&checkout.join(value)), Some(StandIn::Folder));
-    }
-    for value in values(&config, "include", "path") {
-        // A folder would be an error to git, so this one stand-in can be seen by `git add`.
-        builder.close(&plain(&git.join(value)), Some(StandIn::File("")));
-    }
+    protect_configured(builder, git, checkout);
     protect_modules(builder, &git.join("modules"), checkout, MAX_MODULE_DEPTH);
-    for worktree in entries(&git.join("worktrees")) {
-        protect_worktree_folder(builder, &worktree);
+    protect_worktrees(builder, &git.join("worktrees"));
+}
+
+/// Closes what the configuration makes git run or read, as far as it lies in a writable folder.
+fn protect_configured(builder: &mut Builder, git: &Path, checkout: &Path) {
+    let mut own = Effective::default();
+    for name in ["config", "config.worktree"] {
+        own.add(&git.join(name));
     }
+    let user = builder.user_config();
+    let included = user.included.iter().chain(&own.included).cloned().collect::<Vec<_>>();
+    let entries: Vec<Entry> = user.entries.iter().cloned().chain(own.entries).collect();
+    for file in included.iter().take(MAX_NAMED) {
+        // A folder would be an error to git, so this one stand-in can be seen by `git add`.
+        builder.close(file, Some(StandIn::File("")));
+    }
+    let mut left = MAX_NAMED;
+    for entry in entries.iter().filter(|entry| allowed::may_run(entry)) {
+        let is_folder = entry.is("core", "hookspath") || entry.is("init", "templatedir");
+        if let Some(folder) = entry.path(checkout).filter(|_| is_folder) {
+            // A folder around the checkout cannot be closed; hooks in it are found after the command.
+            if !checkout.starts_with(&folder) {
+                builder.close(&folder, Some(StandIn::Folder));
+            }
+            continue;
+        }
+        for file in named_files(entry, checkout) {
+            if left > 0 && builder.root_of(&file).is_some() && file.is_file() {
+                left -= 1;
+                builder.close(&file, None);
+            }
+        }
+    }
+}
+
+/// What the words of a command could mean as files. Git runs commands in the checkout.
+fn named_files(entry: &Entry, checkout: &Path) -> Vec<PathBuf> {
+    let value = entry.value.as_deref().unwrap_or_default();
+    let words = value.split(|byte| byte.is_ascii_whitespace() || b"'\"!;|&()<>=".contains(byte));
+    words.filter(|word| !word.is_empty()).filter_map(|word| config::resolve(word, checkout)).collect()
 }
 
 /// Opens the submodules that exist in a closed `modules` folder, each with its own names closed.
 fn protect_modules(builder: &mut Builder, modules: &Path, checkout: &Path, depth: usize) {
-    let found = entries(modules);
-    if found.len() > MAX_ENTRIES {
+    let Some(found) = entries(modules) else {
         return builder.note(format!("{}: too many submodules, their git folders stay read-only", modules.display()));
-    }
+    };
     for module in found {
         if module.join("HEAD").is_file() {
-            let work = values(&read(&module.join("config")).unwrap_or_default(), "core", "worktree").pop();
-            let work = work.map_or_else(|| checkout.to_owned(), |work| module.join(work));
+            let work = worktree_of(&module).unwrap_or_else(|| checkout.to_owned());
             builder.open(&module);
             protect_git_folder(builder, &module, &work.canonicalize().unwrap_or(work));
         } else if depth > 0 {
             protect_modules(builder, &module, checkout, depth - 1);
         }
+    }
+}
+
+/// Closes which repository and checkout each linked worktree belongs to, or all of them where there are too many.
+fn protect_worktrees(builder: &mut Builder, worktrees: &Path) {
+    let Some(found) = entries(worktrees) else {
+        builder.close(worktrees, None);
+        return builder.note(format!("{}: too many worktrees, they stay read-only", worktrees.display()));
+    };
+    for worktree in found {
+        protect_worktree_folder(builder, &worktree);
     }
 }
 
@@ -109,12 +154,18 @@ fn protect_linked(builder: &mut Builder, root: &Path, dot_git: &Path, outside: O
     }
     if let Some(common) = common_of_worktree(&git, dot_git) {
         builder.open(&common);
-        for worktree in entries(&common.join("worktrees")) {
-            if worktree != git {
-                builder.close(&worktree, None);
-            }
+        let others = entries(&common.join("worktrees"));
+        for worktree in others.iter().flatten().filter(|worktree| **worktree != git) {
+            builder.close(worktree, None);
         }
         protect_git_folder(builder, &common, root);
+        if others.is_none() {
+            // All are closed as one, but for ours.
+            builder.open(&git);
+            protect_worktree_folder(builder, &git);
+        }
+        // The checkout's own settings.
+        protect_configured(builder, &git, root);
         for name in GIT_MAIN_CHECKOUT {
             builder.close(&common.join(name), None);
         }
@@ -128,28 +179,33 @@ fn protect_linked(builder: &mut Builder, root: &Path, dot_git: &Path, outside: O
 
 /// Reads `gitdir: PATH`.
 fn pointed_at(dot_git: &Path, checkout: &Path) -> Option<PathBuf> {
-    let text = read(dot_git)?;
+    let text = read_text(dot_git)?;
     let path = text.strip_prefix("gitdir:")?.trim();
     checkout.join(path).canonicalize().ok()
 }
 
 /// The shared folder of the linked worktree `git`, if it belongs to the checkout with this `.git` file.
-fn common_of_worktree(git: &Path, dot_git: &Path) -> Option<PathBuf> {
-    let common = git.join(read(&git.join("commondir"))?.trim()).canonicalize().ok()?;
-    let back = git.join(read(&git.join("gitdir"))?.trim()).canonicalize().ok()?;
+pub(crate) fn common_of_worktree(git: &Path, dot_git: &Path) -> Option<PathBuf> {
+    let common = git.join(read_text(&git.join("commondir"))?.trim()).canonicalize().ok()?;
+    let back = git.join(read_text(&git.join("gitdir"))?.trim()).canonicalize().ok()?;
     let listed = git.parent()? == common.join("worktrees");
     (listed && back == dot_git && is_git_folder(&common)).then_some(common)
 }
 
 /// Whether `git` is the folder of a submodule that is checked out in `root`.
-fn is_submodule_of(git: &Path, root: &Path) -> bool {
-    let config = read(&git.join("config")).unwrap_or_default();
-    let works_in_root = |value: &String| git.join(value).canonicalize().is_ok_and(|path| path == root);
-    is_git_folder(git) && values(&config, "core", "worktree").iter().any(works_in_root)
+pub(crate) fn is_submodule_of(git: &Path, root: &Path) -> bool {
+    let works_in_root = |path: PathBuf| path.canonicalize().is_ok_and(|path| path == root);
+    is_git_folder(git) && worktree_of(git).is_some_and(works_in_root)
+}
+
+/// The checkout that a git folder names as its own.
+fn worktree_of(git: &Path) -> Option<PathBuf> {
+    let config = config::parse(&read(&git.join("config"))?);
+    config.entries.iter().rev().find(|entry| entry.is("core", "worktree"))?.path(git)
 }
 
 /// The path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
+pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
@@ -169,48 +225,30 @@ fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// The folders directly below, real ones only, in order.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let Ok(found) = fs::read_dir(folder) else { return Vec::new() };
+/// The folders directly below, real ones only, in order; none where there are too many.
+fn entries(folder: &Path) -> Option<Vec<PathBuf>> {
+    let Ok(found) = fs::read_dir(folder) else { return Some(Vec::new()) };
     let folders = found.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).take(MAX_ENTRIES + 1).collect();
     folders.sort();
-    folders
+    (folders.len() <= MAX_ENTRIES).then_some(folders)
 }
 
-fn read(path: &Path) -> Option<String> {
+/// Reads a file that is one, up to a limit. Whatever else has the name is not waited for.
+pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut options = fs::File::options();
+    options.read(true);
+    #[cfg(target_os = "linux")]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let file = options.open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     let mut text = Vec::new();
-    fs::File::open(path).ok()?.take(MAX_FILE).read_to_end(&mut text).ok()?;
-    String::from_utf8(text).ok()
+    file.take(MAX_FILE).read_to_end(&mut text).ok()?;
+    Some(text)
 }
 
-/// All values of `key` in sections named `section`, whatever their subsection.
-fn values(config: &str, section: &str, key: &str) -> Vec<String> {
-    let mut inside = false;
-    let mut found = Vec::new();
-    for line in config.lines().map(str::trim) {
-        if let Some(heading) = line.strip_prefix('[') {
-            let name = heading.split([' ', '\t', ']', '"', '.']).next().unwrap_or_default();
-            inside = name.eq_ignore_ascii_case(section) || name.eq_ignore_ascii_case(&format!("{section}If"));
-        }
-        let Some((name, value)) = line.split_once('=') else { continue };
-        let name = name.rsplit(']').next().unwrap_or_default().trim();
-        if inside && name.eq_ignore_ascii_case(key) {
-            found.push(value.trim().trim_matches('"').to_owned());
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::values;
-
-    #[test]
-    fn values_are_found_in_their_section_only() {
-        let config = "[core]\n\tbare = false\n hooksPath = \".husky/_\"\n[remote \"path\"]\n path = no\n\
-                      [includeIf \"gitdir:~/x\"]\n path = ../a\n[include] path=b\n";
-        assert_eq!(values(config, "core", "hookspath"), [".husky/_"]);
-        assert_eq!(values(config, "include", "path"), ["../a", "b"]);
-    }
+fn read_text(path: &Path) -> Option<String> {
+    String::from_utf8(read(path)?).ok()
 }

@@ -7,12 +7,15 @@
 //! Invariant: a closed place below an open one has every folder in between pinned. Symbolic links are never followed
 //! without closing the link too.
 
+use std::cell::OnceCell;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use crate::git;
-use crate::names::{DOT_GIT, PROJECT, StandIn};
+use crate::git::config::Effective;
+use crate::names::{DOT_GIT, StandIn};
 use crate::profile::Profile;
 use crate::search;
 
@@ -52,12 +55,14 @@ pub(crate) struct Layout {
     pub(crate) places: Vec<Place>,
     /// What could not be done, for the explanation.
     pub(crate) notes: Vec<String>,
+    /// The folders that hold projects.
+    pub(crate) workspaces: Vec<PathBuf>,
 }
 
 impl Layout {
     /// Looks at the disk and plans for `profile`.
     pub(crate) fn of(profile: &Profile) -> Self {
-        let mut builder = Builder { places: BTreeMap::new(), notes: Vec::new() };
+        let mut builder = Builder::default();
         for root in profile.writable_roots() {
             builder.open(root);
         }
@@ -65,28 +70,54 @@ impl Layout {
             builder.pin_around(root);
         }
         for root in profile.workspaces() {
-            for name in PROJECT {
-                builder.close(&root.join(name.path), Some(name.stand_in));
+            // All are empty folders, because git does not see those: `git add -A` must not commit them.
+            for name in profile.names().held() {
+                builder.close(&root.join(name), Some(StandIn::Folder));
             }
             git::protect_checkout(&mut builder, root, git::Outside::Opened);
         }
         search::protect(&mut builder, &profile.nested());
-        for root in profile.writable_roots() {
-            if !profile.workspaces().contains(root) {
-                for name in PROJECT.iter().chain([&DOT_GIT]) {
-                    builder.close(&root.join(name.path), None);
-                }
+        for root in profile.writable_roots().iter().filter(|root| !profile.workspaces().contains(root)) {
+            for name in profile.names().held() {
+                builder.close(&root.join(name), None);
             }
+            git::protect_checkout(&mut builder, root, git::Outside::Left);
+        }
+        for folder in profile.around_workspaces() {
+            git::protect_checkout(&mut builder, folder, git::Outside::Left);
         }
         if !profile.codex_home().as_os_str().is_empty() {
             builder.close(profile.codex_home(), Some(StandIn::Folder));
         }
-        builder.finish()
+        Self { workspaces: profile.workspaces().to_vec(), ..builder.finish() }
     }
 
     /// The closed places.
     pub(crate) fn closed(&self) -> impl Iterator<Item = &Path> {
         self.of_kind(Kind::Closed)
+    }
+
+    /// The closed places, as far as they can be closed without holding a name that is missing. Where a new name can only
+    /// be refused together with all others, a missing `.git` outside of workspaces is not worth a temporary folder.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn closed_by_rules(&self) -> impl Iterator<Item = &Path> {
+        let is_spared = |place: &&Place| {
+            let path = &place.path;
+            place.stand_in.is_some() && path.ends_with(DOT_GIT.path) && !self.is_in_workspace(path)
+        };
+        let closed = self.places.iter().filter(move |place| place.kind == Kind::Closed && !is_spared(place));
+        closed.map(|place| place.path.as_path())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn is_in_workspace(&self, path: &Path) -> bool {
+        self.workspaces.iter().any(|workspace| path.starts_with(workspace))
+    }
+
+    /// The git folders inside the plan: those with hooks to be closed.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn git_folders(&self) -> impl Iterator<Item = &Path> {
+        self.closed().filter(|path| path.ends_with("hooks")).filter_map(Path::parent)
     }
 
     /// The open places.
@@ -100,12 +131,19 @@ impl Layout {
 }
 
 /// Collects places in any order.
+#[derive(Default)]
 pub(crate) struct Builder {
     places: BTreeMap<PathBuf, (Kind, Option<StandIn>)>,
     notes: Vec<String>,
+    user_config: OnceCell<Rc<Effective>>,
 }
 
 impl Builder {
+    /// Git's configuration for all repositories of this user.
+    pub(crate) fn user_config(&self) -> Rc<Effective> {
+        Rc::clone(self.user_config.get_or_init(|| Rc::new(Effective::of_user())))
+    }
+
     /// Opens a folder. A place that was closed before stays closed.
     pub(crate) fn open(&mut self, path: &Path) {
         let slot = self.places.entry(path.to_owned()).or_insert((Kind::Open, None));
@@ -192,7 +230,8 @@ impl Builder {
         match self.places.entry(path) {
             // A root that somebody named explicitly stays a root.
             Entry::Occupied(entry) if entry.get().0 == Kind::Open => {}
-            Entry::Occupied(mut entry) => *entry.get_mut() = (Kind::Closed, stand_in),
+            // A name that is held for one reason stays held when it is closed for another.
+            Entry::Occupied(mut entry) => *entry.get_mut() = (Kind::Closed, stand_in.or(entry.get().1)),
             Entry::Vacant(entry) => {
                 entry.insert((Kind::Closed, stand_in));
             }
@@ -217,7 +256,7 @@ impl Builder {
             around.push((path.clone(), kind != Kind::Closed));
             places.push(Place { path, kind, stand_in });
         }
-        Layout { places, notes: self.notes }
+        Layout { places, notes: self.notes, workspaces: Vec::new() }
     }
 }
 
@@ -259,7 +298,7 @@ mod tests {
             fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
             fs::write(path, "").expect("write");
         }
-        let mut builder = Builder { places: BTreeMap::new(), notes: Vec::new() };
+        let mut builder = Builder::default();
         builder.open(&root);
         plan(&mut builder, &root);
         let show = |place: &Place| {

@@ -16,6 +16,7 @@ mod elsewhere;
 mod error;
 mod explain;
 mod git;
+mod inspect;
 mod launch;
 mod layout;
 #[cfg(target_os = "linux")]
@@ -28,6 +29,7 @@ mod search;
 mod seatbelt;
 mod secrets;
 pub mod terminal;
+mod walk;
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere as platform;
@@ -37,8 +39,9 @@ use linux as platform;
 pub use captured::Captured;
 pub use error::{SpawnError, Step};
 pub use explain::{Explanation, explain};
+pub use inspect::{Finding, Findings, Report};
 pub use launch::{Confinement, Exit, Launch, Rung, Stdio};
-pub use names::protected_names;
+pub use names::{Names, ProtectedName, Protection, protected_names};
 pub use platform::{Input, Output, Pty, Running, force_rung, harden, landlock_rung, rung, spawn, tidied};
 pub use profile::{Profile, Surroundings};
 pub use roots::HeldRoots;

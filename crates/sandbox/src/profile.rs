@@ -5,15 +5,16 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use codex_wire::policy::SandboxPolicy;
 
 use crate::error::SpawnError;
+use crate::inspect::Findings;
 use crate::layout::Layout;
+use crate::names::Names;
 use crate::roots::{Found, HeldRoots, Root};
-use crate::search::{self, Nested};
+use crate::search::{self, Survey};
 use crate::secrets::Secrets;
 
 /// Where the session lives, besides its working directory.
@@ -25,6 +26,8 @@ pub struct Surroundings {
     pub tmpdir: Option<PathBuf>,
     /// The roots of the thread, if one runs the command; otherwise they are what they are now.
     pub held: HeldRoots,
+    /// The names that are protected.
+    pub names: Names,
 }
 
 impl Surroundings {
@@ -32,21 +35,15 @@ impl Surroundings {
     #[must_use]
     pub fn of(codex_home: &Path, env: &[(OsString, OsString)]) -> Self {
         let tmpdir = env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| value.into());
-        Self { codex_home: codex_home.to_owned(), tmpdir, held: HeldRoots::default() }
+        Self { codex_home: codex_home.to_owned(), tmpdir, held: HeldRoots::default(), names: Names::default() }
     }
 }
 
 /// What a policy allows here: built once per policy and working directory, cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    rules: Rules,
-    /// What a search of the workspaces has found, and when.
-    nested: Mutex<Option<(Instant, Arc<Nested>)>>,
+    rules: Arc<Rules>,
+    findings: Findings,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -58,15 +55,13 @@ struct Rules {
     /// Workspaces that are other folders now than they were.
     moved: Vec<PathBuf>,
     codex_home: PathBuf,
+    names: Names,
     network: bool,
 }
 
-/// How long a search stays good. Only a repository that appears meanwhile, from outside, is closed that much later.
-const SEARCH_AGE: Duration = Duration::from_secs(5);
-
 impl PartialEq for Profile {
     fn eq(&self, other: &Self) -> bool {
-        self.inner.rules == other.inner.rules
+        self.rules == other.rules
     }
 }
 
@@ -96,13 +91,26 @@ impl Profile {
         let scratch = folders(scratch, &codex_home, &surroundings.held, &mut Vec::new());
         roots.extend(scratch.into_iter().filter(|root| !workspaces.contains(&root.path)));
         let writable = roots.iter().map(|root| root.path.clone()).collect();
-        let rules = Rules { writable, workspaces, roots, moved, codex_home, network };
-        Some(Self { inner: Arc::new(Inner { rules, nested: Mutex::new(None) }) })
+        let names = surroundings.names.clone();
+        let rules = Rules { writable, workspaces, roots, moved, codex_home, names, network };
+        Some(Self { rules: Arc::new(rules), findings: Findings::default() })
+    }
+
+    /// The same profile, whose commands report here what had to be disarmed after them.
+    #[must_use]
+    pub fn reporting_to(self, findings: &Findings) -> Self {
+        Self { findings: findings.clone(), ..self }
+    }
+
+    /// What had to be disarmed after commands under this profile.
+    #[must_use]
+    pub fn findings(&self) -> &Findings {
+        &self.findings
     }
 
     /// Refuses to go on where a workspace is another folder than it was when the thread named it.
     pub(crate) fn check_roots(&self) -> Result<(), SpawnError> {
-        match self.inner.rules.moved.first() {
+        match self.rules.moved.first() {
             Some(path) => Err(SpawnError::Moved { path: path.clone() }),
             None => Ok(()),
         }
@@ -111,13 +119,13 @@ impl Profile {
     /// The writable folders with what tells them from others.
     #[cfg(target_os = "linux")]
     pub(crate) fn roots(&self) -> &[Root] {
-        &self.inner.rules.roots
+        &self.rules.roots
     }
 
     /// The folders that commands may write below, with links resolved: workspaces first, then temporary folders.
     #[must_use]
     pub fn writable_roots(&self) -> &[PathBuf] {
-        &self.inner.rules.writable
+        &self.rules.writable
     }
 
     /// The paths inside the writable folders that stay closed, whether they exist or not, as of now.
@@ -129,17 +137,17 @@ impl Profile {
     /// Whether commands may use the network.
     #[must_use]
     pub fn network(&self) -> bool {
-        self.inner.rules.network
+        self.rules.network
     }
 
     /// The writable folders that hold projects: the working directory and the roots named by the policy.
     pub(crate) fn workspaces(&self) -> &[PathBuf] {
-        &self.inner.rules.workspaces
+        &self.rules.workspaces
     }
 
     /// `CODEX_HOME` with links resolved; empty when the caller named none.
     pub(crate) fn codex_home(&self) -> &Path {
-        &self.inner.rules.codex_home
+        &self.rules.codex_home
     }
 
     /// What no command may read, as of now.
@@ -147,17 +155,22 @@ impl Profile {
         Secrets::of(self.codex_home())
     }
 
-    /// What lies in the workspaces, searched anew when the last search is too old.
-    pub(crate) fn nested(&self) -> Arc<Nested> {
-        let mut kept = self.inner.nested.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*kept {
-            Some((when, nested)) if when.elapsed() < SEARCH_AGE => Arc::clone(nested),
-            _ => {
-                let nested = Arc::new(search::search(self.workspaces()));
-                *kept = Some((Instant::now(), Arc::clone(&nested)));
-                nested
-            }
-        }
+    /// What lies in the workspaces.
+    pub(crate) fn nested(&self) -> Arc<Survey> {
+        search::known(self.workspaces(), self.names())
+    }
+
+    /// The names that are protected.
+    pub(crate) fn names(&self) -> &Names {
+        &self.rules.names
+    }
+
+    /// The folders around workspaces that commands may write because they lie in a writable folder: git looks there too.
+    pub(crate) fn around_workspaces(&self) -> impl Iterator<Item = &Path> {
+        let is_writable = |folder: &&Path| self.rules.writable.iter().any(|root| folder.starts_with(root));
+        let is_root = |folder: &&Path| self.rules.writable.iter().any(|root| folder == root);
+        let around = self.workspaces().iter().flat_map(|workspace| workspace.ancestors().skip(1));
+        around.filter(is_writable).filter(move |folder| !is_root(folder))
     }
 
     /// Looks at the disk and says what is opened and closed, in order.

@@ -1,86 +1,304 @@
-//! Looks for repositories and protected names in the folders of a workspace, within a budget.
+//! A survey of the workspace: where repositories, protected names and hooks lie, whatever the depth.
+//!
+//! One survey serves both lines of defence. What it finds is closed while a command runs; the next one, after the command,
+//! finds what has changed. It is kept for the process, because to walk a large workspace takes longer than a command does.
 //!
 //! Invariant: shallow folders come first, so that what the budget leaves out is what lies deepest.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::git;
 use crate::layout::Builder;
-use crate::names::{DOT_GIT, NOT_SEARCHED, PROJECT};
+use crate::names::{DEPENDENCIES, DOT_GIT, GIT_HOOKS, Names, Protection};
+use crate::walk::{EntryKind, Root, Stamp};
 
-/// How many levels of folders below the root are searched.
-pub(crate) const MAX_DEPTH: usize = 4;
-/// How many directory entries are looked at.
-const MAX_ENTRIES: usize = 10_000;
+/// How many folders are looked into.
+const MAX_FOLDERS: usize = 200_000;
+/// How long that may take.
+const MAX_TIME: Duration = Duration::from_secs(2);
+/// How much is found at most. What is found first lies closest to the root.
+const MAX_POINTS: usize = 20_000;
 /// How many nested repositories stay usable; the git folders of the others are closed as a whole.
 const MAX_REPOSITORIES: usize = 16;
-/// When so much was found, the search ends.
-const MAX_FOUND: usize = 300;
+/// How many places are closed because of a survey.
+const MAX_CLOSED: usize = 300;
+/// A survey that took less is made anew for every command.
+const QUICK: Duration = Duration::from_micros(500);
+/// A survey stays good for this long at least, or for so many times what it took.
+const LEAST_AGE: Duration = Duration::from_secs(5);
+const AGE_PER_TIME: u32 = 100;
+/// How many workspaces are remembered.
+const REMEMBERED: usize = 8;
+
+/// What a place is that the survey has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A `.git`, whatever it is.
+    DotGit(EntryKind),
+    /// A folder that git would take for a git folder. The name is that of the folder.
+    Bare,
+    /// A protected name.
+    Setting,
+    /// A file that git runs if its folder holds hooks.
+    Hook,
+    /// A file that may be changed, but not unnoticed.
+    Ordinary,
+    /// A folder that cannot be looked into.
+    Unreadable,
+}
+
+/// A place that the survey has found.
+#[derive(Debug, Clone)]
+pub(crate) struct Point {
+    pub(crate) what: What,
+    /// The root that it was found in.
+    pub(crate) root: PathBuf,
+    /// Its path below that root; empty for the root itself.
+    pub(crate) below: PathBuf,
+    pub(crate) stamp: Stamp,
+    /// When a folder between the root and it was changed last.
+    pub(crate) folders_changed: i128,
+}
+
+impl Point {
+    /// Its absolute path.
+    pub(crate) fn path(&self) -> PathBuf {
+        if self.below.as_os_str().is_empty() { self.root.clone() } else { self.root.join(&self.below) }
+    }
+}
 
 /// What was found in the folders of a workspace.
 #[derive(Debug, Default)]
-pub(crate) struct Nested {
-    /// Checkouts of other repositories.
-    repositories: Vec<PathBuf>,
-    /// Settings of agents and editors.
-    settings: Vec<PathBuf>,
-    /// Roots that were too big to be searched wholly.
-    unfinished: Vec<PathBuf>,
+pub(crate) struct Survey {
+    pub(crate) points: Vec<Point>,
+    /// Roots that were too big to be looked at wholly.
+    pub(crate) unfinished: Vec<PathBuf>,
+    took: Duration,
 }
 
 /// Closes what was found: nested repositories' own dangerous names, and settings.
-pub(crate) fn protect(builder: &mut Builder, nested: &Nested) {
-    for (index, repository) in nested.repositories.iter().enumerate() {
-        if index < MAX_REPOSITORIES {
-            git::protect_checkout(builder, repository, git::Outside::Left);
-        } else {
-            builder.close(&repository.join(DOT_GIT.path), None);
+pub(crate) fn protect(builder: &mut Builder, survey: &Survey) {
+    let (mut repositories, mut closed) = (0, 0);
+    for point in &survey.points {
+        let (path, at_root) = (point.path(), point.below.components().count() < 2);
+        let is_repository = matches!(point.what, What::DotGit(_) if !at_root) || point.what == What::Bare;
+        if closed >= MAX_CLOSED || !is_repository && point.what != What::Setting {
+            continue;
+        }
+        closed += 1;
+        repositories += usize::from(is_repository);
+        match point.what {
+            What::DotGit(_) if repositories <= MAX_REPOSITORIES => {
+                let checkout = path.parent().unwrap_or(&path);
+                git::protect_checkout(builder, checkout, git::Outside::Left);
+            }
+            What::Bare if repositories <= MAX_REPOSITORIES => git::protect_git_folder(builder, &path, &path),
+            _ => builder.close(&path, None),
         }
     }
-    for path in &nested.settings {
-        builder.close(path, None);
-    }
-    for root in &nested.unfinished {
-        builder.note(format!("{}: too big to be searched wholly for repositories and settings", root.display()));
+    for root in &survey.unfinished {
+        builder.note(format!("{}: too large to be searched entirely for repositories and settings", root.display()));
     }
 }
 
-/// Looks below every root, shallow folders first.
-pub(crate) fn search(roots: &[PathBuf]) -> Nested {
-    let mut nested = Nested::default();
+/// The surveys that are remembered, the latest last.
+static REMEMBERED_SURVEYS: Mutex<Vec<Remembered>> = Mutex::new(Vec::new());
+
+struct Remembered {
+    roots: Vec<PathBuf>,
+    names: Names,
+    when: Instant,
+    survey: Arc<Survey>,
+}
+
+/// What lies in the workspaces, surveyed anew when that is quick or long ago.
+pub(crate) fn known(roots: &[PathBuf], names: &Names) -> Arc<Survey> {
+    let remembered = REMEMBERED_SURVEYS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = remembered.iter().find(|it| it.roots == roots && it.names == *names);
+    let is_good = |it: &&Remembered| {
+        let took = it.survey.took;
+        took > QUICK && it.when.elapsed() < LEAST_AGE.max(took * AGE_PER_TIME)
+    };
+    if let Some(found) = found.filter(is_good) {
+        return Arc::clone(&found.survey);
+    }
+    drop(remembered);
+    renew(roots, names)
+}
+
+/// Surveys the workspaces and remembers what is found.
+pub(crate) fn renew(roots: &[PathBuf], names: &Names) -> Arc<Survey> {
+    let survey = Arc::new(survey(roots, names));
+    let mut remembered = REMEMBERED_SURVEYS.lock().unwrap_or_else(PoisonError::into_inner);
+    remembered.retain(|it| it.roots != roots || it.names != *names);
+    if remembered.len() >= REMEMBERED {
+        remembered.remove(0);
+    }
+    let (roots, names) = (roots.to_vec(), names.clone());
+    remembered.push(Remembered { roots, names, when: Instant::now(), survey: Arc::clone(&survey) });
+    survey
+}
+
+fn survey(roots: &[PathBuf], names: &Names) -> Survey {
+    let since = Instant::now();
+    let mut survey = Survey::default();
     for root in roots {
-        search_root(root, &mut nested);
+        // What lies in another root as well is found there.
+        if roots.iter().any(|other| other != root && root.starts_with(other)) {
+            continue;
+        }
+        let Some(open) = Root::open(root) else { continue };
+        let mut walk = Walk { root: &open, names, queue: VecDeque::new(), points: Vec::new() };
+        walk.queue.push_back(Waiting { below: PathBuf::new(), changed: i128::MIN, is_dependency: false });
+        if !walk.run(since + MAX_TIME) {
+            survey.unfinished.push(root.clone());
+        }
+        survey.points.append(&mut walk.points);
     }
-    nested
+    survey.took = since.elapsed();
+    survey
 }
 
-fn search_root(root: &Path, nested: &mut Nested) {
-    let mut queue = VecDeque::from([(root.to_owned(), 0)]);
-    let mut seen = 0;
-    while let Some((folder, depth)) = queue.pop_front() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten() {
-            seen += 1;
-            if seen > MAX_ENTRIES || nested.repositories.len() + nested.settings.len() > MAX_FOUND {
-                return nested.unfinished.push(root.to_owned());
+/// A walk through one root.
+struct Walk<'a> {
+    root: &'a Root,
+    names: &'a Names,
+    queue: VecDeque<Waiting>,
+    points: Vec<Point>,
+}
+
+/// A folder to be looked into.
+struct Waiting {
+    below: PathBuf,
+    changed: i128,
+    /// Whether it lies in a folder of dependencies or build output.
+    is_dependency: bool,
+}
+
+impl Walk<'_> {
+    /// Whether everything was looked at.
+    fn run(&mut self, until: Instant) -> bool {
+        let mut folders = 0;
+        while let Some(waiting) = self.queue.pop_front() {
+            folders += 1;
+            let is_late = folders % 64 == 0 && Instant::now() > until;
+            if folders > MAX_FOLDERS || self.points.len() > MAX_POINTS || is_late {
+                return false;
             }
-            let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else { continue };
-            if depth > 0 && name == DOT_GIT.path {
-                nested.repositories.push(folder.clone());
-            } else if depth > 0 && PROJECT.iter().any(|known| name == known.path) {
-                nested.settings.push(entry.path());
-            } else if kind.is_dir() && depth < MAX_DEPTH && is_searched(&name) {
-                queue.push_back((entry.path(), depth + 1));
+            self.look_into(&waiting);
+        }
+        true
+    }
+
+    fn look_into(&mut self, waiting: &Waiting) {
+        let Waiting { below, is_dependency, .. } = waiting;
+        let Some(folder) = self.root.folder(below) else {
+            let stamp =
+                self.root.folder(below.parent().unwrap_or(below)).and_then(|it| it.stamp_of(below.file_name()?));
+            return stamp.map_or((), |stamp| self.point(What::Unreadable, below.clone(), stamp, waiting.changed));
+        };
+        let Some(stamp) = folder.stamp() else { return };
+        let is_root = below.as_os_str().is_empty();
+        let changed = if is_root { i128::MIN } else { waiting.changed.max(stamp.changed) };
+        let (mut found, mut folders) = (Vec::new(), Vec::new());
+        let mut marks = Marks::default();
+        folder.each(&mut |name, kind| {
+            marks.note(name);
+            let what = self.judge(below, name, kind, *is_dependency);
+            found.extend(what.map(|what| (what, name.to_owned())));
+            if kind == EntryKind::Folder && !matches!(what, Some(What::DotGit(_) | What::Setting)) {
+                folders.push(name.to_owned());
             }
+            true
+        });
+        if marks.is_git_folder() {
+            let stamp = folder.stamp_of("HEAD").unwrap_or(stamp);
+            self.point(What::Bare, below.clone(), stamp, changed);
+        }
+        for (what, name) in found {
+            let Some(stamp) = folder.stamp_of(&name) else { continue };
+            self.point(what, below.join(&name), stamp, changed);
+        }
+        for name in folders {
+            let is_dependency = *is_dependency || DEPENDENCIES.iter().any(|known| name == *known);
+            self.queue.push_back(Waiting { below: below.join(name), changed, is_dependency });
         }
     }
+
+    fn judge(&self, below: &Path, name: &OsStr, kind: EntryKind, is_dependency: bool) -> Option<What> {
+        if name == DOT_GIT.path {
+            return Some(What::DotGit(kind));
+        }
+        match self.names.protection(below, name) {
+            Some(Protection::Held | Protection::Undone) => return Some(What::Setting),
+            Some(Protection::Told) if kind == EntryKind::File && !is_dependency => return Some(What::Ordinary),
+            _ => {}
+        }
+        let is_file = matches!(kind, EntryKind::File | EntryKind::Link);
+        (is_file && is_hook(below, name)).then_some(What::Hook)
+    }
+
+    fn point(&mut self, what: What, below: PathBuf, stamp: Stamp, folders_changed: i128) {
+        let root = self.root.path().to_owned();
+        self.points.push(Point { what, root, below, stamp, folders_changed });
+    }
 }
 
-/// Whether a folder is one that people keep projects in.
-fn is_searched(name: &OsStr) -> bool {
-    let known = PROJECT.iter().chain([&DOT_GIT]).map(|known| known.path);
-    !known.chain(NOT_SEARCHED.iter().copied()).any(|known| name == known)
+/// Whether git would run a file of this name if its folder held hooks. The name `update` has many uses, so it counts only
+/// where the folder says what it is for.
+fn is_hook(folder: &Path, name: &OsStr) -> bool {
+    if !GIT_HOOKS.iter().any(|hook| name == *hook) {
+        return false;
+    }
+    let is_for_hooks = |folder: &OsStr| folder.to_string_lossy().contains("hook");
+    name != "update" || folder.file_name().is_some_and(is_for_hooks)
+}
+
+/// The names by which git recognises a git folder.
+#[derive(Default)]
+struct Marks {
+    head: bool,
+    objects: bool,
+    refs: bool,
+    common: bool,
+}
+
+impl Marks {
+    fn note(&mut self, name: &OsStr) {
+        self.head |= name == "HEAD";
+        self.objects |= name == "objects";
+        self.refs |= name == "refs";
+        self.common |= name == "commondir";
+    }
+
+    fn is_git_folder(&self) -> bool {
+        self.head && (self.objects && self.refs || self.common)
+    }
+}
+
+#[cfg(target_os = "linux")]
+/// The names directly in a folder that git recognises a repository by: the folder's own, if it is a git folder, and `.git`.
+pub(crate) fn repositories_in(root: &Path) -> Vec<Point> {
+    let Some(open) = Root::open(root) else { return Vec::new() };
+    let Some(folder) = open.folder(Path::new("")) else { return Vec::new() };
+    let point = |what, below: &str, stamp| Point {
+        what,
+        root: root.to_owned(),
+        below: below.into(),
+        stamp,
+        folders_changed: i128::MIN,
+    };
+    let mut marks = Marks::default();
+    for name in ["HEAD", "objects", "refs", "commondir"] {
+        if folder.stamp_of(name).is_some() {
+            marks.note(OsStr::new(name));
+        }
+    }
+    let bare = folder.stamp_of("HEAD").filter(|_| marks.is_git_folder()).map(|stamp| point(What::Bare, "", stamp));
+    let dot_git = folder.stamp_of(DOT_GIT.path).map(|stamp| point(What::DotGit(stamp.kind()), DOT_GIT.path, stamp));
+    bare.into_iter().chain(dot_git).collect()
 }

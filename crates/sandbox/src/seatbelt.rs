@@ -89,7 +89,7 @@ mod tests {
 
     fn layout(places: &[(&str, Kind)]) -> Layout {
         let place = |(path, kind): &(&str, Kind)| Place { path: path.into(), kind: *kind, stand_in: None };
-        Layout { places: places.iter().map(place).collect(), notes: Vec::new() }
+        Layout { places: places.iter().map(place).collect(), ..Layout::default() }
     }
 
     #[test]

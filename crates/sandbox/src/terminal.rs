@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::captured::{Captured, Keeper};
 use crate::error::SpawnError;
 use crate::launch::{Exit, Launch, Stdio};
-use crate::platform::{Pty, Running, spawn};
+use crate::platform::{Inspection, Pty, Running, spawn};
 use crate::run::replaced_text;
 
 /// How many terminals there may be at once.
@@ -93,6 +93,7 @@ struct Terminal {
     typed: mpsc::Sender<Vec<u8>>,
     unwanted: Arc<Notify>,
     pty: Pty,
+    inspection: Inspection,
 }
 
 #[derive(Debug)]
@@ -125,6 +126,7 @@ impl Terminals {
         let Screen { rows, cols, is_verbatim } = screen;
         let mut running = spawn(Launch { stdio: Stdio::Pty { rows, cols, is_verbatim }, ..launch })?;
         let Some(pty) = running.take_pty() else { return Err(TerminalError::TooMany) };
+        let inspection = Inspection::of(&running);
         let (typed, input) = mpsc::channel(TYPED_AHEAD);
         let unwanted = Arc::new(Notify::new());
         let state = Mutex::new(State { output: Keeper::new(KEPT_BYTES), is_fresh: false, exit: None });
@@ -135,6 +137,7 @@ impl Terminals {
             typed,
             unwanted: Arc::clone(&unwanted),
             pty: pty.clone(),
+            inspection,
         });
         tokio::spawn(serve(Served { running, pty, terminal: Arc::downgrade(&terminal), input, unwanted }));
         registry.next += 1;
@@ -193,6 +196,13 @@ impl Terminals {
             if timeout_at(until, changed).await.is_err() {
                 return Ok(());
             }
+        }
+    }
+
+    /// Has what the running commands have left so far inspected; see [`tidied`](crate::tidied).
+    pub fn inspect(&self) {
+        for terminal in lock(&self.inner).all.values().filter(|it| lock(&it.state).exit.is_none()) {
+            terminal.inspection.inspect();
         }
     }
 

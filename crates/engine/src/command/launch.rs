@@ -8,7 +8,8 @@ use std::sync::Arc;
 use codex_config::{Config, Runner};
 use codex_sandbox::terminal::Terminals;
 use codex_sandbox::{
-    Captured, Chunk, Confinement, Finished, HeldRoots, Launch, Limits, Profile, SpawnError, Stdio, Stream, Surroundings,
+    Captured, Chunk, Confinement, Findings, Finished, HeldRoots, Launch, Limits, Names, Profile, SpawnError, Stdio,
+    Stream, Surroundings,
 };
 use codex_wire::event::ExecOutputStream;
 use codex_wire::policy::SandboxPolicy;
@@ -59,13 +60,19 @@ pub(crate) struct Surrounding {
     pub(crate) held: HeldRoots,
     /// The terminals of the thread.
     pub(crate) terminals: Arc<Terminals>,
+    /// The names that are protected.
+    pub(crate) names: Names,
+    /// Where it is reported what commands have left.
+    pub(crate) findings: Findings,
 }
 
 impl Surrounding {
     /// What the sandbox allows; none where the policy wants no sandbox.
     pub(crate) fn profile(&self) -> Option<Profile> {
-        let surroundings = Surroundings { held: self.held.clone(), ..Surroundings::of(&self.codex_home, &self.env) };
-        Profile::new(&self.policy, &self.workspace, &surroundings)
+        let (held, names) = (self.held.clone(), self.names.clone());
+        let surroundings = Surroundings { held, names, ..Surroundings::of(&self.codex_home, &self.env) };
+        let profile = Profile::new(&self.policy, &self.workspace, &surroundings)?;
+        Some(profile.reporting_to(&self.findings))
     }
 }
 

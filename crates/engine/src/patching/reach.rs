@@ -18,6 +18,8 @@ const LEAST_DEPTH: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Reach {
     policy: Guard,
+    /// What the policy allows without a question: no protected name, wherever it is.
+    judged: Guard,
     /// What people have granted.
     granted: Guard,
     /// Folders that no root may contain: the home of the user and that of the program.
@@ -56,16 +58,20 @@ impl Reach {
         let mut forbidden = policy.forbidden.clone();
         forbidden.extend(protected_below(&granted, &codex_home));
         forbidden.push(codex_home.clone());
-        let names = codex_sandbox::protected_names().map(str::to_owned).collect();
+        let names: Vec<String> = surrounding.names.closed().map(|name| name.display().to_string()).collect();
         let homes = std::env::home_dir().map(|home| real(&home)).into_iter().chain([codex_home.clone()]).collect();
-        Self { policy, granted: Guard { roots: Some(granted), forbidden, names }, homes, codex_home }
+        let mut judged = policy.clone();
+        if judged.roots.is_some() {
+            judged.names.clone_from(&names);
+        }
+        Self { policy, judged, granted: Guard { roots: Some(granted), forbidden, names }, homes, codex_home }
     }
 
     /// Finds what lets a patch write where it does. Where everything is asked about, only a grant does.
     pub(crate) fn judge(&self, plan: &Plan, approval: AskForApproval) -> Permission {
         let places = plan.real_paths();
         let is_granted = |place: &PathBuf| self.granted.allows(place);
-        let is_within = |place: &PathBuf| self.policy.allows(place);
+        let is_within = |place: &PathBuf| self.judged.allows(place);
         let asks_about_all = approval == AskForApproval::UnlessTrusted;
         let all_granted = !places.is_empty() && places.iter().all(is_granted);
         let all_within = places.iter().all(is_within);
@@ -84,7 +90,7 @@ impl Reach {
     pub(crate) fn guard(&self, permission: &Permission) -> Guard {
         let Guard { roots, forbidden, names } = self.policy.clone();
         match permission {
-            Permission::Policy => Guard { roots, forbidden, names },
+            Permission::Policy => self.judged.clone(),
             Permission::Person => Guard { roots: None, forbidden, names },
             Permission::Missing { .. } => Guard { roots: Some(Vec::new()), forbidden, names },
             Permission::Grant => {

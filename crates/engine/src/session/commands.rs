@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::{Home, Runner};
-use codex_sandbox::{HeldRoots, Rung};
+use codex_sandbox::{Findings, HeldRoots, Names, Rung};
 use codex_shell::{Answer, Checkout, Question, Rules, SandboxState, Scope};
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use tokio::time::sleep;
@@ -39,6 +39,8 @@ pub(super) struct Allowed {
     held_for: Option<Arc<Settings>>,
     /// Whether the user was told that nobody can be asked.
     is_told_of_nobody: bool,
+    /// What was found in the folders after commands that were allowed.
+    findings: Findings,
 }
 
 /// Exactly what was approved. Another folder or another policy is another question.
@@ -64,6 +66,7 @@ impl Allowed {
             held: HeldRoots::default(),
             held_for: None,
             is_told_of_nobody: false,
+            findings: Findings::default(),
         }
     }
 }
@@ -267,6 +270,25 @@ impl Session {
             env: command::variables(&self.setup.config, self.setup.programs.as_deref(), runner),
             held: self.allowed.held.clone(),
             terminals: Arc::clone(&self.terminals.all),
+            names: self.protected_names(),
+            findings: self.allowed.findings.clone(),
+        }
+    }
+
+    fn protected_names(&self) -> Names {
+        let sandbox = &self.setup.config.sandbox;
+        Names::new(&sandbox.protected_names, &sandbox.unprotected_names)
+    }
+
+    /// Waits until the folders are as the commands have left them, and what could run code in them later is disarmed.
+    /// Whoever hears that the turn is over hears of that before.
+    pub(super) async fn inspect_folders(&mut self) {
+        self.terminals.all.inspect();
+        codex_sandbox::tidied().await;
+        let report = self.allowed.findings.take();
+        let notice = report.notice(&self.turn_settings().cwd);
+        for message in report.warning().into_iter().chain(notice) {
+            self.emit(Body::Warning { message });
         }
     }
 

@@ -130,7 +130,7 @@ pub(super) fn allow_apart(
 
 /// What the second rung grants: folders and files with nothing closed below them.
 pub(crate) fn apart(layout: &Layout, secrets: &Secrets, opened: &Opened) -> Vec<(PathBuf, bool)> {
-    let closed: Vec<&Path> = layout.closed().chain(secrets.paths().iter().map(PathBuf::as_path)).collect();
+    let closed: Vec<&Path> = layout.closed_by_rules().chain(secrets.paths().iter().map(PathBuf::as_path)).collect();
     let is_writable = |(path, is_folder): &(PathBuf, bool)| *is_folder || path.is_file();
     without(&closed, layout.open().map(Path::to_owned).collect(), opened).into_iter().filter(is_writable).collect()
 }

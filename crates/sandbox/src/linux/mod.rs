@@ -31,4 +31,4 @@ pub use rungs::{force_rung, landlock_rung, rung};
 pub use running::{Input, Output, Running};
 pub use spawn::spawn;
 pub use tidy::tidied;
-pub(crate) use tidy::tidy_aside;
+pub(crate) use tidy::{Inspection, Mess, tidy_aside};

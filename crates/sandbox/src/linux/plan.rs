@@ -170,8 +170,7 @@ pub(super) enum Footing {
 
 impl Confined {
     /// Plans for `profile` on `rung`, and says which stand-ins are to be put in place.
-    pub(super) fn plan(profile: &Profile, rung: &Rung) -> Result<(Self, StandIns), SpawnError> {
-        let layout = profile.layout();
+    pub(super) fn plan(profile: &Profile, layout: Layout, rung: &Rung) -> Result<(Self, StandIns), SpawnError> {
         match rung {
             Rung::Namespaces { landlock_abi } => Self::in_namespaces(profile, layout, *landlock_abi),
             Rung::Landlock { abi } => Ok((Self::by_landlock(profile, &layout, *abi)?, StandIns::default())),

@@ -15,6 +15,8 @@ use super::messages::End;
 use super::pty::Pty;
 use super::replaced::{Guarded, Life};
 use super::supervisor::Supervisor;
+use super::tidy::Mess;
+use crate::inspect::{Due, inspect_aside};
 use crate::launch::Exit;
 
 /// What a launch leaves in the server's hands.
@@ -45,6 +47,8 @@ pub struct Running {
     out: Option<Output>,
     err: Option<Output>,
     pty: Option<Pty>,
+    /// What is to be looked at when it has ended.
+    inspection: Option<Box<Due>>,
 }
 
 /// The input of a command. Dropping it tells the command that nothing more comes.
@@ -76,7 +80,7 @@ impl AsyncRead for Output {
 }
 
 impl Running {
-    pub(super) fn new(parts: Parts) -> io::Result<Self> {
+    pub(super) fn new(parts: Parts, inspection: Option<Due>) -> io::Result<Self> {
         let output = |fd: Option<OwnedFd>| fd.map(|fd| Receiver::from_owned_fd(fd).map(Output)).transpose();
         let pid = parts.supervisor.pid();
         // SAFETY: the supervisor owns its descriptor, so that stays open for as long as it is registered.
@@ -93,6 +97,7 @@ impl Running {
             out: output(parts.out)?,
             err: output(parts.err)?,
             pty: parts.control.map(Pty::new).transpose()?,
+            inspection: inspection.map(Box::new),
         })
     }
 
@@ -143,18 +148,22 @@ impl Running {
         self.is_closed = matches!(self.end.read_buf(&mut self.told).await, Ok(0) | Err(_));
     }
 
-    /// Like [`Self::ended`], and waits until nothing is left in the folders either.
+    /// Like [`Self::ended`], and waits until nothing is left in the folders either. What the command has changed is
+    /// inspected from then on; [`tidied`](crate::tidied) says when that is done.
     pub async fn wait(&mut self) -> Exit {
         let exit = self.ended().await;
         while !self.is_all() && !self.is_closed {
             self.hear().await;
         }
         match self.supervisor.take() {
-            Some(supervisor) if self.is_all() => Supervisor::wait_aside(supervisor),
+            Some(supervisor) if self.is_all() => Supervisor::wait_aside(supervisor, || {}),
             supervisor => {
                 self.supervisor = supervisor;
                 self.wait_for_supervisor().await;
             }
+        }
+        if let Some(due) = self.inspection.take() {
+            inspect_aside(*due, Mess::new());
         }
         exit
     }
@@ -178,6 +187,16 @@ impl Running {
         }
     }
 
+    /// What is known for an inspection before it has ended.
+    pub(crate) fn inspection(&self) -> Option<Due> {
+        self.inspection.as_deref().cloned()
+    }
+
+    /// Takes that over, so that the caller has it inspected when the command has ended.
+    pub(super) fn take_inspection(&mut self) -> Option<Due> {
+        self.inspection.take().map(|due| *due)
+    }
+
     /// Ends all processes of the command. [`Self::wait`] says when that is done.
     pub fn kill(&mut self) {
         self.life.let_go();
@@ -193,8 +212,15 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.life.let_go();
-        if let Some(supervisor) = self.supervisor.take() {
-            Supervisor::wait_aside(supervisor);
+        let inspection = self.inspection.take().map(|due| (due, Mess::new()));
+        let inspect = move || {
+            if let Some((due, mess)) = inspection {
+                inspect_aside(*due, mess);
+            }
+        };
+        match self.supervisor.take() {
+            Some(supervisor) => Supervisor::wait_aside(supervisor, inspect),
+            None => inspect(),
         }
     }
 }

@@ -21,6 +21,7 @@ use super::stand_in::StandIns;
 use super::supervisor::Supervisor;
 use super::{ground, rungs};
 use crate::error::{SpawnError, Step};
+use crate::inspect::Due;
 use crate::launch::{Confinement, Launch, Rung, Stdio};
 use crate::profile::Profile;
 
@@ -58,16 +59,23 @@ pub(super) fn rehearse(profile: &Profile, rung: &Rung) -> Result<(), SpawnError>
     };
     let words = Words::of(&launch)?;
     let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
-    let confined = Some(Confined::plan(profile, rung)?);
+    let confined = Some(Confined::plan(profile, profile.layout(), rung)?);
     launch_supervisor(&launch, words, confined, channels, true).map(|parts| parts.supervisor.wait())
 }
 
 fn start(launch: &Launch, confine: Option<(&Profile, &Rung)>) -> Result<Running, SpawnError> {
     let words = Words::of(launch)?;
     let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
-    let confined = confine.map(|(profile, rung)| Confined::plan(profile, rung)).transpose()?;
+    let (confined, inspection) = match confine {
+        Some((profile, rung)) => {
+            let layout = profile.layout();
+            let inspection = Due::new(profile, &layout);
+            (Some(Confined::plan(profile, layout, rung)?), inspection)
+        }
+        None => (None, None),
+    };
     let parts = launch_supervisor(launch, words, confined, channels, false)?;
-    Running::new(parts).map_err(|source| SpawnError::Start { step: Step::Descriptors, source })
+    Running::new(parts, inspection).map_err(|source| SpawnError::Start { step: Step::Descriptors, source })
 }
 
 fn start_failed(step: Step) -> impl Fn(Errno) -> SpawnError {

@@ -12,8 +12,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, Stat, flock, fstat, mkdirat, openat, openat2, statat,
-    unlinkat,
+    AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, Stat, Timespec, flock, fstat, mkdirat, openat, openat2,
+    statat, unlinkat,
 };
 use rustix::io::{Errno, write};
 
@@ -22,7 +22,12 @@ use crate::layout::{STAND_IN_FILE, STAND_IN_FOLDER, is_stand_in_mode};
 use crate::names::StandIn;
 
 /// How often a name is tried that others create and remove at the same time.
-const ATTEMPTS: usize = 100;
+const ATTEMPTS: usize = 200;
+/// After so many attempts there is a pause before each.
+const EAGER_ATTEMPTS: usize = 20;
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
+/// The mode of a folder in which everybody may create names, and only their own.
+const SHARED: u32 = 0o1002;
 
 /// The stand-ins of one command.
 #[derive(Default)]
@@ -77,7 +82,12 @@ impl StandIns {
     pub(super) fn place(&mut self, mountable: &mut [u8]) -> Result<(), (Errno, usize)> {
         for wanted in &mut self.wanted {
             let Some((_, parent)) = self.parents.get(wanted.parent) else { continue };
-            match hold(parent, &wanted.name, wanted.stand_in).map_err(|errno| (errno, wanted.place))? {
+            let placed = match hold(parent, &wanted.name, wanted.stand_in) {
+                // Another user can hold a name in a folder of all users for as long as they like.
+                Err(Errno::AGAIN) if is_shared(parent) => Placed::Impossible,
+                placed => placed.map_err(|errno| (errno, wanted.place))?,
+            };
+            match placed {
                 Placed::Held(lock) => wanted.lock = Some(lock.into_raw_fd()),
                 Placed::Taken => {}
                 Placed::Impossible => {
@@ -119,9 +129,16 @@ impl StandIns {
     }
 }
 
+fn is_shared(folder: &OwnedFd) -> bool {
+    fstat(folder).is_ok_and(|found| found.st_mode & SHARED == SHARED)
+}
+
 /// Creates the stand-in or joins the one that is there.
 fn hold(parent: &OwnedFd, name: &CStr, stand_in: StandIn) -> Result<Placed, Errno> {
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
+        if attempt > EAGER_ATTEMPTS {
+            let _ = rustix::thread::nanosleep(&PAUSE);
+        }
         match create(parent, name, stand_in) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(Placed::Impossible),

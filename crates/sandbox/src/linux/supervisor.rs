@@ -119,19 +119,23 @@ impl Supervisor {
         }
     }
 
-    /// Waits without holding up the caller: by a task where there is a runtime, else by a thread.
-    pub(super) fn wait_aside(supervisor: AsyncFd<Self>) {
+    /// Waits without holding up the caller, and then goes on: by a task where there is a runtime, else by a thread.
+    pub(super) fn wait_aside(supervisor: AsyncFd<Self>, then: impl FnOnce() + Send + 'static) {
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 // Readable means ended.
                 let _ = supervisor.readable().await.map(drop);
                 supervisor.into_inner().wait();
+                then();
             });
             return;
         }
         let supervisor = supervisor.into_inner();
         let builder = std::thread::Builder::new().name("codex-reap".to_owned()).stack_size(64 * 1024);
         // Without a thread the process table keeps an entry until this process ends.
-        let _ = builder.spawn(move || supervisor.wait());
+        let _ = builder.spawn(move || {
+            supervisor.wait();
+            then();
+        });
     }
 }

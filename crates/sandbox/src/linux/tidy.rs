@@ -11,9 +11,11 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::running::Running;
+use crate::inspect::{Due, inspect_aside};
 
-/// How long stand-ins are waited for. They are gone in a millisecond, unless the machine hangs.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long stand-ins and inspections are waited for. They are over in a millisecond, unless the workspace is very large or
+/// the machine hangs.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 static UNTIDY: Mutex<Untidy> = Mutex::new(Untidy { next: 0, numbers: BTreeSet::new() });
 static TIDIED: Notify = Notify::const_new();
@@ -29,10 +31,11 @@ fn untidy() -> MutexGuard<'static, Untidy> {
 }
 
 /// One of them.
-struct Mess(u64);
+#[derive(Debug)]
+pub(crate) struct Mess(u64);
 
 impl Mess {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut untidy = untidy();
         let number = untidy.next;
         untidy.next += 1;
@@ -50,17 +53,39 @@ impl Drop for Mess {
 
 /// Lets a command that has ended be tidied up by itself, if anything is left of it.
 pub(crate) fn tidy_aside(mut running: Running) {
-    if running.is_all() {
+    let inspection = running.take_inspection();
+    if running.is_all() && inspection.is_none() {
         return;
     }
     let mess = Mess::new();
     tokio::spawn(async move {
         running.wait().await;
-        drop(mess);
+        match inspection {
+            Some(due) => inspect_aside(due, mess),
+            None => drop(mess),
+        }
     });
 }
 
-/// Waits until nothing is left in the folders by the commands that [`run`](crate::run) has come back from so far.
+/// What can be inspected of a command while it still runs.
+#[derive(Debug)]
+pub(crate) struct Inspection(Option<Due>);
+
+impl Inspection {
+    pub(crate) fn of(running: &Running) -> Self {
+        Self(running.inspection())
+    }
+
+    /// Has it inspected aside.
+    pub(crate) fn inspect(&self) {
+        if let Some(due) = &self.0 {
+            inspect_aside(due.clone(), Mess::new());
+        }
+    }
+}
+
+/// Waits until nothing is left in the folders by the commands that [`run`](crate::run) has come back from so far, and what
+/// they have changed there was inspected.
 pub async fn tidied() {
     let before = untidy().next;
     let all = async {

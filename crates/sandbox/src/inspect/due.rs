@@ -1,0 +1,129 @@
+//! An inspection that is due: what is known when a command starts, for the time when it has ended.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::sequencer::{self, Executed};
+use crate::layout::{Kind, Layout};
+use crate::profile::Profile;
+use crate::search::{Survey, What};
+use crate::walk::Stamp;
+
+/// File systems stamp with a clock that may be behind by a few milliseconds.
+const CLOCK_SLACK: Duration = Duration::from_millis(50);
+
+/// The commands that were not inspected yet, by number, and when they started.
+static ACTIVE: Mutex<BTreeMap<u64, i128>> = Mutex::new(BTreeMap::new());
+
+fn active() -> MutexGuard<'static, BTreeMap<u64, i128>> {
+    // No change can be left half done.
+    ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps a command among those that were not inspected yet.
+#[derive(Debug)]
+struct Active(u64);
+
+impl Active {
+    /// Says also since when such a command has been running, this one included.
+    fn new(since: i128) -> (Self, i128) {
+        let mut active = active();
+        let number = active.last_key_value().map_or(0, |(last, _)| last + 1);
+        active.insert(number, since);
+        (Self(number), active.values().copied().min().unwrap_or(since))
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        active().remove(&self.0);
+    }
+}
+
+/// What a command could have changed, and since when.
+#[derive(Debug, Clone)]
+pub(crate) struct Due {
+    pub(super) profile: Profile,
+    /// The start of the command, in nanoseconds.
+    since: i128,
+    /// The places of its plan, and whether they were closed.
+    places: HashMap<PathBuf, bool>,
+    /// The git folders that the plan has closed in part.
+    pub(super) git_folders: Vec<PathBuf>,
+    /// What was there when it started.
+    before: Arc<Survey>,
+    /// What lists of git executed when it started, as far as no command has written them.
+    pub(super) executed: Executed,
+    _active: Arc<Active>,
+}
+
+impl Due {
+    /// Notes what there is to know. None where nothing can be written.
+    pub(crate) fn new(profile: &Profile, layout: &Layout) -> Option<Self> {
+        if profile.writable_roots().is_empty() {
+            return None;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = now.saturating_sub(CLOCK_SLACK).as_nanos();
+        let since = i128::try_from(since).unwrap_or(i128::MAX);
+        let (active, earliest) = Active::new(since);
+        let git_folders: Vec<PathBuf> = layout.git_folders().map(Path::to_owned).collect();
+        Some(Self {
+            profile: profile.clone(),
+            since,
+            places: layout.places.iter().map(|place| (place.path.clone(), place.kind == Kind::Closed)).collect(),
+            executed: sequencer::executed(&git_folders, earliest),
+            git_folders,
+            before: profile.nested(),
+            _active: Arc::new(active),
+        })
+    }
+
+    /// Whether the command could not write there.
+    pub(super) fn was_closed(&self, path: &Path) -> bool {
+        path.ancestors().find_map(|folder| self.places.get(folder)).is_some_and(|closed| *closed)
+    }
+
+    /// Whether something was changed since the command has started.
+    pub(super) fn is_since(&self, stamp: &Stamp) -> bool {
+        self.is_time_since(stamp.changed)
+    }
+
+    pub(super) fn is_time_since(&self, time: i128) -> bool {
+        time >= self.since
+    }
+
+    /// What was there before, so that it cannot have come with a folder that was moved.
+    pub(super) fn known(&self) -> HashSet<(PathBuf, (u64, u64))> {
+        self.before.points.iter().map(|point| (point.path(), point.stamp.identity())).collect()
+    }
+
+    /// The git folders without a checkout that were there before.
+    pub(super) fn known_bare(&self) -> HashSet<PathBuf> {
+        self.before.points.iter().filter(|point| point.what == What::Bare).map(|point| point.path()).collect()
+    }
+
+    /// Whether one inspection can serve both.
+    pub(super) fn has_same_ground(&self, other: &Self) -> bool {
+        self.profile == other.profile
+    }
+
+    /// Takes over what else is to be inspected.
+    pub(super) fn join(&mut self, other: Self) {
+        // What only one of them could not write counts as writable.
+        for (path, closed) in &mut self.places {
+            *closed &= other.was_closed(path);
+        }
+        let open = other.places.iter().filter(|(_, closed)| !**closed);
+        self.places.extend(open.map(|(path, _)| (path.clone(), false)));
+        self.git_folders.extend(other.git_folders);
+        // Only what was there before both was there before.
+        if other.since < self.since {
+            self.since = other.since;
+            self.before = other.before;
+            self.executed = other.executed;
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Runs inspections beside everything else, one at a time for each workspace.
+//!
+//! Commands that end while an inspection runs share the next one, so many short commands in a large workspace cost no more
+//! than a few inspections.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::runtime::Handle;
+
+use super::due::Due;
+use super::{Findings, workspace};
+use crate::linux::Mess;
+
+/// An inspection, with those who wait for it.
+struct Request {
+    due: Due,
+    reports: Vec<Findings>,
+    /// Dropped when the inspection is over.
+    waiting: Vec<Mess>,
+}
+
+struct Queue {
+    running: Vec<crate::profile::Profile>,
+    waiting: Vec<Request>,
+}
+
+static QUEUE: Mutex<Queue> = Mutex::new(Queue { running: Vec::new(), waiting: Vec::new() });
+
+fn queue() -> MutexGuard<'static, Queue> {
+    // No change can be left half done.
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Inspects what a command has left, soon. `mess` is dropped when that is done.
+pub(crate) fn inspect_aside(due: Due, mess: Mess) {
+    let mut queue = queue();
+    let report = due.profile.findings().clone();
+    if let Some(request) = queue.waiting.iter_mut().find(|request| request.due.has_same_ground(&due)) {
+        request.due.join(due);
+        request.waiting.push(mess);
+        if !request.reports.iter().any(|known| known.is_same(&report)) {
+            request.reports.push(report);
+        }
+        return;
+    }
+    let is_running = queue.running.contains(&due.profile);
+    let request = Request { due, reports: vec![report], waiting: vec![mess] };
+    if is_running {
+        return queue.waiting.push(request);
+    }
+    queue.running.push(request.due.profile.clone());
+    drop(queue);
+    let run = move || serve(request);
+    if let Ok(runtime) = Handle::try_current() {
+        drop(runtime.spawn_blocking(run));
+    } else {
+        let _ = std::thread::Builder::new().name("codex-inspect".to_owned()).spawn(run);
+    }
+}
+
+/// Makes one inspection after the other until none is left for the workspace.
+fn serve(first: Request) {
+    let mut next = Some(first);
+    while let Some(Request { due, reports, waiting }) = next.take() {
+        let report = workspace::inspect(&due);
+        for findings in reports {
+            findings.add(&report);
+        }
+        let mut queue = queue();
+        match queue.waiting.iter().position(|request| request.due.has_same_ground(&due)) {
+            Some(at) => next = Some(queue.waiting.swap_remove(at)),
+            None => queue.running.retain(|profile| *profile != due.profile),
+        }
+        drop(queue);
+        drop(waiting);
+    }
+}
