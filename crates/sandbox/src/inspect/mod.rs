@@ -98,7 +98,7 @@ impl Findings {
     }
 
     #[cfg(target_os = "linux")]
-    fn add(&self, report: &Report) {
+    pub(crate) fn add(&self, report: &Report) {
         let mut reported = self.lock();
         let new = report.findings.iter().filter(|finding| !reported.findings.contains(finding));
         let new: Vec<Finding> = new.cloned().collect();

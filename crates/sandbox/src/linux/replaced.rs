@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
+use crate::inspect::{Finding, Findings, Report};
+
 /// Beyond this many folders, those that no command needs any more are not watched any longer.
 const MAX_FOLDERS: usize = 128;
 /// What happens to a name when something else takes it, or nothing any more.
@@ -67,7 +69,7 @@ impl Drop for Guarded {
 /// Ends the command that `life` stands for when something else takes the name of one of these files.
 ///
 /// Where the system has no room for another watch, nothing is noticed.
-pub(super) fn guard(files: &[PathBuf], life: &Arc<Life>) -> Option<Guarded> {
+pub(super) fn guard(files: &[PathBuf], life: &Arc<Life>, findings: &Findings) -> Option<Guarded> {
     static WATCHER: OnceLock<Option<Watcher>> = OnceLock::new();
     if files.is_empty() {
         return None;
@@ -81,7 +83,8 @@ pub(super) fn guard(files: &[PathBuf], life: &Arc<Life>) -> Option<Guarded> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { continue };
         let flags = CHANGES | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
         if let Ok(watch) = inotify::add_watch(&*watcher.inotify, folder, flags) {
-            let entry = Entry { number, name: name.to_owned(), path: path.clone(), life: Arc::clone(life) };
+            let (name, path) = (name.to_owned(), path.clone());
+            let entry = Entry { number, name, path, life: Arc::clone(life), findings: findings.clone() };
             table.folders.entry(watch).or_default().push(entry);
         }
     }
@@ -107,6 +110,7 @@ struct Entry {
     name: OsString,
     path: PathBuf,
     life: Arc<Life>,
+    findings: Findings,
 }
 
 impl Watcher {
@@ -153,7 +157,12 @@ fn read(inotify: &OwnedFd, table: &Mutex<Table>) {
 impl Entry {
     fn end(&self) {
         // Before the command can be seen to have ended.
-        let _ = self.life.replaced.set(self.path.clone());
+        if self.life.replaced.set(self.path.clone()).is_ok() {
+            let what = "replaced by another program while a command ran that must not write it; the command was ended, \
+                        but may have been quicker: look at the file before you trust it";
+            let finding = Finding { path: self.path.clone(), what: what.to_owned() };
+            self.findings.add(&Report { findings: vec![finding], changed: Vec::new() });
+        }
         self.life.let_go();
     }
 }

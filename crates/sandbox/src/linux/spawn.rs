@@ -22,6 +22,7 @@ use super::supervisor::Supervisor;
 use super::{ground, rungs};
 use crate::error::{SpawnError, Step};
 use crate::inspect::Due;
+use crate::inspect::Findings;
 use crate::launch::{Confinement, Launch, Rung, Stdio};
 use crate::profile::Profile;
 
@@ -239,7 +240,11 @@ fn launch_supervisor(
         for_command,
     };
     let protected = plan.confined.as_ref().map(|confined| confined.protected.as_slice()).unwrap_or_default();
-    let guarded = replaced::guard(protected, &channels.life.1);
+    let findings = match &launch.confinement {
+        Confinement::Policy(profile) => profile.findings().clone(),
+        Confinement::None => Findings::default(),
+    };
+    let guarded = replaced::guard(protected, &channels.life.1, &findings);
     let (supervisor, copied) = Supervisor::start(plan, workings).map_err(start_failed(Step::Clone))?;
     let Channels { ready, end, life, places, built, listener_number, streams } = channels;
     drop((ready.1, end.1, life.0, places, built, listener_number));
