@@ -237,12 +237,16 @@ fn watch(
     }
 }
 
-/// Takes in all children that have ended, and says how the command did if it is among them.
+/// How many children are taken in before something else is looked at: others may end as fast as these are taken in.
+const REAPED_AT_ONCE: usize = 4096;
+
+/// Takes in the children that have ended, and says how the command did if it is among them.
 fn reap(orphans: &OwnedFd, command: i32) -> Option<Exit> {
     let mut exit = None;
     // One signal may stand for many.
     while rustix::io::read(orphans, &mut [0_u8; 128]).is_ok() {}
-    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+    for _ in 0..REAPED_AT_ONCE {
+        let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) else { break };
         if pid.as_raw_nonzero().get() == command {
             let signal = status.terminating_signal();
             exit = Some(signal.map_or_else(|| Exit::Code(status.exit_status().unwrap_or(0)), Exit::Signal));
@@ -265,6 +269,14 @@ fn end_descendants() {
     const PATIENCE_SECONDS: i64 = 3;
     let until = clock_gettime(ClockId::Monotonic).tv_sec + PATIENCE_SECONDS;
     while clock_gettime(ClockId::Monotonic).tv_sec <= until {
+        // What has ended already would only make the list longer.
+        for _ in 0..REAPED_AT_ONCE {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
         let mut killed = false;
         let mut list = [0_u8; 4096];
         let file = openat(CWD, c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
