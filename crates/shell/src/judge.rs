@@ -4,6 +4,8 @@
 //! run without it. What runs outside the sandbox although there is one was asked for and allowed by a rule or a person who
 //! knew that.
 
+use std::path::Path;
+
 use codex_wire::policy::AskForApproval;
 
 use crate::danger::danger;
@@ -33,6 +35,8 @@ pub struct Question<'a> {
     pub sandbox: SandboxState,
     /// Whose settings a program finds where the command starts.
     pub checkout: Checkout,
+    /// A file that the command would move another one over.
+    pub moves_over: Option<&'a Path>,
     /// Whether the model asks to leave the sandbox.
     pub escalated: bool,
     /// What the user has decided before, for all sessions.
@@ -116,8 +120,10 @@ fn by_policy(question: &Question<'_>, sandboxed: bool) -> Answer {
     }
     // A sandbox bounds what a command destroys, but the workspace inside it can still be lost.
     let matters = policy == AskForApproval::OnRequest || !sandboxed;
-    match danger(question.argv).filter(|_| matters) {
-        Some(danger) => ask(format!("it looks dangerous: {danger}")),
+    let why = danger(question.argv).map(|danger| danger.to_string());
+    let why = why.or_else(|| question.moves_over.map(|file| format!("`{}` is moved over", file.display())));
+    match why.filter(|_| matters) {
+        Some(why) => ask(format!("it looks dangerous: {why}")),
         None if sandboxed => run(true, "it runs in the sandbox".to_owned()),
         None => run(false, "the sandbox policy sets no limits".to_owned()),
     }

@@ -23,7 +23,7 @@ mod unwrap;
 
 pub use actions::{parsed_commands, parsed_commands_or_whole};
 pub use amendment::propose_amendment;
-pub use danger::{Danger, danger};
+pub use danger::{Danger, Move, danger, moves};
 pub use judge::{Answer, Question, SandboxState, judge, judge_typed};
 pub use reason::Reason;
 pub use rules::{Decision, Match, Rules, RulesError, Scope, Verdict, append_allow};

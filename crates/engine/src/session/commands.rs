@@ -1,13 +1,13 @@
 //! The commands of a turn: judged by the policy in force, and started only with a permit.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::{Home, Runner};
 use codex_sandbox::{Findings, HeldRoots, Names, Rung};
-use codex_shell::{Answer, Checkout, Question, Rules, SandboxState, Scope};
+use codex_shell::{Answer, Checkout, Move, Question, Rules, SandboxState, Scope};
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use tokio::time::sleep;
 
@@ -133,10 +133,14 @@ impl Session {
 
     fn judge(&self, request: &CommandRequest, settings: &Settings, sandbox: SandboxState) -> Answer {
         let is_own = codex_git::is_same_repository(&settings.cwd, &request.cwd);
+        // Only under these does it matter what a command destroys.
+        let looks = matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::OnFailure);
+        let moved_over = looks.then(|| moved_over(&request.argv, &request.cwd)).flatten();
         codex_shell::judge(&Question {
             argv: &request.argv,
             approval: settings.approval_policy,
             sandbox,
+            moves_over: moved_over.as_deref(),
             checkout: if is_own { Checkout::Own } else { Checkout::Foreign },
             escalated: request.is_escalated,
             rules: &self.allowed.rules,
@@ -298,4 +302,14 @@ impl Session {
             usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
         })
     }
+}
+
+/// The first file that a command would move another one over.
+fn moved_over(argv: &[String], cwd: &Path) -> Option<PathBuf> {
+    let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|about| !about.is_dir());
+    codex_shell::moves(argv).into_iter().find_map(|Move { from, to }| {
+        let to = cwd.join(to);
+        let inside = from.iter().filter_map(|from| Some(to.join(Path::new(from).file_name()?)));
+        if to.is_dir() { inside.into_iter().find(is_file) } else { Some(to).filter(is_file) }
+    })
 }

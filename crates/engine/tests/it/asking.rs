@@ -154,6 +154,20 @@ async fn git_is_asked_about_in_another_checkout() {
 }
 
 #[tokio::test]
+async fn a_move_over_a_file_is_asked_about() {
+    let world = world("on-request", "danger-full-access").file("project/a", "a").file("project/b", "b");
+    for folder in ["project/full", "project/empty"] {
+        std::fs::create_dir(world.path(folder)).expect("a folder can be made");
+    }
+    let world = world.file("project/full/a", "kept");
+    let calls = ["mv a b", "mv a full", "mv -n a b", "mv a empty", "mv b new"].map(shell);
+    let mut client = world.start(&script(&calls)).await;
+    let events = turn(&mut client, ReviewDecision::Denied).await;
+    assert_eq!(asked(&events), ["sh -c mv a b", "sh -c mv a full"]);
+    assert!(client.world.path("project/new").exists());
+}
+
+#[tokio::test]
 async fn a_rule_says_whether_it_was_accepted_for_the_sandbox() {
     let rule = "prefix_rule(pattern=[\"touch\", \"x\"], decision=\"allow\")";
     let proposed_execpolicy_amendment = vec!["touch".to_owned(), "x".to_owned()];

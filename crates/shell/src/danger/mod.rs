@@ -5,8 +5,11 @@
 mod code;
 mod git;
 mod in_place;
+mod moves;
 
 use std::fmt;
+
+pub use moves::{Move, moves};
 
 use codex_wire::command_line::display;
 

@@ -1,6 +1,6 @@
 //! The two lists of commands that judge approval, and the order in which a command is decided.
 
-use codex_shell::{Answer, Checkout, Question, Rules, SandboxState, danger, is_known_safe, judge, judge_typed};
+use codex_shell::{Answer, Checkout, Question, Rules, SandboxState, danger, is_known_safe, judge, judge_typed, moves};
 use codex_wire::policy::AskForApproval;
 use expect_test::{Expect, expect};
 use serde_json::Value;
@@ -14,6 +14,7 @@ fn answer(argv: &[String], approval: AskForApproval, sandbox: SandboxState) -> A
         approval,
         sandbox,
         checkout: Checkout::Own,
+        moves_over: None,
         escalated: false,
         rules: &rules,
         approved_before: false,
@@ -73,6 +74,31 @@ fn danger_is_found_wherever_it_hides() {
     assert!(plain.iter().all(|argv| danger(argv).is_some()));
 }
 
+#[test]
+fn moves_are_told_with_what_they_may_replace() {
+    let shown = |text: &str| {
+        let moved = moves(&script(text)).into_iter().map(|found| format!("{} -> {}", found.from.join(" "), found.to));
+        moved.collect::<Vec<_>>().join("; ")
+    };
+    for (text, expected) in [
+        ("mv a b", "a -> b"),
+        ("cd x && mv -v a b dir/ > log", "a b -> dir/"),
+        ("mv -t dir a b", "a b -> dir"),
+        ("mv --target-directory=dir a", "a -> dir"),
+        ("mv -- -a b", "-a -> b"),
+        ("env mv a b", "a -> b"),
+        ("mv -n a b", ""),
+        ("mv --no-clobber a b", ""),
+        ("mv -b a b", ""),
+        ("mv --backup=t a b", ""),
+        ("mv $A b", ""),
+        ("mv a", ""),
+        ("git mv a b", ""),
+    ] {
+        assert_eq!(shown(text), expected, "{text}");
+    }
+}
+
 /// Shows what is answered to a script under each policy.
 #[track_caller]
 fn check(text: &str, sandbox: SandboxState, escalated: bool, rules: &str, expected: Expect) {
@@ -91,8 +117,16 @@ fn check_in(checkout: Checkout, text: &str, sandbox: SandboxState, escalated: bo
     ];
     let shown = policies.map(|(name, approval)| {
         let argv = script(text);
-        let question =
-            Question { argv: &argv, approval, sandbox, checkout, escalated, rules: &rules, approved_before: false };
+        let question = Question {
+            argv: &argv,
+            approval,
+            sandbox,
+            checkout,
+            moves_over: None,
+            escalated,
+            rules: &rules,
+            approved_before: false,
+        };
         match judge(&question) {
             Answer::Run { sandboxed: true, because, .. } => format!("{name}: run inside: {because}\n"),
             Answer::Run { sandboxed: false, because, .. } => format!("{name}: run outside: {because}\n"),
@@ -372,6 +406,7 @@ fn git_is_harmless_only_in_the_checkout_that_the_thread_works_in() {
             approval,
             sandbox,
             checkout,
+            moves_over: None,
             escalated: false,
             rules: &rules,
             approved_before: false,
@@ -411,6 +446,7 @@ fn what_was_approved_before_runs_as_it_was_approved() {
             approval,
             sandbox,
             checkout: Checkout::Own,
+            moves_over: None,
             escalated,
             rules,
             approved_before: true,

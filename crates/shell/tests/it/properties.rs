@@ -148,7 +148,7 @@ proptest! {
         let after = rules_of(&[rules, vec![stricter]].concat());
         prop_assert!(before.check(&argv).decision <= after.check(&argv).decision || before.check(&argv).decision == Some(Decision::Allow));
         for (approval, sandbox, escalated, approved_before) in every_question() {
-            let ask = |rules| judge(&Question { argv: &argv, approval, sandbox, checkout: Checkout::Own, escalated, rules, approved_before });
+            let ask = |rules| judge(&Question { argv: &argv, approval, sandbox, checkout: Checkout::Own, moves_over: None, escalated, rules, approved_before });
             prop_assert!(freedom(&ask(&after)) <= freedom(&ask(&before)));
         }
     }
@@ -157,7 +157,7 @@ proptest! {
     fn never_asks_nobody_and_leaves_no_sandbox(argv in any_command(), rules in proptest::collection::vec(any_rule(), 0..3)) {
         let rules = rules_of(&rules);
         for (approval, sandbox, escalated, approved_before) in every_question() {
-            let answer = judge(&Question { argv: &argv, approval, sandbox, checkout: Checkout::Own, escalated, rules: &rules, approved_before });
+            let answer = judge(&Question { argv: &argv, approval, sandbox, checkout: Checkout::Own, moves_over: None, escalated, rules: &rules, approved_before });
             prop_assert!(approval != AskForApproval::Never || freedom(&answer) != 1);
             if sandbox == SandboxState::Confined && !escalated {
                 prop_assert!(freedom(&answer) != 3);
