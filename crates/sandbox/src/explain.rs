@@ -62,7 +62,9 @@ fn everywhere(explanation: &mut Explanation, profile: &Profile) {
     }
     lines.push("no process outlives the command or this program".to_owned());
     if !profile.workspaces().is_empty() {
-        lines.push("what a command changes is inspected when it has ended; what could run code outside is renamed".to_owned());
+        lines.push(
+            "what a command changes is inspected when it has ended; what could run code outside is renamed".to_owned(),
+        );
         let limit = "names that a running command creates, until it has ended";
         explanation.not_enforced.push(limit.to_owned());
     }

@@ -279,7 +279,8 @@ impl Names {
     }
 
     fn made(more: &[String], less: &[String]) -> Self {
-        let is_wanted = |name: &str| ALWAYS.contains(&name) || !less.iter().any(|less| less.trim_end_matches('/') == name);
+        let is_wanted =
+            |name: &str| ALWAYS.contains(&name) || !less.iter().any(|less| less.trim_end_matches('/') == name);
         let known = TABLE.iter().copied().flatten().filter(|row| is_wanted(row.name));
         let mut all: Vec<(PathBuf, Protection)> = known.map(|row| (row.name.into(), row.protection)).collect();
         let is_plain = |path: &PathBuf| {

@@ -197,7 +197,8 @@ impl Walk<'_> {
     fn look_into(&mut self, waiting: &Waiting) {
         let Waiting { below, is_dependency, .. } = waiting;
         let Some(folder) = self.root.folder(below) else {
-            let stamp = self.root.folder(below.parent().unwrap_or(below)).and_then(|it| it.stamp_of(below.file_name()?));
+            let stamp =
+                self.root.folder(below.parent().unwrap_or(below)).and_then(|it| it.stamp_of(below.file_name()?));
             return stamp.map_or((), |stamp| self.point(What::Unreadable, below.clone(), stamp, waiting.changed));
         };
         let Some(stamp) = folder.stamp() else { return };

@@ -98,9 +98,7 @@ mod platform {
     use std::os::unix::ffi::OsStrExt as _;
     use std::path::Path;
 
-    use rustix::fs::{
-        AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, fstat, openat2, statat,
-    };
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, fstat, openat2, statat};
 
     use super::{EntryKind, Stamp};
 

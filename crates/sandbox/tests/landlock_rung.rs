@@ -10,6 +10,9 @@ mod support;
 #[path = "it/secrets.rs"]
 mod secrets;
 
+#[path = "it/inspection.rs"]
+mod inspection;
+
 use codex_sandbox::{Rung, force_rung, landlock_rung, rung};
 use codex_wire::policy::SandboxPolicy;
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use codex_config::Config;
 use codex_sandbox::terminal::Terminals;
 use codex_sandbox::{
-    Captured, Chunk, Confinement, Findings, Finished, Launch, Limits, Names, Profile, SpawnError, Stdio, Stream, Surroundings,
+    Captured, Chunk, Confinement, Findings, Finished, Launch, Limits, Names, Profile, SpawnError, Stdio, Stream,
+    Surroundings,
 };
 use codex_wire::event::ExecOutputStream;
 use codex_wire::policy::SandboxPolicy;

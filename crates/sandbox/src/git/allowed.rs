@@ -132,7 +132,8 @@ fn is_own_worktree(entry: &Entry, place: Place<'_>) -> bool {
 
 /// Whether no program but those of git is started for an address.
 fn is_plain_address(value: &[u8]) -> bool {
-    let helper = value.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')).count();
+    let helper =
+        value.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')).count();
     !value.starts_with(b"-") && !value.get(helper..).is_some_and(|rest| rest.starts_with(b"::"))
 }
 
@@ -170,7 +171,10 @@ mod tests {
 
     #[test]
     fn what_git_writes_itself_is_allowed() {
-        check("[core]\nrepositoryformatversion = 0\nfilemode = true\nbare = false\nlogallrefupdates = true", &[true; 4]);
+        check(
+            "[core]\nrepositoryformatversion = 0\nfilemode = true\nbare = false\nlogallrefupdates = true",
+            &[true; 4],
+        );
         check("[remote \"origin\"]\nurl = https://x/y.git\nfetch = +refs/heads/*:refs/remotes/origin/*", &[true; 2]);
         check("[remote \"o\"]\nurl = git@host:a/b.git\npushurl = ../b\nurl=C:/x", &[true; 3]);
         check("[branch \"main\"]\nremote = origin\nmerge = refs/heads/main", &[true; 2]);

@@ -361,10 +361,7 @@ mod tests {
 
     #[test]
     fn comments_quotes_escapes_and_continuations() {
-        check(
-            "[core]\n\thooksPath = .githooks # ours\n\tbare\n; x = y\n",
-            &["core.hookspath=.githooks", "core.bare"],
-        );
+        check("[core]\n\thooksPath = .githooks # ours\n\tbare\n; x = y\n", &["core.hookspath=.githooks", "core.bare"]);
         check("[core] a = \" # no \" ; c\n[core]b=1", &["core.a= # no ", "core.b=1"]);
         check("[core]\n a = x\\\n  y \\\n z\\t\\n\\\"\n", &["core.a=x  y  z\t\n\""]);
         check("[a \"B.c \\\" \\d\"] Key=V\n[A.B.C]k", &["a.B.c \" d.key=V", "a.b.c.k"]);
@@ -400,7 +397,8 @@ mod tests {
     fn texts_are_read_as_git_reads_them() {
         let base = tempfile::tempdir().unwrap();
         let file = base.path().join("config");
-        let pieces = ["[", "]", "a", "B", ".", " ", "\t", "\n", "\r\n", "\"", "\\", "=", "#", ";", "-", "[s]\n", "k = ", "1"];
+        let pieces =
+            ["[", "]", "a", "B", ".", " ", "\t", "\n", "\r\n", "\"", "\\", "=", "#", ";", "-", "[s]\n", "k = ", "1"];
         let mut state = 7_u64;
         for _ in 0..300 {
             let mut text = "[x]\n".to_owned();

@@ -9,9 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, chmod, fchmod, fstat, openat, renameat, renameat_with, statat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, chmod, fchmod, fstat, openat, renameat, renameat_with, statat};
 use rustix::io::Errno;
 
 use crate::walk::Folder;

@@ -103,7 +103,8 @@ impl Findings {
         let new = report.findings.iter().filter(|finding| !reported.findings.contains(finding));
         let new: Vec<Finding> = new.cloned().collect();
         reported.findings.extend(new);
-        let new: Vec<PathBuf> = report.changed.iter().filter(|path| !reported.changed.contains(path)).cloned().collect();
+        let new: Vec<PathBuf> =
+            report.changed.iter().filter(|path| !reported.changed.contains(path)).cloned().collect();
         reported.changed.extend(new);
     }
 

@@ -130,7 +130,8 @@ impl Inspector<'_> {
                     EntryKind::Link => {
                         let is_new = |name: &OsStr| {
                             let stamp = folder.stamp_of(name)?;
-                            ((all && !is_top || self.due.is_since(&stamp)) && !self.due.was_closed(&at.join(name))).then_some(())
+                            ((all && !is_top || self.due.is_since(&stamp)) && !self.due.was_closed(&at.join(name)))
+                                .then_some(())
                         };
                         // A branch may have any name, so there the suffix says nothing.
                         let is_branch = below.starts_with("refs") || below.starts_with("logs/refs");
@@ -197,7 +198,12 @@ impl Inspector<'_> {
                 let text = disarm::read(&worktree, "commondir").unwrap_or_default();
                 let common = own.join(OsStr::from_bytes(text.trim_ascii())).canonicalize();
                 if common.is_ok_and(|common| common != git) {
-                    self.move_aside(&worktree, &own, OsStr::new("commondir"), "takes the settings of another git folder");
+                    self.move_aside(
+                        &worktree,
+                        &own,
+                        OsStr::new("commondir"),
+                        "takes the settings of another git folder",
+                    );
                 }
             }
         }

@@ -20,7 +20,9 @@ pub(super) fn executed(git_folders: &[PathBuf], earliest: i128) -> Executed {
     let mut executed = Executed::new();
     for git in git_folders {
         for (folder, list) in LISTS {
-            let Some(open) = Root::open(&git.join(folder)).and_then(|root| root.folder(Path::new(""))) else { continue };
+            let Some(open) = Root::open(&git.join(folder)).and_then(|root| root.folder(Path::new(""))) else {
+                continue;
+            };
             let is_older = |stamp: Option<Stamp>| stamp.is_some_and(|stamp| stamp.changed < earliest);
             if let Some(text) = disarm::read(&open, list).filter(|_| is_older(open.stamp_of(list))) {
                 let lines = lines(&text).filter(|line| executes(line)).map(<[u8]>::to_vec).collect();

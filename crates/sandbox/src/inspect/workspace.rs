@@ -116,7 +116,9 @@ impl Inspector<'_> {
                 self.git_folder(&path, Role::Checkout, is_new);
             }
             What::DotGit(EntryKind::File) if is_suspect => self.git_file(point),
-            What::DotGit(_) if is_suspect => self.move_point_aside(point, "a `.git` that is neither a folder nor a file"),
+            What::DotGit(_) if is_suspect => {
+                self.move_point_aside(point, "a `.git` that is neither a folder nor a file")
+            }
             What::Bare => self.bare(point),
             What::Setting if is_suspect && !is_stand_in(point) => {
                 self.move_point_aside(point, "a protected name that a command created");
@@ -223,7 +225,10 @@ impl Inspector<'_> {
         for root in survey.unfinished.iter().chain(late) {
             if !said.contains(root) {
                 said.push(root.clone());
-                self.report(root.clone(), "too large to be inspected entirely after a command; the rest was not looked at");
+                self.report(
+                    root.clone(),
+                    "too large to be inspected entirely after a command; the rest was not looked at",
+                );
             }
         }
     }

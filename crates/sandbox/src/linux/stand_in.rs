@@ -12,8 +12,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, Stat, Timespec, flock, fstat, mkdirat, openat, openat2, statat,
-    unlinkat,
+    AtFlags, CWD, FlockOperation, Mode, OFlags, ResolveFlags, Stat, Timespec, flock, fstat, mkdirat, openat, openat2,
+    statat, unlinkat,
 };
 use rustix::io::{Errno, write};
 

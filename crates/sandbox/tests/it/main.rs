@@ -19,6 +19,7 @@ mod attempts;
 mod confinement;
 mod git;
 mod home;
+mod inspection;
 mod landlock;
 mod launches;
 mod lifetime;

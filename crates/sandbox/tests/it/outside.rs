@@ -68,7 +68,8 @@ pub(crate) fn play(name: &str, arguments: &[&str]) -> io::Result<()> {
 }
 
 fn launch(arguments: &[&str], argv: &[&str]) -> Launch {
-    let surroundings = Surroundings { codex_home: PathBuf::from(arguments[1]), tmpdir: None, ..Surroundings::default() };
+    let surroundings =
+        Surroundings { codex_home: PathBuf::from(arguments[1]), tmpdir: None, ..Surroundings::default() };
     let profile = Profile::new(&workspace_write(), Path::new(arguments[0]), &surroundings);
     Launch {
         argv: argv.iter().map(Into::into).collect(),

@@ -50,7 +50,11 @@ impl World {
     }
 
     pub(crate) fn surroundings(&self) -> Surroundings {
-        Surroundings { codex_home: self.path("codex_home"), tmpdir: Some(self.path("tmpdir")), ..Surroundings::default() }
+        Surroundings {
+            codex_home: self.path("codex_home"),
+            tmpdir: Some(self.path("tmpdir")),
+            ..Surroundings::default()
+        }
     }
 
     pub(crate) fn profile(&self, policy: &SandboxPolicy) -> Option<Profile> {
