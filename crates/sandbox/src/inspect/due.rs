@@ -101,6 +101,11 @@ impl Due {
         time >= self.since
     }
 
+    /// Whether all that was there before is known.
+    pub(super) fn knows_all(&self) -> bool {
+        self.before.unfinished.is_empty()
+    }
+
     /// What was there before, so that it cannot have come with a folder that was moved.
     pub(super) fn known(&self) -> HashSet<(PathBuf, (u64, u64))> {
         self.before.points.iter().map(|point| (point.path(), point.stamp.identity())).collect()
