@@ -65,6 +65,8 @@ fn everywhere(explanation: &mut Explanation, profile: &Profile) {
         lines.push(
             "what a command changes is inspected when it has ended; what could run code outside is renamed".to_owned(),
         );
+        let names: Vec<String> = profile.names().closed().map(|name| name.display().to_string()).collect();
+        lines.push(format!("names that are renamed when a command creates them: {}", names.join(" ")));
         let limit = "names that a running command creates, until it has ended";
         explanation.not_enforced.push(limit.to_owned());
     }

@@ -18,8 +18,9 @@ use crate::walk::{EntryKind, Root, Stamp};
 
 /// How many folders are looked into.
 const MAX_FOLDERS: usize = 200_000;
-/// How long that may take.
-const MAX_TIME: Duration = Duration::from_secs(2);
+/// How long that may take before a command, and after one.
+const MAX_TIME_BEFORE: Duration = Duration::from_millis(1000);
+const MAX_TIME_AFTER: Duration = Duration::from_millis(2000);
 /// How much is found at most. What is found first lies closest to the root.
 const MAX_POINTS: usize = 20_000;
 /// How many nested repositories stay usable; the git folders of the others are closed as a whole.
@@ -127,12 +128,17 @@ pub(crate) fn known(roots: &[PathBuf], names: &Names) -> Arc<Survey> {
         return Arc::clone(&found.survey);
     }
     drop(remembered);
-    renew(roots, names)
+    remember(roots, names, MAX_TIME_BEFORE)
 }
 
-/// Surveys the workspaces and remembers what is found.
+/// Surveys the workspaces after a command.
+#[cfg(target_os = "linux")]
 pub(crate) fn renew(roots: &[PathBuf], names: &Names) -> Arc<Survey> {
-    let survey = Arc::new(survey(roots, names));
+    remember(roots, names, MAX_TIME_AFTER)
+}
+
+fn remember(roots: &[PathBuf], names: &Names, limit: Duration) -> Arc<Survey> {
+    let survey = Arc::new(survey(roots, names, limit));
     let mut remembered = REMEMBERED_SURVEYS.lock().unwrap_or_else(PoisonError::into_inner);
     remembered.retain(|it| it.roots != roots || it.names != *names);
     if remembered.len() >= REMEMBERED {
@@ -143,7 +149,7 @@ pub(crate) fn renew(roots: &[PathBuf], names: &Names) -> Arc<Survey> {
     survey
 }
 
-fn survey(roots: &[PathBuf], names: &Names) -> Survey {
+fn survey(roots: &[PathBuf], names: &Names, limit: Duration) -> Survey {
     let since = Instant::now();
     let mut survey = Survey::default();
     for root in roots {
@@ -154,7 +160,7 @@ fn survey(roots: &[PathBuf], names: &Names) -> Survey {
         let Some(open) = Root::open(root) else { continue };
         let mut walk = Walk { root: &open, names, queue: VecDeque::new(), points: Vec::new() };
         walk.queue.push_back(Waiting { below: PathBuf::new(), changed: i128::MIN, is_dependency: false });
-        if !walk.run(since + MAX_TIME) {
+        if !walk.run(since + limit) {
             survey.unfinished.push(root.clone());
         }
         survey.points.append(&mut walk.points);

@@ -132,3 +132,16 @@ fn a_command_in_the_sandbox_may_use_every_processor() {
     }
     assert!(ours.is_some());
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_sandbox_says_what_it_disarmed() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("project/sub")).expect("a folder can be made");
+    let project = place.path("project").display().to_string();
+    let script = format!("echo x > {project}/sub/.npmrc; exit 3");
+    let run = place.run(&["sandbox", "--full-auto", "--", "sh", "-c", &script], "");
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    assert!(run.stderr.starts_with("warning: ") && run.stderr.contains("sub/.npmrc: "), "{}", run.stderr);
+    assert!(!place.path("project/sub/.npmrc").exists());
+}

@@ -282,3 +282,31 @@ async fn a_flood_is_cut_for_client_and_model() {
     let x = "x".repeat(5000);
     assert_eq!(output["output"], format!("Total output lines: 1\n\n{x}…5232880 chars truncated…{x}"));
 }
+
+/// What the warnings of a turn say.
+fn warnings(events: &[Arc<Event>]) -> Vec<String> {
+    let warning = |event: &Arc<Event>| match &event.body {
+        Body::Warning { message } => Some(message.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(warning).collect()
+}
+
+#[tokio::test]
+async fn a_turn_says_what_was_disarmed_after_its_commands() {
+    let world = world("never", "workspace-write").set("sandbox_workspace_write.exclude_slash_tmp=true");
+    let world = world.set("sandbox_workspace_write.protected_names=['x.cfg']");
+    let world = world.set("sandbox_workspace_write.unprotected_names=['.idea']");
+    std::fs::create_dir(world.path("project/sub")).expect("a folder can be made");
+    let command = "cd sub; touch .npmrc x.cfg Makefile; mkdir .idea; chmod 600 Makefile";
+    let mut client = world.start(&script(&[command])).await;
+    let events = client.turn("1", "hi").await;
+    let told = warnings(&events);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("sub/.npmrc: ") && told[0].contains("sub/x.cfg: "), "{told:?}");
+    assert!(told[1].ends_with(": sub/Makefile"), "{told:?}");
+    assert!(matches!(events.last().map(|event| &event.body), Some(Body::TurnEnded(_))), "it is told before the end");
+    let there = |name: &str| client.world.path("project/sub").join(name).exists();
+    let names = [".npmrc", "x.cfg", ".npmrc.disabled-by-codex", "Makefile", ".idea"];
+    assert_eq!(names.map(there), [false, false, true, true, true]);
+}

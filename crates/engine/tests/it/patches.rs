@@ -126,3 +126,24 @@ async fn a_patch_that_does_not_fit_is_told_to_the_model() {
     let output = &outputs(&client)[0];
     assert!(output.starts_with("apply_patch verification failed: ") && output.contains("old.txt"), "{output}");
 }
+
+#[tokio::test]
+async fn names_that_run_code_later_are_not_created_without_a_question() {
+    for (name, is_asked) in [
+        (".npmrc", true),
+        ("sub/.IDEA/workspace.xml", true),
+        ("sub/.cargo/config.toml", true),
+        ("sub/.vscode/tasks.json", true),
+        ("own.cfg", true),
+        (".zed/settings.json", false),
+        ("sub/.cargo/audit.toml", false),
+        ("Makefile", false),
+    ] {
+        let patch = format!("*** Begin Patch\n*** Add File: {name}\n+x\n*** End Patch");
+        let world = world("never", "workspace-write").set("sandbox_workspace_write.protected_names=['own.cfg']");
+        let world = world.set("sandbox_workspace_write.unprotected_names=['.zed']");
+        let mut client = world.start(&script(custom(&patch))).await;
+        client.turn("1", "hi").await;
+        assert_eq!(client.world.path("project").join(name).exists(), !is_asked, "{name}");
+    }
+}

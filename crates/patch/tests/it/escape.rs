@@ -280,3 +280,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn names_count_below_the_roots_and_may_have_several_parts() {
+    let folder = neighbours();
+    let root = folder.at("ws/.claude/tree");
+    fs::create_dir_all(&root).unwrap();
+    let names = vec![".claude".to_owned(), ".cargo/config".to_owned()];
+    let guard = Guard { roots: Some(vec![root.clone()]), forbidden: Vec::new(), names };
+    for (name, allowed) in [("a", true), (".Claude/a", false), ("x/.cargo/CONFIG", false), ("x/.cargo/a/config", true)]
+    {
+        assert_eq!(guard.allows(&root.join(name)), allowed, "{name}");
+    }
+}

@@ -14,10 +14,10 @@ use crate::walk::Stamp;
 /// File systems stamp with a clock that may be behind by a few milliseconds.
 const CLOCK_SLACK: Duration = Duration::from_millis(50);
 
-/// The commands that were not inspected yet, by number, and when they started.
-static ACTIVE: Mutex<BTreeMap<u64, i128>> = Mutex::new(BTreeMap::new());
+/// The commands that were not inspected yet, by number: when they started, and what they may write.
+static ACTIVE: Mutex<BTreeMap<u64, (i128, Profile)>> = Mutex::new(BTreeMap::new());
 
-fn active() -> MutexGuard<'static, BTreeMap<u64, i128>> {
+fn active() -> MutexGuard<'static, BTreeMap<u64, (i128, Profile)>> {
     // No change can be left half done.
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -27,12 +27,18 @@ fn active() -> MutexGuard<'static, BTreeMap<u64, i128>> {
 struct Active(u64);
 
 impl Active {
-    /// Says also since when such a command has been running, this one included.
-    fn new(since: i128) -> (Self, i128) {
+    /// Says also since when any of them may have written to the folders of this one.
+    fn new(since: i128, profile: &Profile) -> (Self, i128) {
+        let roots = profile.writable_roots();
+        let shares = |other: &Profile| {
+            let theirs = other.writable_roots();
+            theirs.iter().any(|their| roots.iter().any(|root| root.starts_with(their) || their.starts_with(root)))
+        };
         let mut active = active();
+        let earliest = active.values().filter(|(_, other)| shares(other)).map(|(start, _)| *start).min();
         let number = active.last_key_value().map_or(0, |(last, _)| last + 1);
-        active.insert(number, since);
-        (Self(number), active.values().copied().min().unwrap_or(since))
+        active.insert(number, (since, profile.clone()));
+        (Self(number), earliest.map_or(since, |earliest| earliest.min(since)))
     }
 }
 
@@ -68,7 +74,7 @@ impl Due {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let since = now.saturating_sub(CLOCK_SLACK).as_nanos();
         let since = i128::try_from(since).unwrap_or(i128::MAX);
-        let (active, earliest) = Active::new(since);
+        let (active, earliest) = Active::new(since, profile);
         let git_folders: Vec<PathBuf> = layout.git_folders().map(Path::to_owned).collect();
         Some(Self {
             profile: profile.clone(),
@@ -93,6 +99,11 @@ impl Due {
 
     pub(super) fn is_time_since(&self, time: i128) -> bool {
         time >= self.since
+    }
+
+    /// Whether all that was there before is known.
+    pub(super) fn knows_all(&self) -> bool {
+        self.before.unfinished.is_empty()
     }
 
     /// What was there before, so that it cannot have come with a folder that was moved.

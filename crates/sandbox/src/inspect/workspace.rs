@@ -112,7 +112,7 @@ impl Inspector<'_> {
         let is_suspect = self.is_suspect(point) && !self.due.was_closed(&path);
         match point.what {
             What::DotGit(EntryKind::Folder) => {
-                let is_new = is_suspect && !self.known.contains(&(path.clone(), point.stamp.identity()));
+                let is_new = is_suspect && !self.is_known(point);
                 self.git_folder(&path, Role::Checkout, is_new);
             }
             What::DotGit(EntryKind::File) if is_suspect => self.git_file(point),
@@ -133,8 +133,12 @@ impl Inspector<'_> {
 
     /// Whether the command has changed it, or has brought it along in a folder.
     fn is_suspect(&self, point: &Point) -> bool {
-        let is_known = || self.known.contains(&(point.path(), point.stamp.identity()));
-        self.due.is_since(&point.stamp) || self.due.is_time_since(point.folders_changed) && !is_known()
+        self.due.is_since(&point.stamp) || self.due.is_time_since(point.folders_changed) && !self.is_known(point)
+    }
+
+    /// Whether it was there before. What is not known for lack of time may well have been.
+    fn is_known(&self, point: &Point) -> bool {
+        !self.due.knows_all() || self.known.contains(&(point.path(), point.stamp.identity()))
     }
 
     /// A file with the name of a hook, outside of git folders. A configuration may lead git there.
@@ -158,7 +162,8 @@ impl Inspector<'_> {
         let path = point.path();
         let Some(folder) = Root::open(&path).and_then(|root| root.folder(Path::new(""))) else { return };
         let parts = ["HEAD", "objects", "refs", "commondir", "config"].map(|name| folder.stamp_of(name));
-        let is_touched = parts.iter().flatten().any(|part| self.due.is_since(part)) || self.is_suspect(point);
+        let parts_changed = parts.iter().flatten().any(|part| self.due.is_since(part));
+        let is_touched = self.is_suspect(point) || self.due.knows_all() && parts_changed;
         if self.due.known_bare().contains(&path) || !is_touched || self.due.was_closed(&path.join("config")) {
             return self.git_folder(&path, Role::Bare, false);
         }

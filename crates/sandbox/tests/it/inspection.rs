@@ -1,0 +1,452 @@
+//! What a command leaves does not make the user's programs run code, and ordinary work is left alone.
+
+use std::path::Path;
+use std::process::Command;
+
+use codex_sandbox::{Exit, Findings, Report, Surroundings};
+use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
+
+use crate::support::{World, entries, git, run, workspace_write};
+
+const IDENTITY: &str = "export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@x GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@x;";
+
+/// Temporary folders that are ours alone, so that other tests do not meet.
+fn policy() -> SandboxPolicy {
+    SandboxPolicy::WorkspaceWrite(WorkspaceWrite { exclude_slash_tmp: true, ..WorkspaceWrite::default() })
+}
+
+/// Runs a script in the sandbox and returns what was found after it, and whether it went well.
+fn left(world: &World, script: &str) -> (Report, Exit) {
+    left_under(world, &world.surroundings(), script)
+}
+
+fn left_under(world: &World, surroundings: &Surroundings, script: &str) -> (Report, Exit) {
+    let findings = Findings::default();
+    let profile = codex_sandbox::Profile::new(&policy(), &world.ws(""), surroundings);
+    let profile = profile.map(|profile| profile.reporting_to(&findings));
+    let mut launch = world.launch(&workspace_write(), &["/bin/sh", "-c", &format!("{IDENTITY} {script}")]);
+    launch.confinement = profile.into();
+    let finished = run(launch).expect("it starts");
+    (findings.take(), finished.exit)
+}
+
+/// The paths of what was found, below the workspace.
+fn places(world: &World, report: &Report) -> Vec<String> {
+    let below = |path: &Path| path.strip_prefix(world.ws("")).unwrap_or(path).display().to_string();
+    let mut places: Vec<String> = report.findings.iter().map(|finding| below(&finding.path)).collect();
+    places.sort();
+    places
+}
+
+/// A workspace with a repository, as `init` makes it.
+fn repository() -> World {
+    crate::settle_rung();
+    let world = World::new();
+    world.write("ws/a", "1\n");
+    world.write("ws/src/b", "2\n");
+    git(&world.ws(""), &["init", "-q"]);
+    git(&world.ws(""), &["config", "user.name", "t"]);
+    git(&world.ws(""), &["config", "user.email", "t@example.com"]);
+    git(&world.ws(""), &["add", "-A"]);
+    git(&world.ws(""), &["commit", "-qm", "one"]);
+    world
+}
+
+/// An attack: what is prepared outside, what the command does, and what the user does then. `$C` is the file that must not
+/// come to be, `$W` the workspace.
+struct Attack {
+    name: &'static str,
+    before: &'static str,
+    inside: &'static str,
+    after: &'static str,
+}
+
+const FSMONITOR: &str = "printf '[core]\\n\\tfsmonitor = touch $C; false\\n'";
+
+const fn attack(name: &'static str, inside: &'static str, after: &'static str) -> Attack {
+    Attack { name, before: "", inside, after }
+}
+
+fn attacks() -> Vec<Attack> {
+    vec![
+        attack("configuration", "@FSM >> .git/config", "git status"),
+        attack(
+            "bare over the root",
+            "rm -f .git/HEAD; echo 'ref: refs/heads/main' > HEAD; mkdir objects refs; { @FSM; \
+            echo '[core]'; echo repositoryformatversion=0; echo bare=false; echo worktree=$W; } > config",
+            "git status",
+        ),
+        attack(
+            "bare over a folder",
+            "cd src; git init -q --bare .; { @FSM; echo repositoryformatversion=0; \
+            echo bare=false; echo worktree=$W/src; } > config",
+            "cd src; git status",
+        ),
+        attack("nested repository", "cd src; git init -q; @FSM >> .git/config", "cd src; git status"),
+        attack(
+            "nested in dependencies",
+            "mkdir -p node_modules/a/b/c/d/e/f; cd node_modules/a/b/c/d/e/f; git init -q; \
+            @FSM >> .git/config",
+            "cd node_modules/a/b/c/d/e/f; git status",
+        ),
+        attack(
+            "nested in hidden folders",
+            "mkdir -p .cache/x; cd .cache/x; git init -q; @FSM >> .git/config",
+            "cd .cache/x; git status",
+        ),
+        attack(
+            "after many files",
+            "mkdir many; cd many; seq 10001 | xargs touch; mkdir -p z/z; cd z/z; git init -q; \
+            @FSM >> .git/config",
+            "cd many/z/z; git status",
+        ),
+        attack(
+            "gitlink with a filter",
+            "git init -q sub; cd sub; echo x > f; git add f; git commit -qm x; printf \
+            '[filter \"e\"]\\n\\tclean = touch $C; cat\\n' >> .git/config; echo '* filter=e' > .gitattributes; echo y > f; \
+            cd ..; git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; rm -f $C",
+            "git diff",
+        ),
+        attack(
+            "textconv and merge driver",
+            "cd src; git init -q; echo '* diff=e' > .gitattributes; git add -A; printf \
+            '[diff \"e\"]\\n\\ttextconv = touch $C;\\n' >> .git/config; echo 3 > b",
+            "cd src; git diff",
+        ),
+        attack(
+            "alias",
+            "cd src; git init -q; printf '[alias]\\n\\tst = !touch $C\\n' >> .git/config",
+            "cd src; git st",
+        ),
+        attack(
+            "editor",
+            "cd src; git init -q; printf '[core]\\n\\teditor = touch $C\\n' >> .git/config",
+            "cd src; git commit --allow-empty",
+        ),
+        attack(
+            "include in a new repository",
+            "cd src; git init -q; @FSM > evil; printf '[include]\\n\\tpath = ../evil\\n' >> \
+            .git/config",
+            "cd src; git status",
+        ),
+        attack(
+            "settings of a worktree",
+            "git worktree add -q w; git -C w rev-parse; @FSM > .git/worktrees/w/config.worktree; \
+            cd src; git init -q; git config extensions.worktreeConfig true; @FSM > .git/config.worktree",
+            "cd src; git status; cd ../w; git status",
+        ),
+        attack(
+            "hook of a new repository",
+            "cd src; git init -q; printf '#!/bin/sh\\ntouch $C\\n' > .git/hooks/post-commit; \
+            chmod +x .git/hooks/post-commit",
+            "cd src; git commit -q --allow-empty -m x",
+        ),
+        attack(
+            "hooks moved in",
+            "mkdir -p prepared; printf '#!/bin/sh\\ntouch $C\\n' > prepared/post-commit; chmod +x \
+            prepared/post-commit; cd src; git init -q; rm -r .git/hooks; mv ../prepared .git/hooks",
+            "cd src; git commit -q --allow-empty -m x",
+        ),
+        attack(
+            "linked hooks",
+            "mkdir -p p; printf '#!/bin/sh\\ntouch $C\\n' > p/go; chmod +x p/go; cd src; git init -q; rm -r \
+            .git/hooks; ln -s ../../p .git/hooks; ln -s go ../p/post-commit",
+            "cd src; git commit -q --allow-empty -m x",
+        ),
+        attack(
+            "todo of a rebase",
+            "mkdir -p .git/rebase-merge; cd .git/rebase-merge; git rev-parse HEAD | tee onto orig-head; \
+            git symbolic-ref HEAD > head-name; echo 'exec touch $C' > git-rebase-todo; : > done; touch interactive; \
+            echo 1 > msgnum; echo 1 > end; : > quiet",
+            "git rebase --continue",
+        ),
+        attack(
+            "todo of a rebase in a worktree",
+            "git worktree add -q w; cd w; git commit -q --allow-empty -m x; \
+            GIT_SEQUENCE_EDITOR='echo exec touch $C; false ||  printf \"break\\nx touch $C\\n\" >' git rebase -q -i HEAD~1",
+            "cd w; git rebase --continue",
+        ),
+        attack(
+            "shared folder of settings",
+            "mkdir alt; cp -r .git/objects .git/refs .git/HEAD alt; @FSM > alt/config; \
+            mkdir -p .git/worktrees/x; cp .git/HEAD .git/worktrees/x; echo $W/alt > .git/worktrees/x/commondir; \
+            echo $W/src/.git > .git/worktrees/x/gitdir; echo gitdir: $W/.git/worktrees/x > src/.git",
+            "cd src; git status",
+        ),
+        attack(
+            "file that leads to a folder",
+            "git init -q --bare x.git; { @FSM; echo bare=false; } > x.git/config; echo \
+            gitdir: ../x.git > src/.git",
+            "cd src; git status",
+        ),
+        attack("file that leads nowhere yet", "echo gitdir: ../later > src/.git", "mv evil later; cd src; git status")
+            .prepared("git init -q --bare evil; { @FSM; echo bare=false; } > evil/config; touch -d @0 evil"),
+        attack(
+            "links in the git folder",
+            "rm .git/index; ln -s $C .git/index; rm -rf .git/logs; ln -s $D .git/logs",
+            "git status; git commit -q --allow-empty -m x; test ! -e $D/HEAD || touch $C",
+        ),
+        attack(
+            "hooks by a comment",
+            "printf '#!/bin/sh\\ntouch $C\\n' > .githooks/post-commit; chmod +x .githooks/post-commit",
+            "git commit -q --allow-empty -m x",
+        )
+        .prepared("mkdir .githooks; printf '[core]\\n\\thooksPath = .githooks # ours\\n' >> .git/config"),
+        attack(
+            "hooks by an included file",
+            "mkdir -p .gh; printf '#!/bin/sh\\ntouch $C\\n' > .gh/post-commit; chmod +x \
+            .gh/post-commit",
+            "git commit -q --allow-empty -m x",
+        )
+        .prepared(
+            "printf '[include]\\n\\tpath = ../shared ; x\\n' >> \
+            .git/config; printf '[core]\\nhooksPath = .gh\\n' > shared",
+        ),
+        attack("an included file", "@FSM >> shared", "git status")
+            .prepared("printf '[include]\\n\\tpath = ../shared ; x\\n' >> .git/config; : > shared"),
+        attack(
+            "hooks by another home",
+            "mkdir -p .gh; printf '#!/bin/sh\\ntouch $C\\n' > .gh/post-commit; chmod +x \
+            .gh/post-commit",
+            "git -c core.hooksPath=.gh commit -q --allow-empty -m x",
+        ),
+        attack("a script that the configuration names", "echo 'touch $C' >> tools/fsm.sh", "git status")
+            .prepared("mkdir tools; echo true > tools/fsm.sh; git config core.fsmonitor 'sh tools/fsm.sh'"),
+        attack(
+            "a bare repository in use",
+            "@FSM >> store.git/config; printf '#!/bin/sh\\ntouch $C\\n' > \
+            store.git/hooks/post-update; chmod +x store.git/hooks/post-update",
+            "git push -q ./store.git HEAD",
+        )
+        .prepared("git init -q --bare store.git"),
+    ]
+}
+
+impl Attack {
+    const fn prepared(mut self, before: &'static str) -> Self {
+        self.before = before;
+        self
+    }
+
+    fn text(&self, world: &World, text: &str) -> String {
+        let canary = world.path("canary").display().to_string();
+        let (ws, outside) = (world.ws("").display().to_string(), world.path("outside").display().to_string());
+        text.replace("@FSM", FSMONITOR).replace("$C", &canary).replace("$W", &ws).replace("$D", &outside)
+    }
+
+    /// Plays it and says whether it came to nothing.
+    fn is_held(&self, is_confined: bool) -> bool {
+        let world = repository();
+        let outside = |script: &str| {
+            let script = format!("{IDENTITY} {}", self.text(&world, script));
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", &script]).current_dir(world.ws("")).env("HOME", world.path("home"));
+            command
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("EDITOR", "true")
+                .env_remove("VISUAL")
+                .output()
+                .expect("a shell runs");
+        };
+        outside(self.before);
+        if is_confined {
+            left(&world, &self.text(&world, self.inside));
+        } else {
+            outside(self.inside);
+            let _ = std::fs::remove_file(world.path("canary"));
+        }
+        let is_clean = !world.path("canary").exists();
+        outside(self.after);
+        is_clean && !world.path("canary").exists()
+    }
+}
+
+#[test]
+pub(crate) fn nothing_that_a_command_leaves_runs_with_the_next_git() {
+    let held = |is_confined| move |attack: &&Attack| attack.is_held(is_confined);
+    let harmless: Vec<&str> = attacks().iter().filter(held(false)).map(|attack| attack.name).collect();
+    assert_eq!(harmless, [""; 0], "attacks that come to nothing without a sandbox");
+    let open: Vec<&str> = attacks().iter().filter(|attack| !attack.is_held(true)).map(|attack| attack.name).collect();
+    assert_eq!(open, [""; 0]);
+}
+
+#[test]
+pub(crate) fn what_is_disarmed_is_kept_and_named() {
+    let world = repository();
+    let script = "mkdir -p src/deep/.idea src/.cargo .husky; echo x > src/.npmrc; echo x > src/.cargo/config.toml; \
+        cd src; git init -q; git config core.fsmonitor ./x; git config user.name me; echo x > .git/hooks/pre-push; \
+        echo x > .npmrc.disabled-by-codex";
+    let (report, _) = left(&world, script);
+    let expected =
+        ["src/.cargo/config.toml", "src/.git/config", "src/.git/hooks/pre-push", "src/.npmrc", "src/deep/.idea"];
+    let found: Vec<String> = places(&world, &report).into_iter().filter(|place| place != ".husky").collect();
+    assert_eq!(found, expected);
+    assert_eq!(std::fs::read_to_string(world.ws("src/.npmrc.disabled-by-codex.1")).expect("it is kept"), "x\n");
+    assert!(world.ws("src/deep/.idea.disabled-by-codex").is_dir());
+    let now = git(&world.ws("src"), &["config", "--file", ".git/config", "--list"]);
+    assert!(now.contains("user.name=me") && !now.contains("fsmonitor"), "{now}");
+    let before = std::fs::read_to_string(world.ws("src/.git/config.disabled-by-codex")).expect("it is kept");
+    assert!(before.contains("fsmonitor"), "{before}");
+    let warning = report.warning().expect("something was found");
+    assert!(
+        warning.contains("core.fsmonitor") && warning.contains("renamed to .npmrc.disabled-by-codex.1"),
+        "{warning}"
+    );
+}
+
+/// The work of a day leaves nothing to be found, and goes on working.
+#[test]
+pub(crate) fn ordinary_work_is_left_alone() {
+    let world = repository();
+    let day = [
+        "git init -q src/new; cd src/new; git commit -q --allow-empty -m x; git branch topic; git config user.name me",
+        "git clone -q src/new src/clone; cd src/clone; git checkout -q topic; git remote add other ../new; git fetch -q other",
+        "git init -q --bare src/store.git; git init -q src/pushed; cd src/pushed; git commit -q --allow-empty -m x; git \
+            remote add origin ../store.git; git push -q -u origin HEAD",
+        "git init -q --bare src/remote; git clone -q --bare src/new src/copy",
+        "mkdir -p src/node_modules/.bin src/node_modules/x; cd src; echo '{}' > package.json; echo '{}' > \
+            node_modules/x/package.json; ln -s ../x/run node_modules/.bin/x; echo '{}' > package-lock.json",
+        "mkdir -p src/crate/src; cd src/crate; git init -q; echo '[package]' > Cargo.toml; echo target > .gitignore",
+        "mkdir -p src/bin; echo '#!/bin/sh' > src/bin/update; chmod +x src/bin/update; touch src/HEAD",
+        "cd src/new; git worktree add -q ../tree; cd ../tree; git commit -q --allow-empty -m y",
+    ];
+    for step in day {
+        let (report, exit) = left(&world, &format!("set -e; {step}"));
+        assert_eq!(places(&world, &report), [""; 0], "{step}");
+        // On the lower rung nothing new can be created beside a repository.
+        assert!(exit == Exit::Code(0) || !crate::support::has_namespaces(), "{step}");
+    }
+    let keeps_mode = world.ws("src/bin/update").metadata().is_ok_and(|it| mode(&it) & 0o111 != 0);
+    assert!(keeps_mode || !crate::support::has_namespaces());
+}
+
+fn mode(metadata: &std::fs::Metadata) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&metadata.permissions())
+}
+
+#[test]
+fn work_in_the_repository_of_the_workspace_is_left_alone() {
+    crate::settle_rung();
+    if !crate::support::has_namespaces() {
+        return;
+    }
+    let world = repository();
+    // Whatever the user has set before a command is none of the command's.
+    git(&world.ws(""), &["config", "alias.st", "!true"]);
+    let day = [
+        "echo 2 >> a; git commit -qam two; git checkout -qb topic; echo 3 >> a; git commit -qam three; git checkout -q -",
+        "echo 4 > c; git add c; git commit -qm four; git rebase -q topic; git stash list; git merge -q topic",
+        "git worktree add -q w; cd w; git commit -q --allow-empty -m w",
+        "git tag v1; git branch -d topic; git gc -q",
+        "GIT_SEQUENCE_EDITOR='sed -i 1i\\ break' git rebase -q -i HEAD~1",
+        "git rebase --continue",
+    ];
+    for step in day {
+        let (report, exit) = left(&world, &format!("set -e; {step}"));
+        assert_eq!((places(&world, &report), exit), (Vec::new(), Exit::Code(0)), "{step}");
+    }
+    assert_eq!(git(&world.ws(""), &["config", "alias.st"]), "!true\n");
+}
+
+#[test]
+fn a_strategy_that_is_no_part_of_git_is_found() {
+    crate::settle_rung();
+    if !crate::support::has_namespaces() {
+        return;
+    }
+    let world = repository();
+    let script = "mkdir .git/rebase-merge .git/sequencer; echo ../evil > .git/rebase-merge/strategy; \
+        printf '[options]\\nstrategy = evil\\n' > .git/sequencer/opts";
+    let (report, _) = left(&world, script);
+    assert_eq!(places(&world, &report), [".git/rebase-merge/strategy", ".git/sequencer/opts"]);
+}
+
+#[test]
+fn what_a_user_lets_a_rebase_execute_stays() {
+    crate::settle_rung();
+    if !crate::support::has_namespaces() {
+        return;
+    }
+    let world = repository();
+    git(&world.ws(""), &["commit", "-q", "--allow-empty", "-m", "two"]);
+    let list = world.write("ws/.git/rebase-merge/git-rebase-todo", "exec make test\n");
+    // The list is older than the command by more than clocks differ.
+    let old = std::time::SystemTime::now();
+    while old.elapsed().is_ok_and(|age| age.as_millis() < 120) {
+        std::thread::yield_now();
+    }
+    let script = "printf 'exec make test\\nexec evil\\n' > .git/rebase-merge/git-rebase-todo";
+    let (report, _) = left(&world, script);
+    assert_eq!(places(&world, &report), [".git/rebase-merge/git-rebase-todo"]);
+    assert_eq!(std::fs::read_to_string(list).expect("it is there"), "exec make test\n# exec evil\n");
+}
+
+#[test]
+fn repositories_in_temporary_folders_are_found() {
+    let world = repository();
+    let tmp = world.path("tmpdir").display().to_string();
+    let (report, _) = left(&world, &format!("cd {tmp}; git init -q --bare .; touch other"));
+    assert_eq!(places(&world, &report), [format!("{tmp}/HEAD")]);
+    let (_, exit) = left(&world, &format!("mkdir -p {tmp}/.git/hooks && echo x > {tmp}/.git/hooks/pre-commit"));
+    if crate::support::has_namespaces() {
+        assert_ne!(exit, Exit::Code(0), "the name is held");
+        assert!(!world.path("tmpdir/.git").exists());
+    }
+}
+
+#[test]
+fn many_worktrees_do_not_stop_commands() {
+    let world = repository();
+    for number in 0..200 {
+        world.write(&format!("ws/.git/worktrees/w{number}/HEAD"), "ref: refs/heads/main\n");
+    }
+    let (_, exit) = left(&world, "true");
+    assert_eq!(exit, Exit::Code(0));
+    let (_, exit) = left(&world, "echo x > .git/worktrees/w3/commondir");
+    assert_ne!(exit, Exit::Code(0));
+    assert_eq!(entries(&world.ws(".git/worktrees/w3")), ["HEAD"]);
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let world = repository();
+    let script = "cd src; git init -q; rm .git/config; mkfifo .git/config .git/info/attributes; mkfifo .npmrc pre-commit; \
+        mkdir -p ../src/t; mkfifo t/.git";
+    left(&world, script);
+    let (_, exit) = left(&world, "true");
+    assert_eq!(exit, Exit::Code(0));
+}
+
+#[test]
+fn users_choose_names() {
+    crate::settle_rung();
+    let world = World::new();
+    let names = codex_sandbox::Names::new(&["x.cfg".to_owned()], &[".idea".to_owned()]);
+    let surroundings = Surroundings { names, ..world.surroundings() };
+    std::fs::create_dir(world.ws("a")).expect("mkdir");
+    let (report, _) = left_under(&world, &surroundings, "mkdir a/.idea; echo x > a/x.cfg; echo x > a/Makefile");
+    assert_eq!(places(&world, &report), ["a/x.cfg"]);
+    assert_eq!(report.changed, [world.ws("a/Makefile")]);
+    assert!(world.ws("a/.idea").is_dir());
+}
+
+#[test]
+fn a_command_that_still_runs_is_inspected_too() {
+    use codex_sandbox::terminal::{Screen, Terminals};
+
+    let world = repository();
+    let findings = Findings::default();
+    let mut launch = world.launch(&policy(), &["/bin/sh", "-c", "echo x > src/.npmrc; echo done; exec sleep 600"]);
+    let profile = world.profile(&policy()).map(|profile| profile.reporting_to(&findings));
+    launch.confinement = profile.into();
+    crate::support::runtime().block_on(async {
+        let terminals = Terminals::default();
+        let id = terminals.start(launch, Screen { rows: 24, cols: 80, is_verbatim: true }).expect("it starts");
+        while !world.ws("src/.npmrc").exists() {
+            terminals.wait_for_output(id, std::time::Duration::from_secs(10)).await.expect("it is there");
+        }
+        terminals.inspect();
+        codex_sandbox::tidied().await;
+    });
+    assert_eq!(places(&world, &findings.take()), ["src/.npmrc"]);
+}
