@@ -1,5 +1,7 @@
 //! A server that has no descriptors left. It has a process of its own, since it uses all of them up.
 
+#![expect(clippy::expect_used, reason = "a test may fail where it stands")]
+
 use std::fs::File;
 use std::time::Duration;
 

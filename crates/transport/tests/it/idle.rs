@@ -113,6 +113,36 @@ async fn an_abandoned_question_is_unloaded_at_once_where_descriptors_run_short()
     check_abandoned("accept", true).await;
 }
 
+#[tokio::test]
+async fn what_a_call_beside_an_abandoned_question_gave_is_not_forgotten() {
+    let call = |id: &str, argv: &[&str]| json!({"call": "shell", "id": id, "args": {"command": argv}});
+    let both = json!([{"items": [call("asks", &["touch", "out"]), call("runs", &["echo", "kept"])]}]);
+    let mut world = World::new(ASKS, &both);
+    let mut client = Client::within(world.server.connect()).await;
+    let thread = client.thread().await;
+    client.say(&thread, "hello").await;
+    while client.notification("item/completed").await["item"]["id"] != "runs" {}
+    drop(client);
+    while world.server.unload_unheard().await == 0 {
+        tokio::task::yield_now().await;
+    }
+    std::fs::write(world.path("home/script.json"), json!([{"items": [{"text": "At last."}]}]).to_string())
+        .expect("it can be written");
+    let mut client = Client::within(world.server.connect()).await;
+    let path = client.resume(&thread).await["path"].take();
+    let (id, _) = client.request("item/commandExecution/requestApproval").await;
+    client.send(&json!({"id": id, "result": {"decision": "accept"}})).await;
+    client.notification("turn/completed").await;
+    let rollout = std::fs::read_to_string(path.as_str().expect("a path")).expect("it can be read");
+    let lines = rollout.lines().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
+    let outputs = lines.filter(|line| line["payload"]["type"] == "function_call_output");
+    let told: Vec<(Value, bool)> = outputs
+        .map(|line| (line["payload"]["call_id"].clone(), line["payload"]["output"].to_string().contains("kept")))
+        .collect();
+    assert_eq!(told, [(json!("runs"), true), (json!("asks"), false)]);
+    world.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_was_said_to_a_turn_that_asks_keeps_it_loaded() {
     let call = json!({"items": [{"call": "shell", "args": {"command": ["touch", "out"]}}]});
