@@ -66,6 +66,11 @@ impl Journal {
         self.file.is_none()
     }
 
+    /// Whether everything that was said is in the file.
+    pub(crate) fn is_saved(&self) -> bool {
+        !self.unsaved
+    }
+
     /// The name of this log.
     pub(crate) fn log(&self) -> ThreadId {
         self.log

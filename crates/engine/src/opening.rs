@@ -311,8 +311,12 @@ fn catalogue(setup: &Setup) -> (Catalogue, Option<String>) {
 /// not where a command may have run before the question.
 fn asks_again(setup: &Setup, now: &Settings, before: Option<&Settings>) -> bool {
     let is_same = before.is_some_and(|before| before.approval_policy == now.approval_policy);
-    let asks_first = matches!(now.approval_policy, AskForApproval::OnRequest | AskForApproval::UnlessTrusted);
-    setup.asks_again && is_same && asks_first && matches!(setup.beginning, Beginning::Resumed { .. })
+    setup.asks_again && is_same && asks_first(now) && matches!(setup.beginning, Beginning::Resumed { .. })
+}
+
+/// Whether a person is asked before a command runs, and not only after it has failed.
+pub(crate) fn asks_first(settings: &Settings) -> bool {
+    matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::UnlessTrusted)
 }
 
 fn continued(mut history: History, before: Option<Settings>, preface: &[Message], asks_again: bool) -> Continued {

@@ -228,7 +228,8 @@ impl Session {
                     closing.push(reply);
                 }
                 Wake::Command(Some(Command::Retire { reply })) => {
-                    if self.running.is_none() && !self.aims.goal.is_due() && self.journal.listeners() == 0 {
+                    if self.is_retirable() {
+                        Box::pin(self.set_turn_aside()).await;
                         retired = Some(reply);
                         break;
                     }
@@ -316,6 +317,7 @@ impl Session {
             Command::Goal { reply } => give(reply, self.aims.goal.goal().cloned()),
             Command::Running { reply } => give(reply, self.running.as_ref().map(|running| running.id.clone())),
             Command::CountListeners { reply } => give(reply, self.journal.listeners()),
+            Command::IsRetirable { reply } => give(reply, self.is_retirable()),
             Command::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
             Command::Finish { .. } | Command::Close { .. } | Command::Retire { .. } => {}
         }

@@ -226,6 +226,7 @@ pub(crate) enum Command {
     Running { reply: oneshot::Sender<Option<TurnId>> },
     Subscribe { after: Option<Place>, reply: oneshot::Sender<Subscription> },
     CountListeners { reply: oneshot::Sender<usize> },
+    IsRetirable { reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },
     Close { reply: oneshot::Sender<()> },
     Retire { reply: oneshot::Sender<bool> },
@@ -426,8 +427,17 @@ impl Thread {
         let _: Result<(), Closed> = self.ask(|reply| Command::Close { reply }).await;
     }
 
-    /// Closes the thread like [`Thread::close`] unless a turn runs or somebody reads along; false if it goes on. Nobody can
-    /// begin either between the look and the end.
+    /// Whether [`Thread::retire`] would close the thread.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn is_retirable(&self) -> Result<bool, Closed> {
+        self.ask(|reply| Command::IsRetirable { reply }).await
+    }
+
+    /// Closes the thread unless a turn runs or somebody reads along; false if it goes on. Nobody can begin either between the
+    /// look and the end. A turn that only asks a person is no reason to go on: nothing answers its questions, they are asked
+    /// again when the thread is resumed.
     ///
     /// # Errors
     /// When the thread has ended.

@@ -26,6 +26,9 @@ use crate::{Address, Reader, Writer, grpc, tcp, unix};
 /// The longest answer to the line that carries the token.
 const ANSWER_BYTES: u64 = 4096;
 
+/// How long a server may take to let us in.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
@@ -73,9 +76,8 @@ pub enum DialError {
 
 /// Connects to a server and shows it the token. What comes back is lines, whatever carries them.
 pub async fn dial(address: &Address, token: Option<&Token>) -> Result<(Reader, Writer), DialError> {
-    let deadline = Limits::default().handshake;
     let late = |_| DialError::Late { address: address.clone() };
-    timeout(deadline, Dial { address, token }.connect()).await.map_err(late)?
+    timeout(PATIENCE, Dial { address, token }.connect()).await.map_err(late)?
 }
 
 struct Dial<'a> {

@@ -3,17 +3,20 @@
 //! Whatever the socket, both sides see a stream of bytes with one message a line:
 //!
 //! ```text
-//! socket ─▶ slot ─▶ who is it? ─▶ frames to lines ─▶ service(reader, writer) ─▶ lines to frames ─▶ socket
+//! socket ─▶ who is it? ─▶ slot ─▶ frames to lines ─▶ service(reader, writer) ─▶ lines to frames ─▶ socket
 //! ```
 //!
 //! Invariant: nothing here knows what the messages say. Nobody reaches the service who has not shown that they may, every
-//! wait for a stranger has a deadline, and what a stranger can make this program keep is a few kilobytes.
+//! wait for a stranger has a deadline, and what a stranger can make this program keep is a few kilobytes. However many
+//! strangers come, they take no room from clients, and clients over IP addresses take none from those over Unix sockets.
 
 mod address;
+mod descriptors;
 mod dial;
 mod grpc;
 mod limits;
 mod listener;
+mod peer;
 mod pipe;
 mod tcp;
 mod token;
@@ -23,6 +26,7 @@ mod ws;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use address::{Address, AddressError};
+pub use descriptors::Shortage;
 pub use dial::{DialError, dial};
 pub use limits::{Limits, Slots};
 pub use listener::{BindError, Listener, Options, Service};

@@ -1,18 +1,29 @@
 //! How much clients may take up.
+//!
+//! Strangers, clients over Unix sockets and clients over IP addresses have room of their own each, so none of them takes room
+//! from another. Whoever has not shown yet what it came for can be made to give its place up.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
 
-/// How many may be about to show who they are at the same time. More are dropped without a word.
-const LOBBY: usize = 256;
+/// How long whoever has just come keeps its place among strangers. A client that has the token has shown it by then; others
+/// wait in the kernel's queue meanwhile.
+const GRACE: Duration = Duration::from_millis(20);
 
 /// What a connection may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
+    /// How many at one listener may be about to show who they are. When one more comes, the oldest goes.
+    pub strangers: usize,
     /// How long a client may take to show who it is.
     pub handshake: Duration,
+    /// How long a client that has said nothing yet keeps its place when there is no other left.
+    pub quiet: Duration,
     /// How long a client may read nothing while something is there to read.
     pub stall: Duration,
     /// How often a client is asked whether it is still there, where the protocol can.
@@ -26,7 +37,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            handshake: Duration::from_secs(10),
+            strangers: 64,
+            handshake: Duration::from_secs(5),
+            quiet: Duration::from_secs(10),
             stall: Duration::from_secs(300),
             ping: Duration::from_secs(30),
             silence: Duration::from_secs(90),
@@ -35,55 +48,246 @@ impl Default for Limits {
     }
 }
 
-/// Room for so many connections, over all listeners that share it.
-///
-/// Strangers wait in a lobby until they have shown who they are, so however many come, they take no room from those who may.
-#[derive(Debug, Clone)]
-pub struct Slots {
-    served: Arc<Semaphore>,
-    lobby: Arc<Semaphore>,
+/// What clients come over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Unix,
+    Ip,
 }
 
-/// The room that somebody takes up until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Slot(#[expect(dead_code, reason = "it is held, not looked at")] OwnedSemaphorePermit);
+/// Room for so many clients over Unix sockets and for as many over IP addresses, over all listeners that share it.
+#[derive(Debug, Clone)]
+pub struct Slots {
+    unix: Places,
+    ip: Places,
+}
 
 impl Slots {
-    /// Room for so many connections.
+    /// Room for so many clients over Unix sockets, and for as many over IP addresses.
     #[must_use]
     pub fn new(connections: usize) -> Self {
-        let room = |count: usize| Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)));
-        Self { served: room(connections), lobby: room(LOBBY) }
+        Self { unix: Places::new(connections), ip: Places::new(connections) }
     }
 
-    /// Room for a stranger.
-    pub(crate) fn wait(&self) -> Option<Slot> {
-        Arc::clone(&self.lobby).try_acquire_owned().ok().map(Slot)
-    }
-
-    /// Room for a client.
-    pub(crate) fn serve(&self) -> Option<Slot> {
-        Arc::clone(&self.served).try_acquire_owned().ok().map(Slot)
+    /// Room for a client. Where there is none left, one that has said nothing for so long makes way.
+    pub(crate) fn serve(&self, way: Way, quiet: Duration) -> Result<Place, Full> {
+        let places = self.of(way);
+        places.take(quiet).ok_or(Full { way, most: places.lock().most })
     }
 
     /// Whether another client would be served.
-    pub(crate) fn has_room(&self) -> bool {
-        self.served.available_permits() > 0
+    pub(crate) fn has_room(&self, way: Way) -> bool {
+        let places = self.of(way).lock();
+        places.taken.len() < places.most
+    }
+
+    fn of(&self, way: Way) -> &Places {
+        match way {
+            Way::Unix => &self.unix,
+            Way::Ip => &self.ip,
+        }
+    }
+}
+
+/// There is no room for another client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Full {
+    way: Way,
+    most: usize,
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let over = match self.way {
+            Way::Unix => "Unix sockets",
+            Way::Ip => "IP addresses",
+        };
+        write!(f, "too many connections; at most {} are served over {over} (--max-connections); retry later", self.most)
+    }
+}
+
+/// A bounded number of places.
+#[derive(Debug, Clone)]
+pub(crate) struct Places(Arc<Mutex<Seats>>);
+
+#[derive(Debug)]
+struct Seats {
+    most: usize,
+    /// Numbers grow, so the oldest comes first.
+    taken: BTreeMap<u64, Seat>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Seat {
+    since: Instant,
+    /// Whether nobody can be made to give it up any more.
+    is_kept: bool,
+    /// Whoever has the place learns from its end that it has lost it.
+    _held: oneshot::Sender<()>,
+}
+
+impl Seats {
+    /// The oldest place that can be lost.
+    fn oldest(&self) -> Option<(u64, Instant)> {
+        self.taken.iter().find(|(_, seat)| !seat.is_kept).map(|(number, seat)| (*number, seat.since))
+    }
+}
+
+impl Places {
+    pub(crate) fn new(most: usize) -> Self {
+        Self(Arc::new(Mutex::new(Seats { most, taken: BTreeMap::new(), next: 0 })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seats> {
+        // Every change under the lock is one insertion or removal.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a free place, or that of the one who has had its own for longest without keeping it, if for at least so long.
+    pub(crate) fn take(&self, patience: Duration) -> Option<Place> {
+        let mut places = self.lock();
+        if places.taken.len() >= places.most {
+            let (oldest, _) = places.oldest().filter(|(_, since)| since.elapsed() >= patience)?;
+            places.taken.remove(&oldest);
+        }
+        let (held, lost) = oneshot::channel();
+        let number = places.next;
+        places.next += 1;
+        places.taken.insert(number, Seat { since: Instant::now(), is_kept: false, _held: held });
+        drop(places);
+        Some(Place { keeper: Keeper { places: self.clone(), number }, lost })
+    }
+
+    /// Takes a place for a stranger.
+    pub(crate) fn take_among_strangers(&self) -> Option<Place> {
+        self.take(GRACE)
+    }
+
+    /// Waits until a stranger would find a place.
+    pub(crate) async fn vacancy(&self) {
+        loop {
+            let since = {
+                let places = self.lock();
+                if places.taken.len() < places.most { None } else { places.oldest().map(|(_, since)| since) }
+            };
+            match since.map(|since| since + GRACE) {
+                Some(due) if due > Instant::now() => sleep_until(due).await,
+                Some(_) | None => return,
+            }
+        }
+    }
+
+    /// Takes the place of the oldest away, where descriptors are short.
+    pub(crate) fn drop_oldest(&self) {
+        let mut places = self.lock();
+        if let Some((oldest, _)) = places.oldest() {
+            places.taken.remove(&oldest);
+        }
+    }
+}
+
+/// A place that somebody has until this is dropped, or until it is lost to another.
+#[derive(Debug)]
+pub(crate) struct Place {
+    keeper: Keeper,
+    lost: oneshot::Receiver<()>,
+}
+
+impl Place {
+    /// What keeps the place for good.
+    pub(crate) fn keeper(&self) -> Keeper {
+        self.keeper.clone()
+    }
+
+    /// Ends when the place is lost.
+    pub(crate) async fn lost(&mut self) {
+        // Nothing is ever sent.
+        let _: Result<(), _> = (&mut self.lost).await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.keeper.places.lock().taken.remove(&self.keeper.number);
+    }
+}
+
+/// Keeps a place for good.
+#[derive(Debug, Clone)]
+pub(crate) struct Keeper {
+    places: Places,
+    number: u64,
+}
+
+impl Keeper {
+    /// From here on the place cannot be lost.
+    pub(crate) fn keep(&self) {
+        if let Some(seat) = self.places.lock().taken.get_mut(&self.number) {
+            seat.is_kept = true;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
-    #[test]
-    fn strangers_take_no_room_from_clients() {
+    const QUIET: Duration = Duration::from_secs(10);
+
+    fn is_lost(place: &mut Place) -> bool {
+        place.lost().now_or_never().is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_way_has_room_of_its_own() {
         let slots = Slots::new(2);
-        let strangers: Vec<Slot> = std::iter::from_fn(|| slots.wait()).collect();
-        assert_eq!(strangers.len(), LOBBY);
-        let clients: Vec<Slot> = std::iter::from_fn(|| slots.serve()).collect();
-        assert_eq!((clients.len(), slots.has_room()), (2, false));
+        let over = |way| -> Vec<Place> { std::iter::from_fn(|| slots.serve(way, QUIET).ok()).collect() };
+        let ip = over(Way::Ip);
+        assert_eq!((ip.len(), slots.has_room(Way::Ip), slots.has_room(Way::Unix)), (2, false, true));
+        let unix = over(Way::Unix);
+        assert_eq!(unix.len(), 2);
+        let full = slots.serve(Way::Unix, QUIET).expect_err("there is no room");
+        let told = "too many connections; at most 2 are served over Unix sockets (--max-connections); retry later";
+        assert_eq!(full.to_string(), told);
+        drop(ip);
+        assert!(slots.serve(Way::Ip, QUIET).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_who_has_said_nothing_for_a_while_makes_way() {
+        let slots = Slots::new(2);
+        let mut clients = [slots.serve(Way::Unix, QUIET).unwrap(), slots.serve(Way::Unix, QUIET).unwrap()];
+        clients[0].keeper().keep();
+        assert!(slots.serve(Way::Unix, QUIET).is_err(), "both have just come");
+        tokio::time::advance(QUIET).await;
+        let third = slots.serve(Way::Unix, QUIET).unwrap();
+        assert_eq!(clients.each_mut().map(is_lost), [false, true]);
+        third.keeper().keep();
         drop(clients);
-        assert!(slots.serve().is_some());
+        // What was lost is given back once.
+        assert!(slots.serve(Way::Unix, QUIET).is_ok());
+        let fourth = slots.serve(Way::Unix, QUIET).unwrap();
+        fourth.keeper().keep();
+        assert!(slots.serve(Way::Unix, QUIET).is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_oldest_stranger_makes_way_once_it_had_its_chance() {
+        let lobby = Places::new(2);
+        lobby.vacancy().await;
+        let mut first = lobby.take_among_strangers().unwrap();
+        let begun = Instant::now();
+        let mut second = lobby.take_among_strangers().unwrap();
+        assert!(lobby.take_among_strangers().is_none());
+        lobby.vacancy().await;
+        assert_eq!(begun.elapsed(), GRACE);
+        let mut third = lobby.take_among_strangers().unwrap();
+        assert_eq!([&mut first, &mut second, &mut third].map(is_lost), [true, false, false]);
+        lobby.drop_oldest();
+        assert_eq!([&mut second, &mut third].map(is_lost), [true, false]);
+        assert!(lobby.take_among_strangers().is_some());
     }
 }

@@ -1,25 +1,32 @@
-//! Listening: who comes gets a slot, shows who it is, and is served.
+//! Listening: who comes shows who it is, gets a slot, and is served.
 
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tokio::io::AsyncRead;
+use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 
-use crate::limits::{Limits, Slot, Slots};
-use crate::pipe::Patient;
+use crate::descriptors::{self, Shortage, Spare};
+use crate::limits::{Limits, Place, Places, Slots, Way};
+use crate::peer;
+use crate::pipe::{Patient, Voice};
 use crate::token::Token;
 use crate::unix::{self, SocketError, UnixSocket};
 use crate::{Address, Reader, Writer, grpc, tcp, ws};
 
 /// How long clients may take to leave when the server ends.
 const GOODBYES: Duration = Duration::from_secs(5);
-/// How long is waited when the system has no room for another socket.
+/// How long nobody is accepted when the system has no room for another socket.
 const BREATHER: Duration = Duration::from_millis(100);
+/// How often that is tried before whoever waits at a Unix socket is told that there is no room.
+const TRIES: u32 = 20;
+const NO_DESCRIPTORS: &str = "too many files are open (see ulimit -n); retry later";
 
 /// How a server listens.
 #[derive(Debug, Clone)]
@@ -30,6 +37,8 @@ pub struct Options {
     pub slots: Slots,
     /// What a connection may take.
     pub limits: Limits,
+    /// Who is told that descriptors run short.
+    pub shortage: Shortage,
     /// Whether other machines may reach it.
     pub allows_remote: bool,
 }
@@ -89,8 +98,8 @@ pub(crate) struct Client {
     pub(crate) token: Option<Token>,
     pub(crate) limits: Limits,
     pub(crate) slots: Slots,
-    /// Its place in the lobby.
-    pub(crate) waiting: Slot,
+    /// Its place among strangers.
+    pub(crate) waiting: Place,
     /// Where it came in.
     pub(crate) door: Option<SocketAddr>,
 }
@@ -101,6 +110,9 @@ pub struct Listener {
     socket: Socket,
     address: Address,
     options: Options,
+    /// Room for those who have not shown who they are.
+    strangers: Places,
+    spare: Spare,
 }
 
 #[derive(Debug)]
@@ -123,7 +135,7 @@ impl Listener {
             };
             let socket = UnixSocket::bind(path).await?;
             let address = Address::Unix(Some(socket.path().to_owned()));
-            return Ok(Self { socket: Socket::Unix(socket), address, options });
+            return Ok(Self::new(Socket::Unix(socket), address, options));
         };
         if !ip.ip().is_loopback() && !options.allows_remote {
             return Err(BindError::Remote { address: address.clone() });
@@ -139,7 +151,12 @@ impl Listener {
             Address::Grpc(_) => Address::Grpc(bound),
             Address::Tcp(_) | Address::Unix(_) | Address::Stdio => Address::Tcp(bound),
         };
-        Ok(Self { socket: Socket::Ip(socket), address, options })
+        Ok(Self::new(Socket::Ip(socket), address, options))
+    }
+
+    fn new(socket: Socket, address: Address, options: Options) -> Self {
+        let strangers = Places::new(options.limits.strangers);
+        Self { socket, address, options, strangers, spare: Spare::new() }
     }
 
     /// Where it listens, with the port that the system has chosen.
@@ -149,16 +166,23 @@ impl Listener {
     }
 
     /// Serves clients until `stop` becomes true, and then until they have left.
-    pub async fn serve<S: Service>(self, service: S, mut stop: watch::Receiver<bool>) {
+    pub async fn serve<S: Service>(mut self, service: S, mut stop: watch::Receiver<bool>) {
         let mut clients = JoinSet::new();
+        let mut failures = 0;
         loop {
             tokio::select! {
-                accepted = self.socket.accept() => match accepted {
-                    Ok(stream) => if let Some(client) = self.admit() {
-                        clients.spawn(attend(stream, self.address.clone(), client, service.clone()));
-                    },
-                    // Too many files are open, or a client has left already. Those who are here go on.
-                    Err(_) => sleep(BREATHER).await,
+                accepted = self.accept() => match accepted {
+                    Ok(stream) => {
+                        failures = 0;
+                        self.spare.restore();
+                        self.admit(stream, &service, &mut clients);
+                        // Whoever was accepted before has its turn before the next one is.
+                        yield_now().await;
+                    }
+                    Err(error) => {
+                        failures += 1;
+                        self.make_room(&error, failures).await;
+                    }
                 },
                 Some(_) = clients.join_next(), if !clients.is_empty() => {}
                 () = async { drop(stop.wait_for(|is_over| *is_over).await) } => break,
@@ -170,44 +194,97 @@ impl Listener {
         let _: Result<(), _> = timeout(GOODBYES, all_left).await;
     }
 
-    /// A place in the lobby for whoever comes.
-    fn admit(&self) -> Option<Client> {
-        let Options { token, slots, limits, .. } = &self.options;
-        let waiting = slots.wait()?;
-        Some(Client { token: token.clone(), limits: *limits, slots: slots.clone(), waiting, door: self.address.ip() })
-    }
-}
-
-impl Socket {
+    /// Waits for somebody, once there is room for a stranger where strangers can come. Cancelling it loses nobody.
     async fn accept(&self) -> io::Result<Stream> {
-        match self {
-            Self::Unix(socket) => socket.accept().await.map(Stream::Unix),
-            Self::Ip(socket) => socket.accept().await.map(|(stream, _)| Stream::Ip(stream)),
+        match &self.socket {
+            Socket::Unix(socket) => socket.accept().await.map(Stream::Unix),
+            Socket::Ip(socket) => {
+                self.strangers.vacancy().await;
+                socket.accept().await.map(|(stream, _)| Stream::Ip(stream))
+            }
+        }
+    }
+
+    /// Attends to whoever has come.
+    fn admit<S: Service>(&self, stream: Stream, service: &S, clients: &mut JoinSet<()>) {
+        let Options { token, slots, limits, shortage, .. } = &self.options;
+        match stream {
+            Stream::Unix(stream) => {
+                if descriptors::are_short(&stream) {
+                    shortage.report();
+                }
+                clients.spawn(serve_unix(stream, *limits, slots.clone(), service.clone()));
+            }
+            Stream::Ip(stream) => {
+                if descriptors::are_short(&stream) {
+                    shortage.report();
+                    self.strangers.drop_oldest();
+                }
+                let Some(waiting) = self.strangers.take_among_strangers() else { return };
+                let (token, slots, door) = (token.clone(), slots.clone(), self.address.ip());
+                let client = Client { token, limits: *limits, slots, waiting, door };
+                clients.spawn(attend(stream, self.address.clone(), client, service.clone()));
+            }
+        }
+    }
+
+    /// Waits after a failure, since a client has left already or too many files are open. Those who are here go on, and what
+    /// can be given up for others is.
+    async fn make_room(&mut self, error: &io::Error, failures: u32) {
+        if !descriptors::is_shortage(error) {
+            return sleep(BREATHER).await;
+        }
+        self.options.shortage.report();
+        self.strangers.drop_oldest();
+        sleep(BREATHER).await;
+        if failures.is_multiple_of(TRIES)
+            && let Socket::Unix(socket) = &self.socket
+        {
+            self.spare.release();
+            if let Ok(Ok(stream)) = timeout(BREATHER, socket.accept()).await {
+                tcp::refuse(&mut Patient::new(stream, BREATHER), None, tcp::overloaded(NO_DESCRIPTORS)).await;
+            }
+            self.spare.restore();
         }
     }
 }
 
 /// Attends to a client in the language of the address it came to.
-async fn attend<S: Service>(stream: Stream, address: Address, client: Client, service: S) {
-    match (stream, address) {
-        (Stream::Unix(stream), _) => serve_unix(stream, client, service).await,
-        (Stream::Ip(stream), Address::Ws(_)) => ws::serve(stream, client, service).await,
-        (Stream::Ip(stream), Address::Grpc(_)) => grpc::serve(stream, client, service).await,
-        (Stream::Ip(stream), Address::Tcp(_) | Address::Unix(_) | Address::Stdio) => {
-            tcp::serve(stream, client, service).await;
-        }
+async fn attend<S: Service>(stream: TcpStream, address: Address, client: Client, service: S) {
+    peer::prepare(&stream);
+    match address {
+        Address::Ws(_) => ws::serve(stream, client, service).await,
+        Address::Grpc(_) => grpc::serve(stream, client, service).await,
+        Address::Tcp(_) | Address::Unix(_) | Address::Stdio => tcp::serve(stream, client, service).await,
     }
 }
 
-async fn serve_unix<S: Service>(stream: UnixStream, client: Client, service: S) {
+async fn serve_unix<S: Service>(stream: UnixStream, limits: Limits, slots: Slots, service: S) {
     if !unix::is_trusted(&stream) {
         return;
     }
     let (input, output) = stream.into_split();
-    let mut output = Patient::new(output, client.limits.stall);
-    let Some(_slot) = client.slots.serve() else {
-        return tcp::refuse(&mut output, None, tcp::overloaded()).await;
-    };
-    drop(client.waiting);
-    service.serve(Box::new(input), Box::new(output)).await;
+    let mut output = Patient::new(output, limits.stall);
+    match slots.serve(Way::Unix, limits.quiet) {
+        Ok(place) => {
+            let has_hung_up = |input: &OwnedReadHalf| peer::has_hung_up(input.as_ref());
+            host(&service, (input, has_hung_up), Box::new(output), place).await;
+        }
+        Err(full) => tcp::refuse(&mut output, None, tcp::overloaded(full)).await,
+    }
+}
+
+/// Serves a client that has a place, until it leaves or has to make way. What it says comes with a look at whether it is gone,
+/// for when that ends.
+pub(crate) async fn host<S, R, F>(service: &S, (input, is_gone): (R, F), output: Writer, mut place: Place)
+where
+    S: Service,
+    R: AsyncRead + Send + Unpin + 'static,
+    F: Fn(&R) -> bool + Send + Unpin + 'static,
+{
+    let input = Voice::new(input, is_gone, place.keeper());
+    tokio::select! {
+        () = service.serve(Box::new(input), output) => {}
+        () = place.lost() => {}
+    }
 }

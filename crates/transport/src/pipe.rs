@@ -1,16 +1,23 @@
 //! Between lines and frames, and between this program and a client that does not read.
 
-use std::future::Future as _;
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::time::{Sleep, sleep};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, ReadBuf,
+};
+use tokio::time::{Sleep, sleep, timeout};
+
+use crate::limits::Keeper;
 
 /// How many bytes wait between frames and lines, in either direction.
 pub(crate) const PIPE_BYTES: usize = 64 * 1024;
+
+/// How long the one direction of a connection may take to end once the other has.
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Writes a message as a line. Ends of lines within it can only be space between its parts, since a JSON text has none in
 /// its strings.
@@ -54,6 +61,55 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 return Ok(Some(line));
             }
         }
+    }
+}
+
+/// Runs both until one of them has ended, and then the other for so long at most.
+pub(crate) async fn together(one: impl Future<Output = ()>, other: impl Future<Output = ()>, rest: Duration) {
+    let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
+    let is_first = tokio::select! {
+        () = &mut one => true,
+        () = &mut other => false,
+    };
+    let left = async { if is_first { other.await } else { one.await } };
+    // What takes longer is cut off.
+    let _: Result<(), _> = timeout(rest, left).await;
+}
+
+/// What a client says. The end of it is an error where the client is gone, for then it hears no answers either; and once the
+/// client has said a whole line, it keeps its place.
+pub(crate) struct Voice<R, F> {
+    input: R,
+    is_gone: F,
+    /// None once the place is kept.
+    keeper: Option<Keeper>,
+}
+
+impl<R, F> Voice<R, F> {
+    pub(crate) fn new(input: R, is_gone: F, keeper: Keeper) -> Self {
+        Self { input, is_gone, keeper: Some(keeper) }
+    }
+}
+
+impl<R: AsyncRead + Unpin, F: Fn(&R) -> bool + Unpin> AsyncRead for Voice<R, F> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        std::task::ready!(Pin::new(&mut self.input).poll_read(context, buffer))?;
+        let read = &buffer.filled()[before..];
+        if read.is_empty() && buffer.remaining() > 0 && (self.is_gone)(&self.input) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        if self.keeper.is_some()
+            && read.contains(&b'\n')
+            && let Some(keeper) = self.keeper.take()
+        {
+            keeper.keep();
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -6,9 +6,12 @@ use codex_protocol::rpc::{ErrorObject, OVERLOADED};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::timeout;
 
-use crate::listener::{Client, Service};
+use crate::limits::{Place, Way};
+use crate::listener::{Client, Service, host};
+use crate::peer;
 use crate::pipe::Patient;
 
 /// The longest first line.
@@ -48,36 +51,45 @@ struct Empty {}
 
 /// Serves a client that has just come.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
-    // Without it small messages wait for each other.
-    let _: std::io::Result<()> = stream.set_nodelay(true);
+    let Client { token, limits, slots, mut waiting, .. } = client;
     let (input, output) = stream.into_split();
-    let (mut input, mut output) = (BufReader::new(input), Patient::new(output, client.limits.stall));
+    let (mut input, mut output) = (BufReader::new(input), Patient::new(output, limits.stall));
     let mut line = Vec::new();
     let mut head = (&mut input).take(FIRST_LINE_BYTES);
-    if !matches!(timeout(client.limits.handshake, head.read_until(b'\n', &mut line)).await, Ok(Ok(_))) {
+    let read = tokio::select! {
+        read = timeout(limits.handshake, head.read_until(b'\n', &mut line)) => read,
+        () = waiting.lost() => {
+            let text = "too many connections that have not shown a token; retry later";
+            return refuse(&mut output, None, overloaded(text)).await;
+        }
+    };
+    if !matches!(read, Ok(Ok(_))) {
         return refuse(&mut output, None, ErrorObject::invalid("no token came in time")).await;
     }
     let first = serde_json::from_slice::<First<'_>>(&line).ok().filter(|first| first.method == AUTHENTICATE);
     let id = first.as_ref().and_then(|first| first.id);
-    if !first.as_ref().is_some_and(|first| client.token.as_ref().is_some_and(|token| token.is(&first.params.token))) {
+    if !first.as_ref().is_some_and(|first| token.as_ref().is_some_and(|token| token.is(&first.params.token))) {
         let text = "the first line must be {\"id\":0,\"method\":\"authenticate\",\"params\":{\"token\":TOKEN}} with the right token";
         refuse(&mut output, id, ErrorObject::invalid(text)).await;
-        return drain(input).await;
+        return drain(input, waiting).await;
     }
-    let Some(_slot) = client.slots.serve() else {
-        refuse(&mut output, id, overloaded()).await;
-        return drain(input).await;
+    let place = match slots.serve(Way::Ip, limits.quiet) {
+        Ok(place) => place,
+        Err(full) => {
+            refuse(&mut output, id, overloaded(full)).await;
+            return drain(input, waiting).await;
+        }
     };
-    drop(client.waiting);
+    drop(waiting);
     if say(&mut output, &Answer { id, result: Some(Empty {}), error: None }).await.is_ok() {
-        service.serve(Box::new(input), Box::new(output)).await;
+        let has_hung_up = |input: &BufReader<OwnedReadHalf>| peer::has_hung_up(input.get_ref().as_ref());
+        host(&service, (input, has_hung_up), Box::new(output), place).await;
     }
 }
 
 /// What a client is told for whom there is no room.
-pub(crate) fn overloaded() -> ErrorObject {
-    let message = "too many connections; retry later".to_owned();
-    ErrorObject { code: OVERLOADED, message, data: None }
+pub(crate) fn overloaded(why: impl ToString) -> ErrorObject {
+    ErrorObject { code: OVERLOADED, message: why.to_string(), data: None }
 }
 
 /// Answers with an error, as the last word.
@@ -92,9 +104,12 @@ pub(crate) async fn refuse<W: AsyncWrite + Unpin>(
 }
 
 /// Reads on for a moment: closing a socket with something unread would take back what was just said.
-async fn drain<R: AsyncRead + Unpin>(input: R) {
-    let mut rest = input.take(DRAINED_BYTES);
-    let _: Result<_, _> = timeout(DRAINING, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
+async fn drain<R: AsyncRead + Unpin>(input: R, mut waiting: Place) {
+    let (mut rest, mut nowhere) = (input.take(DRAINED_BYTES), tokio::io::sink());
+    tokio::select! {
+        _ = timeout(DRAINING, tokio::io::copy(&mut rest, &mut nowhere)) => {}
+        () = waiting.lost() => {}
+    }
 }
 
 async fn say<W: AsyncWrite + Unpin>(output: &mut W, answer: &Answer<'_>) -> std::io::Result<()> {

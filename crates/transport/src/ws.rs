@@ -22,15 +22,15 @@ use http::header::{AUTHORIZATION, HOST, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, duplex};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadHalf, duplex};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::time::{interval, timeout};
 use tokio_tungstenite::tungstenite;
 
-use crate::limits::{Limits, Slot, Slots};
-use crate::listener::{Client, Service};
-use crate::pipe::{Lines, PIPE_BYTES, write_line};
+use crate::limits::{Full, Limits, Place, Slots, Way};
+use crate::listener::{Client, Service, host};
+use crate::pipe::{LAST_WORDS, Lines, PIPE_BYTES, together, write_line};
 use crate::token::Token;
 
 /// How many bytes the head of a request may have.
@@ -44,39 +44,37 @@ struct Reception {
     token: Option<Token>,
     door: Option<SocketAddr>,
     slots: Slots,
-    message_bytes: usize,
+    limits: Limits,
     /// Where the connection goes when the client is let in.
     inside: Arc<Mutex<Option<oneshot::Sender<LetIn>>>>,
 }
 
 /// A client that was let in, and its room.
-type LetIn = (WebSocket, Slot);
+type LetIn = (WebSocket, Place);
 
 /// Serves a client that has just come.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
-    // Without it small messages wait for each other.
-    let _: std::io::Result<()> = stream.set_nodelay(true);
+    let Client { token, limits, slots, mut waiting, door } = client;
     let (inside, let_in) = oneshot::channel();
-    let reception = Reception {
-        token: client.token,
-        door: client.door,
-        slots: client.slots,
-        message_bytes: client.limits.message_bytes,
-        inside: Arc::new(Mutex::new(Some(inside))),
-    };
-    let deadline = client.limits.handshake;
+    let inside = Arc::new(Mutex::new(Some(inside)));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(deadline)
+        .header_read_timeout(limits.handshake)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router(reception)))
+        .serve_connection(
+            TokioIo::new(stream),
+            TowerToHyperService::new(router(Reception { token, door, slots, limits, inside })),
+        )
         .with_upgrades();
-    // The deadline holds for all that is said before a client is let in, however slowly it is said.
-    if timeout(deadline, connection).await.is_ok()
-        && let Ok(Ok((socket, _slot))) = timeout(deadline, let_in).await
-    {
-        drop(client.waiting);
-        converse(socket, client.limits, service).await;
+    let entrance = async { connection.await.ok().zip(let_in.await.ok()) };
+    let entered = tokio::select! {
+        // The deadline holds for all that is said before a client is let in, however slowly it is said.
+        entered = timeout(limits.handshake, entrance) => entered.ok().flatten(),
+        () = waiting.lost() => None,
+    };
+    if let Some(((), (socket, place))) = entered {
+        drop(waiting);
+        converse(socket, limits, place, service).await;
     }
 }
 
@@ -113,11 +111,15 @@ pub(crate) fn is_own_name(host: &str, door: Option<SocketAddr>) -> bool {
 }
 
 async fn ready(State(reception): State<Reception>) -> Response {
-    if reception.slots.has_room() { "ready\n".into_response() } else { overloaded() }
+    if reception.slots.has_room(Way::Ip) {
+        "ready\n".into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], "too many connections; retry later\n").into_response()
+    }
 }
 
-fn overloaded() -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], "too many connections; retry later\n").into_response()
+fn overloaded(full: Full) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], format!("{full}\n")).into_response()
 }
 
 async fn upgrade(
@@ -133,34 +135,42 @@ async fn upgrade(
         Ok(upgrade) => upgrade,
         Err(rejection) => return rejection.into_response(),
     };
-    let Some(slot) = reception.slots.serve() else { return overloaded() };
+    let place = match reception.slots.serve(Way::Ip, reception.limits.quiet) {
+        Ok(place) => place,
+        Err(full) => return overloaded(full),
+    };
     let inside = reception.inside.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let most = reception.message_bytes;
+    let most = reception.limits.message_bytes;
     upgrade.max_message_size(most).max_frame_size(most).on_upgrade(async move |socket| {
         if let Some(inside) = inside {
             // Nobody waits for it when the client took too long.
-            let _: Result<(), LetIn> = inside.send((socket, slot));
+            let _: Result<(), LetIn> = inside.send((socket, place));
         }
     })
 }
 
 /// Passes frames on as lines and lines as frames until either side has said everything.
-async fn converse<S: Service>(socket: WebSocket, limits: Limits, service: S) {
+async fn converse<S: Service>(socket: WebSocket, limits: Limits, place: Place, service: S) {
     let (sink, stream) = socket.split();
     let (near, far) = duplex(PIPE_BYTES);
     let (from_service, to_service) = tokio::io::split(near);
     let (input, output) = tokio::io::split(far);
     // Unless the client ends it, the server does.
     let code = AtomicU16::new(close_code::AWAY);
-    let serving = service.serve(Box::new(input), Box::new(output));
     let reading = async {
         code.store(read(stream, to_service, limits).await, Ordering::Relaxed);
+        std::future::pending::<()>().await;
     };
-    tokio::select! {
-        // Whatever ends first, the last word is written.
-        () = write(sink, from_service, &code, limits) => {}
-        () = async { tokio::join!(serving, reading); std::future::pending().await } => {}
-    }
+    // Who has said goodbye hears nothing more.
+    let serving = host(&service, (input, |_: &ReadHalf<DuplexStream>| true), Box::new(output), place);
+    let exchange = async {
+        tokio::select! {
+            () = serving => {}
+            () = reading => {}
+        }
+    };
+    // Whatever ends first, the last word is written, and what the client has said is read.
+    together(write(sink, from_service, &code, limits), exchange, LAST_WORDS).await;
 }
 
 /// Passes frames on until the client has said everything, and says how to close.

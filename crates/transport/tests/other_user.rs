@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use codex_transport::{Address, Limits, Listener, Options, Reader, Slots, Writer, is_welcome};
+use codex_transport::{Address, Limits, Listener, Options, Reader, Shortage, Slots, Writer, is_welcome};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
@@ -53,7 +53,8 @@ fn knock(path: &Path) -> &'static str {
 
 async fn check(folder: &Path, own: u32) {
     let socket = folder.join("run/socket");
-    let options = Options { token: None, slots: Slots::new(8), limits: Limits::default(), allows_remote: false };
+    let (slots, limits, shortage) = (Slots::new(8), Limits::default(), Shortage::default());
+    let options = Options { token: None, slots, limits, shortage, allows_remote: false };
     let listener = Listener::bind(&Address::Unix(Some(socket.clone())), options).await.expect("it listens");
     let (stop, stopped) = watch::channel(false);
     let service = |mut input: Reader, mut output: Writer| async move {

@@ -92,10 +92,10 @@ pub(crate) struct ListenArgs {
     /// Listen on addresses that other machines can reach, without encryption
     #[arg(long)]
     pub(crate) allow_remote: bool,
-    /// Serve at most so many connections over sockets
+    /// Serve at most so many connections over Unix sockets, and as many over IP addresses
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(crate) max_connections: usize,
-    /// Unload threads that nobody has listened to for so long; they stay on disk
+    /// Unload threads that nobody has listened to for so long; they stay on disk, with what they ask
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30m")]
     pub(crate) unload_after: Duration,
     /// Run in the background: in a session of its own, with a log

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use codex_config::{Env, Home, SERVER_TOKEN_VARIABLE};
 use codex_server::app::{AppServer, Start};
-use codex_transport::{Address, BindError, Limits, Listener, Options, Slots, Token};
+use codex_transport::{Address, BindError, Limits, Listener, Options, Shortage, Slots, Token};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -16,6 +16,8 @@ use super::log;
 use crate::failure::Hinted;
 use crate::{console, signals};
 
+/// How long to wait at least before threads are unloaded again because descriptors run short.
+const BETWEEN_UNLOADINGS: Duration = Duration::from_millis(200);
 /// How long running turns may take to stop.
 const LAST_TURNS: Duration = Duration::from_secs(15);
 
@@ -28,7 +30,8 @@ pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
     let served = runtime.block_on(async {
         // Signals first: whoever reads that the server listens may already send one.
         let mut stop = signals::stop()?;
-        let listeners = bind(&start, args).await?;
+        let shortage = Shortage::default();
+        let listeners = bind(&start, args, &shortage).await?;
         let app = AppServer::new(start);
         let stdio = args.listen.contains(&Address::Stdio);
         let served = serve(&app, listeners, args, async {
@@ -41,6 +44,7 @@ pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
             tokio::select! {
                 ended = input_ends => ended.context("the connection failed"),
                 () = stop.wait() => Ok(()),
+                () = free_descriptors(&app, &shortage) => Ok(()),
             }
         });
         served.await
@@ -65,7 +69,7 @@ fn detach(home: &Home) -> anyhow::Result<log::Log> {
 }
 
 /// Listens everywhere, or nowhere if one of the addresses is unusable.
-async fn bind(start: &Start, args: &ListenArgs) -> anyhow::Result<Vec<Listener>> {
+async fn bind(start: &Start, args: &ListenArgs, shortage: &Shortage) -> anyhow::Result<Vec<Listener>> {
     let addresses: Vec<Address> = args.listen.iter().filter(|it| **it != Address::Stdio).cloned().collect();
     let token = if addresses.iter().any(Address::needs_token) {
         Some(token(&start.home, &start.env, args.token_file.as_deref(), Purpose::Serve)?)
@@ -75,7 +79,8 @@ async fn bind(start: &Start, args: &ListenArgs) -> anyhow::Result<Vec<Listener>>
     let (slots, limits) = (Slots::new(args.max_connections), Limits::default());
     let mut listeners = Vec::new();
     for address in addresses {
-        let options = Options { token: token.clone(), slots: slots.clone(), limits, allows_remote: args.allow_remote };
+        let (token, slots, shortage) = (token.clone(), slots.clone(), shortage.clone());
+        let options = Options { token, slots, limits, shortage, allows_remote: args.allow_remote };
         let bound = Listener::bind(&with_path(address, &start.home), options).await;
         let listener = bound.map_err(|error| match error {
             BindError::Remote { .. } => {
@@ -121,6 +126,18 @@ async fn serve(
     // A thread may have been opened while the others were closed.
     let _: Result<(), _> = tokio::time::timeout(LAST_TURNS, app.close()).await;
     ended
+}
+
+/// Unloads what nobody listens to whenever descriptors run short. Runs until it is dropped.
+async fn free_descriptors(app: &AppServer, shortage: &Shortage) {
+    loop {
+        shortage.reported().await;
+        let unloaded = app.unload_unheard().await;
+        if unloaded > 0 {
+            say(&format!("too many files are open; {unloaded} threads that nobody listens to were unloaded"));
+        }
+        tokio::time::sleep(BETWEEN_UNLOADINGS).await;
+    }
 }
 
 /// What a token is wanted for.

@@ -167,6 +167,11 @@ impl CommandCall {
         matches!(self.phase, Phase::Asked | Phase::AskedAgain)
     }
 
+    /// Whether a person is being asked before anything has run.
+    pub(crate) fn asks_first(&self) -> bool {
+        self.phase == Phase::Asked
+    }
+
     /// Takes one input and returns what to do, in order.
     pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();

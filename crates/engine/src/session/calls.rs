@@ -8,6 +8,7 @@ use codex_wire::response::FunctionCallOutputPayload;
 use super::Session;
 use crate::command::{self, CommandRequest, Place};
 use crate::log::{Abort, ItemId};
+use crate::opening::asks_first;
 use crate::patching::{self, PatchRequest};
 use crate::tools::{self, Begun, CallResult};
 use crate::turn::{Call, CallPayload, Input};
@@ -139,6 +140,37 @@ impl Session {
             Doing::Look(_) | Doing::Other(_) => false,
         });
         asking.map(|call| call.id.clone()).collect()
+    }
+
+    /// Whether nobody reads along and nothing happens: no turn runs, or one that only asks a person and is revived with its
+    /// questions when the thread is resumed.
+    pub(super) fn is_retirable(&mut self) -> bool {
+        let is_resting = self.running.is_none() && !self.aims.goal.is_due();
+        self.journal.listeners() == 0 && (is_resting || self.only_asks())
+    }
+
+    fn only_asks(&self) -> bool {
+        let Some(running) = &self.running else { return false };
+        let comes_back = self.setup.asks_again && asks_first(&running.settings) && self.reviewing.is_none();
+        let calls = running.work.calls();
+        let mut asking = calls.iter().map(|call| match &call.doing {
+            Doing::Command(command) => command.call.asks_first(),
+            Doing::Patch(patch) => patch.call.is_asking(),
+            Doing::Look(_) | Doing::Other(_) => false,
+        });
+        comes_back
+            && self.journal.is_saved()
+            && running.machine.waits_for_calls()
+            && !calls.is_empty()
+            && asking.all(|asks| asks)
+    }
+
+    /// Leaves the running turn as it is, for whoever resumes the thread.
+    pub(super) async fn set_turn_aside(&mut self) {
+        if let Some(running) = &mut self.running {
+            let effects = running.machine.set_aside();
+            self.perform(effects).await;
+        }
     }
 
     /// From here on nobody answers any more.

@@ -108,6 +108,15 @@ impl Calls {
         self.queue.drain(..ended).map(Pending::output).collect()
     }
 
+    /// Takes out the outputs of all calls that have ended, those that an earlier call holds back too.
+    pub(super) fn take_all_ended(&mut self) -> Vec<ResponseItem> {
+        let queue = std::mem::take(&mut self.queue);
+        let (ended, open): (VecDeque<_>, VecDeque<_>) =
+            queue.into_iter().partition(|held| matches!(held.progress, Progress::Ended(_)));
+        self.queue = open;
+        ended.into_iter().map(Pending::output).collect()
+    }
+
     /// Starts the calls that may run now, and returns them.
     pub(super) fn start(&mut self) -> Vec<Call> {
         let mut started = Vec::new();

@@ -223,6 +223,19 @@ impl Turn {
         !matches!(self.purpose, Purpose::Summary { goes_on: false } | Purpose::Nothing)
     }
 
+    /// Whether it waits for its calls alone, and nothing that somebody said waits for it.
+    pub(crate) fn waits_for_calls(&self) -> bool {
+        self.phase == Phase::Calling && self.purpose == Purpose::Answer && self.joined.is_empty()
+    }
+
+    /// Prepares for being revived later, and returns what to do: what calls have given must not be forgotten, even where an
+    /// earlier call holds it back.
+    pub(crate) fn set_aside(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.calls.take_all_ended().into_iter().for_each(|output| record(output, &mut effects));
+        effects
+    }
+
     /// Takes one input and returns what to do, in order.
     pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();

@@ -121,8 +121,16 @@ impl Connection {
         self.client().map(|client| client.vintage).unwrap_or_default()
     }
 
-    /// Reads and obeys until the client has said everything.
+    /// Reads and obeys until the client has said everything, or is gone.
     pub(crate) async fn read<R: AsyncRead + Unpin>(self: &Arc<Self>, input: R) -> std::io::Result<()> {
+        let read = self.read_lines(input).await;
+        self.beside.hang_up();
+        // From here on only requests that are being served hold the connection open.
+        drop(lock(&self.unanswered).take());
+        read
+    }
+
+    async fn read_lines<R: AsyncRead + Unpin>(self: &Arc<Self>, input: R) -> std::io::Result<()> {
         let mut lines = LineReader::new(input);
         loop {
             match lines.next().await? {
@@ -135,13 +143,9 @@ impl Connection {
                         None => self.complain(error).await,
                     }
                 }
-                None => break,
+                None => return Ok(()),
             }
         }
-        self.beside.hang_up();
-        // From here on only requests that are being served hold the connection open.
-        drop(lock(&self.unanswered).take());
-        Ok(())
     }
 
     /// Answers something that has no id.

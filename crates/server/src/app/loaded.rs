@@ -2,11 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use codex_engine::Thread;
 use codex_wire::ids::ThreadId;
+use tokio::time::timeout;
 
 use super::connection::lock;
+
+/// How long a thread may take to say whether it is idle.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The threads that are loaded, by name.
 #[derive(Debug, Default)]
@@ -43,6 +48,31 @@ impl Loaded {
         let guard = mutex.lock_owned().await;
         lock(&self.opening).retain(|_, mutex| Arc::strong_count(mutex) > 1);
         guard
+    }
+
+    /// Whether a thread could be unloaded: nobody listens to it, and it does nothing or only asks a person.
+    pub(crate) async fn is_idle(&self, id: ThreadId) -> bool {
+        let Some(thread) = self.get(id) else { return false };
+        // One that has ended by itself is idle, and one that is too busy to answer is not.
+        matches!(timeout(PATIENCE, thread.is_retirable()).await, Ok(Ok(true) | Err(_)))
+    }
+
+    /// Unloads a thread unless it has become busy; says whether it is gone.
+    pub(crate) async fn unload(&self, id: ThreadId) -> bool {
+        // Whoever resumes it meanwhile waits, and then reads it from disk.
+        let _turn = self.turn_to_open(id).await;
+        let Some(thread) = self.get(id) else { return false };
+        let is_gone = thread.retire().await != Ok(false);
+        if is_gone {
+            self.remove(id);
+        }
+        is_gone
+    }
+
+    /// Unloads all threads that are idle, and says how many they were.
+    pub(crate) async fn unload_unheard(&self) -> usize {
+        let unloading = self.names().into_iter().map(async |id| self.is_idle(id).await && self.unload(id).await);
+        futures_util::future::join_all(unloading).await.into_iter().filter(|is_gone| *is_gone).count()
     }
 
     /// Ends all threads, each with everything written.

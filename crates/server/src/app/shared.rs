@@ -51,7 +51,10 @@ impl AppServer {
         let read = tokio::select! {
             read = async {
                 let read = presence.0.read(input).await;
-                let _: Result<_, _> = timeout(LAST_ANSWERS, all_answered.recv()).await;
+                // Where reading fails the client is gone, and nobody hears an answer.
+                if read.is_ok() {
+                    let _: Result<_, _> = timeout(LAST_ANSWERS, all_answered.recv()).await;
+                }
                 read
             } => read,
             // It ends only with an error while the connection is held.
@@ -59,8 +62,10 @@ impl AppServer {
             () = async { drop(closing.wait_for(|is_closing| *is_closing).await) } => Ok(()),
         };
         drop(presence);
-        let written = timeout(LAST_WORDS, writing).await.unwrap_or(Ok(()));
-        unless_gone(read.and(written))
+        if read.is_err() {
+            return unless_gone(read);
+        }
+        unless_gone(timeout(LAST_WORDS, writing).await.unwrap_or(Ok(())))
     }
 
     /// A client within this program: its end of a stream in memory, which holds a bounded number of bytes.
@@ -78,9 +83,10 @@ impl AppServer {
         theirs
     }
 
-    /// Unloads threads that nobody has listened to and that have done nothing for so long. Runs until it is dropped.
+    /// Unloads threads that nobody has listened to and that have done nothing for so long, but perhaps ask a person. Runs until
+    /// it is dropped.
     ///
-    /// They are on disk, so whoever asks for one again gets it.
+    /// They are on disk with what they ask, so whoever asks for one again gets it.
     pub async fn unload_idle(&self, after: Duration) {
         let mut looks = interval((after / 10).clamp(LOOKS.0, LOOKS.1));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -90,10 +96,10 @@ impl AppServer {
             let names = self.host.loaded.names();
             idle_since.retain(|name, _| names.binary_search(name).is_ok());
             for name in names {
-                if self.is_idle(name).await {
+                if self.host.loaded.is_idle(name).await {
                     let since = *idle_since.entry(name).or_insert_with(Instant::now);
                     if since.elapsed() >= after {
-                        self.unload(name).await;
+                        self.host.loaded.unload(name).await;
                     }
                 } else {
                     idle_since.remove(&name);
@@ -102,20 +108,9 @@ impl AppServer {
         }
     }
 
-    async fn is_idle(&self, name: ThreadId) -> bool {
-        let Some(thread) = self.host.loaded.get(name) else { return false };
-        let is_unheard = !thread.listeners().await.is_ok_and(|count| count > 0);
-        is_unheard && !matches!(thread.running().await, Ok(Some(_)))
-    }
-
-    async fn unload(&self, name: ThreadId) {
-        // Whoever resumes it meanwhile waits, and then reads it from disk.
-        let _turn = self.host.loaded.turn_to_open(name).await;
-        let Some(thread) = self.host.loaded.get(name) else { return };
-        // One that has ended by itself goes too.
-        if thread.retire().await != Ok(false) {
-            self.host.loaded.remove(name);
-        }
+    /// Unloads the threads at once that [`AppServer::unload_idle`] would unload in time, and says how many they were.
+    pub async fn unload_unheard(&self) -> usize {
+        self.host.loaded.unload_unheard().await
     }
 }
 

@@ -3,23 +3,25 @@
 mod frame;
 pub(crate) mod stream;
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{PingPong, RecvStream};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use http::{Method, Request, Response, StatusCode};
-use tokio::io::{AsyncWriteExt as _, duplex};
+use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, duplex};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use self::stream::{receive, send_lines};
-use crate::limits::{Limits, Slot, Slots};
-use crate::listener::{Client, Service};
-use crate::pipe::PIPE_BYTES;
+use crate::limits::{Limits, Place, Slots, Way};
+use crate::listener::{Client, Service, host};
+use crate::pipe::{LAST_WORDS, PIPE_BYTES, together};
 use crate::token::Token;
 use crate::ws::is_own_name;
 
@@ -54,24 +56,28 @@ struct Reception {
 
 /// Serves a client that has just come.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
-    // Without it small messages wait for each other.
-    let _: std::io::Result<()> = stream.set_nodelay(true);
-    // The place in the lobby is kept: a connection is not a client, its calls are.
-    let Client { token, limits, slots, waiting: _waiting, door } = client;
+    let Client { token, limits, slots, mut waiting, door } = client;
     let deadline = Instant::now() + limits.handshake;
     let mut builder = h2::server::Builder::new();
     builder.max_concurrent_streams(CALLS).max_header_list_size(HEAD_BYTES).max_send_buffer_size(PIPE_BYTES);
-    let Ok(Ok(mut connection)) = timeout(limits.handshake, builder.handshake::<_, Bytes>(stream)).await else { return };
+    let shaken = tokio::select! {
+        shaken = timeout(limits.handshake, builder.handshake::<_, Bytes>(stream)) => shaken,
+        () = waiting.lost() => return,
+    };
+    let Ok(Ok(mut connection)) = shaken else { return };
     let mut gone = std::pin::pin!(find_silent(connection.ping_pong(), limits));
     let reception = Reception { token, door, slots };
     let mut calls = JoinSet::new();
-    let (mut is_known, mut is_closing) = (false, false);
+    // A connection is not a client, its calls are. It is a stranger until the first of them is let in.
+    let mut waiting = Some(waiting);
+    let mut is_closing = false;
     loop {
+        let is_known = waiting.is_none();
         tokio::select! {
             accepted = connection.accept() => match accepted {
                 Some(Ok((request, respond))) => {
-                    let entry = admit(&request, &reception);
-                    is_known |= entry.is_ok();
+                    let entry = admit(&request, &reception, limits);
+                    waiting = waiting.filter(|_| entry.is_err());
                     calls.spawn(call(request, respond, entry, limits, service.clone()));
                 }
                 Some(Err(_)) | None => break,
@@ -79,6 +85,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
             Some(_) = calls.join_next(), if !calls.is_empty() => {}
             // Refused calls win nobody any time.
             () = sleep_until(deadline), if !is_known => break,
+            () = lost(waiting.as_mut()) => break,
             () = sleep(BETWEEN_CALLS), if is_known && calls.is_empty() => {
                 if is_closing {
                     break;
@@ -88,6 +95,14 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
             }
             () = &mut gone => break,
         }
+    }
+}
+
+/// Ends when a stranger has lost its place.
+async fn lost(waiting: Option<&mut Place>) {
+    match waiting {
+        Some(place) => place.lost().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -104,28 +119,29 @@ async fn find_silent(pings: Option<PingPong>, limits: Limits) {
 }
 
 /// Why a call is not let in.
-type Refusal = (Status, &'static str);
+type Refusal = (Status, Cow<'static, str>);
 
 /// Room for a call that may come in, or how it is refused.
-fn admit(request: &Request<RecvStream>, reception: &Reception) -> Result<Slot, Refusal> {
-    check(request, reception)?;
-    reception.slots.serve().ok_or((Status::ResourceExhausted, "too many connections; retry later"))
+fn admit(request: &Request<RecvStream>, reception: &Reception, limits: Limits) -> Result<Place, Refusal> {
+    check(request, reception).map_err(|(status, text)| (status, Cow::Borrowed(text)))?;
+    let place = reception.slots.serve(Way::Ip, limits.quiet);
+    place.map_err(|full| (Status::ResourceExhausted, Cow::Owned(full.to_string())))
 }
 
 /// Serves one call.
 async fn call<S: Service>(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    entry: Result<Slot, Refusal>,
+    entry: Result<Place, Refusal>,
     limits: Limits,
     service: S,
 ) {
     let mut response = Response::new(());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    let _slot = match entry {
-        Ok(slot) => slot,
+    let place = match entry {
+        Ok(place) => place,
         Err((status, text)) => {
-            put_status(response.headers_mut(), status, text);
+            put_status(response.headers_mut(), status, &text);
             // A client that has left needs no answer.
             let _: Result<_, h2::Error> = respond.send_response(response, true);
             return;
@@ -136,32 +152,42 @@ async fn call<S: Service>(
     let (from_service, mut to_service) = tokio::io::split(near);
     let (input, output) = tokio::io::split(far);
     // Unless the client ends it, the server does.
-    let status = AtomicU8::new(Status::Unavailable as u8);
-    let serving = service.serve(Box::new(input), Box::new(output));
+    let status = Arc::new(AtomicU8::new(Status::Unavailable as u8));
     let reading = async {
         let read = receive(request.into_body(), &mut to_service, limits.message_bytes).await;
         status.store(read as u8, Ordering::Relaxed);
         // The service learns that nothing more comes.
         let _: std::io::Result<()> = to_service.shutdown().await;
+        std::future::pending::<()>().await;
     };
-    tokio::select! {
-        // Whatever ends first, the last word is written.
-        sent = send_lines(from_service, usize::MAX, &mut sender, limits.stall) => if sent.is_ok() {
+    // Who has said everything hears answers, and who has called the call off does not.
+    let ended = Arc::clone(&status);
+    let is_gone = move |_: &ReadHalf<DuplexStream>| ended.load(Ordering::Relaxed) != Status::Ok as u8;
+    let serving = host(&service, (input, is_gone), Box::new(output), place);
+    let exchange = async {
+        tokio::select! {
+            () = serving => {}
+            () = reading => {}
+        }
+    };
+    let sending = async {
+        if send_lines(from_service, usize::MAX, &mut sender, limits.stall).await.is_ok() {
             let mut trailers = HeaderMap::new();
             trailers.insert("grpc-status", HeaderValue::from(u16::from(status.load(Ordering::Relaxed))));
             let _: Result<(), h2::Error> = sender.send_trailers(trailers);
-        },
-        () = async { tokio::join!(serving, reading); std::future::pending().await } => {}
-    }
+        }
+    };
+    // Whatever ends first, the last word is written, and what the client has said is read.
+    together(sending, exchange, LAST_WORDS).await;
 }
 
-fn put_status(headers: &mut HeaderMap, status: Status, text: &'static str) {
+fn put_status(headers: &mut HeaderMap, status: Status, text: &str) {
     headers.insert("grpc-status", HeaderValue::from(u16::from(status as u8)));
-    headers.insert("grpc-message", HeaderValue::from_static(text));
+    headers.extend(HeaderValue::from_str(text).map(|text| (HeaderName::from_static("grpc-message"), text)));
 }
 
 /// Whether a call is let in, or how it is refused.
-fn check(request: &Request<RecvStream>, reception: &Reception) -> Result<(), Refusal> {
+fn check(request: &Request<RecvStream>, reception: &Reception) -> Result<(), (Status, &'static str)> {
     let headers = request.headers();
     if headers.contains_key(ORIGIN) {
         return Err((Status::PermissionDenied, "requests of web pages are refused"));

@@ -5,12 +5,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use codex_transport::{Address, Reader, Token, Writer, dial};
+use codex_transport::{Address, DialError, Reader, Token, Writer, dial};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
 
+use crate::world::World;
+
 /// How long a message is waited for before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long room may take to be found. What holds a place for longer is a fault.
+const SOON: Duration = Duration::from_secs(10);
 
 /// A client.
 pub(crate) struct Client {
@@ -26,6 +31,35 @@ impl Client {
     pub(crate) async fn connect(address: &Address, token: &Token) -> Self {
         let (input, output) = dial(address, Some(token)).await.expect("the server is there");
         Self::over(input, output).await
+    }
+
+    /// Connects as soon as there is room. Whoever has left takes none for long, and strangers take none at all.
+    pub(crate) async fn come_in(address: &Address) -> Self {
+        let trying = async {
+            loop {
+                if let Some(client) = Self::try_to_come_in(address).await {
+                    return client;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(SOON, trying).await.expect("there is room soon")
+    }
+
+    /// None if there is no room. Over a Unix socket one learns that in place of the first answer.
+    async fn try_to_come_in(address: &Address) -> Option<Self> {
+        let (input, output) = match dial(address, Some(&World::token())).await {
+            Ok(connection) => connection,
+            Err(DialError::Refused { .. }) => return None,
+            Err(error) => panic!("{error:?}"),
+        };
+        let mut client = Self { input: BufReader::new(input).lines(), output, next_id: 1, waiting: VecDeque::new() };
+        let params = json!({"clientInfo": {"name": "test", "version": "1"}});
+        let hello = format!("{}\n", json!({"id": 1, "method": "initialize", "params": params}));
+        // It may have been refused already.
+        let _: std::io::Result<()> = client.output.write_all(hello.as_bytes()).await;
+        let _: std::io::Result<()> = client.output.flush().await;
+        client.read().await.filter(|answer| answer["id"] == 1).map(|_| client)
     }
 
     /// A client within the same program.

@@ -1,8 +1,11 @@
 //! More clients than there is room for.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use codex_transport::{Address, DialError, Slots, dial};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::client::Client;
@@ -20,70 +23,143 @@ async fn why(address: &Address) -> String {
 #[tokio::test]
 async fn who_finds_no_room_is_told_so_and_finds_it_when_somebody_leaves() {
     let mut world = World::new("", &json!([]));
-    world.slots = Slots::new(2);
+    world.slots = Slots::new(1);
     let unix = world.listen("unix://").await;
     let ws = world.listen("ws://127.0.0.1:0").await;
     let tcp = world.listen("tcp://127.0.0.1:0").await;
     let grpc = world.listen("grpc://127.0.0.1:0").await;
-    let mut first = Client::connect(&ws, &World::token()).await;
-    let second = Client::connect(&unix, &World::token()).await;
+    let first = Client::connect(&ws, &World::token()).await;
     assert!(why(&ws).await.starts_with("503"), "{}", why(&ws).await);
-    assert!(why(&tcp).await.contains("too many connections"));
-    assert!(why(&grpc).await.contains("too many connections"));
-    let Address::Unix(Some(path)) = &unix else { panic!("it is a Unix socket") };
-    let mut line = String::new();
-    BufReader::new(UnixStream::connect(path).await.expect("it listens")).read_line(&mut line).await.expect("a line");
-    let refusal: Value = serde_json::from_str(&line).expect("it is JSON");
-    assert_eq!(refusal["error"]["code"], -32001);
+    for address in [&tcp, &grpc] {
+        let why = why(address).await;
+        assert!(why.contains("at most 1 are served over IP addresses (--max-connections)"), "{why}");
+    }
     let ip = ws.ip().expect("it has one");
     assert!(http(ip, &format!("GET /healthz HTTP/1.1\r\nHost: {ip}\r\n\r\n")).await.starts_with("HTTP/1.1 200"));
     assert!(http(ip, &format!("GET /readyz HTTP/1.1\r\nHost: {ip}\r\n\r\n")).await.starts_with("HTTP/1.1 503"));
+    // Those over IP addresses take no room from those over Unix sockets.
+    let mut second = Client::connect(&unix, &World::token()).await;
+    let refusal = read_refusal(&unix).await;
+    assert_eq!(refusal["code"], -32001);
+    assert!(refusal["message"].as_str().is_some_and(|text| text.contains("over Unix sockets")), "{refusal}");
     // Those who are there are served as before.
-    first.ok("thread/list", json!({})).await;
-    drop(second);
-    // The server learns of it in its own time.
-    let (input, output) = loop {
-        match dial(&tcp, Some(&World::token())).await {
-            Ok(connection) => break connection,
-            Err(DialError::Refused { .. }) => tokio::task::yield_now().await,
-            Err(error) => panic!("{error:?}"),
+    second.ok("thread/list", json!({})).await;
+    drop(first);
+    Client::come_in(&tcp).await.ok("thread/list", json!({})).await;
+    world.end().await;
+}
+
+/// What a client of a Unix socket is told before it has said anything.
+async fn read_refusal(unix: &Address) -> Value {
+    let mut line = String::new();
+    BufReader::new(stream(unix).await).read_line(&mut line).await.expect("a line");
+    serde_json::from_str::<Value>(&line).expect("it is JSON")["error"].take()
+}
+
+async fn stream(unix: &Address) -> UnixStream {
+    let Address::Unix(Some(path)) = unix else { panic!("it is a Unix socket") };
+    UnixStream::connect(path).await.expect("it listens")
+}
+
+/// Keeps as many silent connections to an address as it lets us, and comes again for each that is cut off.
+async fn keep_flooding(address: Address) {
+    let ip = address.ip().expect("it has one");
+    let mut strangers: VecDeque<TcpStream> = VecDeque::new();
+    loop {
+        strangers.extend(TcpStream::connect(ip).await);
+        if strangers.len() > 300 {
+            strangers.pop_front();
         }
-    };
-    Client::over(input, output).await.ok("thread/list", json!({})).await;
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_strangers_keeps_no_client_out() {
+    let mut world = World::new("", &json!([]));
+    (world.slots, world.limits.handshake) = (Slots::new(4), Duration::from_secs(1));
+    let unix = world.listen("unix://").await;
+    for url in ["tcp://127.0.0.1:0", "ws://127.0.0.1:0", "grpc://127.0.0.1:0"] {
+        let flooded = world.listen(url).await;
+        let ip = flooded.ip().expect("it has one");
+        let mut strangers = Vec::new();
+        for _ in 0..300 {
+            strangers.push(TcpStream::connect(ip).await.expect("it listens"));
+        }
+        let flood = tokio::spawn(keep_flooding(flooded.clone()));
+        for _ in 0..5 {
+            for address in [&unix, &flooded] {
+                Client::come_in(address).await.ok("thread/list", json!({})).await;
+            }
+        }
+        flood.abort();
+        for mut stranger in strangers {
+            let mut rest = Vec::new();
+            // Every one of them is cut off, and a reset is an end too.
+            let _: std::io::Result<usize> = stranger.read_to_end(&mut rest).await;
+            let rest = String::from_utf8_lossy(&rest);
+            let is_told = rest.contains("connections that have not shown a token") || rest.contains("no token came");
+            assert!(rest.is_empty() || is_told || url != "tcp://127.0.0.1:0", "{rest}");
+        }
+    }
     world.end().await;
 }
 
 #[tokio::test]
-async fn a_flood_of_strangers_keeps_no_client_out() {
+async fn who_has_said_nothing_makes_way_for_a_client_when_there_is_no_other_room() {
     let mut world = World::new("", &json!([]));
-    world.slots = Slots::new(4);
-    world.limits.handshake = std::time::Duration::from_secs(2);
-    let tcp = world.listen("tcp://127.0.0.1:0").await;
+    (world.slots, world.limits.quiet) = (Slots::new(2), Duration::ZERO);
     let unix = world.listen("unix://").await;
-    let ip = tcp.ip().expect("it has one");
-    let mut flood = Vec::new();
-    for _ in 0..100 {
-        flood.push(TcpStream::connect(ip).await.expect("it listens"));
+    let mut busy = Client::connect(&unix, &World::token()).await;
+    for begun in [&b""[..], b"{\"id\":1,\"method\":\"initi"] {
+        let mut quiet = stream(&unix).await;
+        quiet.write_all(begun).await.expect("it reads");
+        Client::come_in(&unix).await.ok("thread/list", json!({})).await;
+        let end = quiet.read(&mut [0; 1]).await;
+        assert!(matches!(end, Ok(0) | Err(_)), "it has made way");
     }
-    for address in [&tcp, &unix] {
-        Client::connect(address, &World::token()).await.ok("thread/list", json!({})).await;
-    }
-    for _ in 0..300 {
-        flood.push(TcpStream::connect(ip).await.expect("it listens"));
-    }
-    // Every one of them is cut off: those that wait in the lobby at their deadline, the others at once.
-    let mut waited = 0;
-    for stream in &mut flood {
-        let mut rest = Vec::new();
-        // A reset is an end too.
-        let _: std::io::Result<usize> = stream.read_to_end(&mut rest).await;
-        let rest = String::from_utf8_lossy(&rest);
-        assert!(rest.is_empty() || rest.contains("no token came in time"), "{rest}");
-        waited += usize::from(!rest.is_empty());
-    }
-    assert!((100..=256).contains(&waited), "{waited} have waited");
-    Client::connect(&tcp, &World::token()).await.ok("thread/list", json!({})).await;
+    busy.ok("thread/list", json!({})).await;
     world.end().await;
+}
+
+/// A client that leaves while there is something for it that it has not read.
+async fn check_unread(url: &str) {
+    let mut world = World::new("", &json!([{"repeat": true, "items": [{"hang": true}]}]));
+    world.slots = Slots::new(1);
+    let address = world.listen(url).await;
+    for _ in 0..3 {
+        let mut client = Client::come_in(&address).await;
+        let thread = client.thread().await;
+        client.say(&thread, "go").await;
+        client.notification("turn/started").await;
+        // The answers to these are never read.
+        for _ in 0..100 {
+            client.ask("thread/loaded/list", json!({})).await;
+        }
+        drop(client);
+    }
+    Client::come_in(&address).await.ok("thread/list", json!({})).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_is_unread_holds_no_room_over_a_unix_socket() {
+    check_unread("unix://").await;
+}
+
+#[tokio::test]
+async fn what_is_unread_holds_no_room_over_tcp() {
+    check_unread("tcp://127.0.0.1:0").await;
+}
+
+#[tokio::test]
+async fn what_is_unread_holds_no_room_over_websocket() {
+    check_unread("ws://127.0.0.1:0").await;
+}
+
+#[tokio::test]
+async fn what_is_unread_holds_no_room_over_grpc() {
+    check_unread("grpc://127.0.0.1:0").await;
 }
 
 #[tokio::test]

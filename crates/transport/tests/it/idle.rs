@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::world::{ASKS, World};
@@ -34,20 +34,128 @@ async fn a_thread_that_nobody_listens_to_is_unloaded_and_comes_back() {
     world.end().await;
 }
 
-#[tokio::test(start_paused = true)]
+/// What is loaded when everything is unloaded that nobody listens to.
+async fn loaded_later(world: &World) -> Value {
+    tokio::time::sleep(2 * HALF_AN_HOUR).await;
+    let mut client = Client::within(world.server.connect()).await;
+    client.ok("thread/loaded/list", json!({})).await["data"].take()
+}
+
+#[tokio::test]
 async fn a_turn_that_nobody_listens_to_goes_on() {
+    let mut world = World::new("", &json!([{"items": [{"hang": true}]}]));
+    let mut client = Client::within(world.server.connect()).await;
+    let thread = client.thread().await;
+    client.say(&thread, "hello").await;
+    client.notification("turn/started").await;
+    client.thread().await;
+    drop(client);
+    // The other one does nothing.
+    while world.server.unload_unheard().await == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.server.unload_unheard().await, 0);
+    let mut client = Client::within(world.server.connect()).await;
+    assert_eq!(client.ok("thread/loaded/list", json!({})).await["data"], json!([thread]));
+    world.end().await;
+}
+
+/// A question whose clients are gone is no reason to keep a thread, and unloading is no answer to it.
+async fn check_abandoned(decision: &str, at_once: bool) {
     let call = json!({"items": [{"call": "shell", "args": {"command": ["touch", "out"]}}]});
     let mut world = World::new(ASKS, &json!([call, {"items": [{"text": "At last."}]}]));
     let server = world.server.clone();
     let unloading = tokio::spawn(async move { server.unload_idle(HALF_AN_HOUR).await });
     let mut client = Client::within(world.server.connect()).await;
     let thread = client.thread().await;
-    client.say(&thread, "hello").await;
+    let turn = client.say(&thread, "hello").await;
     client.request("item/commandExecution/requestApproval").await;
+    assert_eq!(world.server.unload_unheard().await, 0, "somebody listens");
     drop(client);
-    tokio::time::sleep(2 * HALF_AN_HOUR).await;
+    if at_once {
+        // The desk takes a moment to close.
+        while world.server.unload_unheard().await == 0 {
+            tokio::task::yield_now().await;
+        }
+    } else {
+        assert_eq!(loaded_later(&world).await, json!([]));
+    }
+    // A command takes its time, and time that stands still would be over at once.
+    tokio::time::resume();
+    // The model of the thread that is loaded again begins its script anew.
+    std::fs::write(world.path("home/script.json"), json!([{"items": [{"text": "At last."}]}]).to_string())
+        .expect("it can be written");
     let mut client = Client::within(world.server.connect()).await;
-    assert_eq!(client.ok("thread/loaded/list", json!({})).await["data"], json!([thread]));
+    let resumed = client.resume(&thread).await;
+    let turns = resumed["turns"].as_array().expect("turns");
+    assert_eq!((turns.len(), &turns[0]["id"], &turns[0]["status"]), (1, &json!(turn), &json!("inProgress")));
+    let (id, _) = client.request("item/commandExecution/requestApproval").await;
+    assert!(!world.path("work/out").exists(), "nobody has said yes yet");
+    client.send(&json!({"id": id, "result": {"decision": decision}})).await;
+    assert_eq!(client.notification("turn/completed").await["turn"]["status"], "completed");
+    assert_eq!(world.path("work/out").exists(), decision == "accept");
+    unloading.abort();
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abandoned_question_is_unloaded_and_comes_back() {
+    check_abandoned("accept", false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abandoned_question_that_has_come_back_can_be_denied() {
+    check_abandoned("decline", false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abandoned_question_is_unloaded_at_once_where_descriptors_run_short() {
+    check_abandoned("accept", true).await;
+}
+
+#[tokio::test]
+async fn what_a_call_beside_an_abandoned_question_gave_is_not_forgotten() {
+    let call = |id: &str, argv: &[&str]| json!({"call": "shell", "id": id, "args": {"command": argv}});
+    let both = json!([{"items": [call("asks", &["touch", "out"]), call("runs", &["echo", "kept"])]}]);
+    let mut world = World::new(ASKS, &both);
+    let mut client = Client::within(world.server.connect()).await;
+    let thread = client.thread().await;
+    client.say(&thread, "hello").await;
+    while client.notification("item/completed").await["item"]["id"] != "runs" {}
+    drop(client);
+    while world.server.unload_unheard().await == 0 {
+        tokio::task::yield_now().await;
+    }
+    std::fs::write(world.path("home/script.json"), json!([{"items": [{"text": "At last."}]}]).to_string())
+        .expect("it can be written");
+    let mut client = Client::within(world.server.connect()).await;
+    let path = client.resume(&thread).await["path"].take();
+    let (id, _) = client.request("item/commandExecution/requestApproval").await;
+    client.send(&json!({"id": id, "result": {"decision": "accept"}})).await;
+    client.notification("turn/completed").await;
+    let rollout = std::fs::read_to_string(path.as_str().expect("a path")).expect("it can be read");
+    let lines = rollout.lines().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
+    let outputs = lines.filter(|line| line["payload"]["type"] == "function_call_output");
+    let told: Vec<(Value, bool)> = outputs
+        .map(|line| (line["payload"]["call_id"].clone(), line["payload"]["output"].to_string().contains("kept")))
+        .collect();
+    assert_eq!(told, [(json!("runs"), true), (json!("asks"), false)]);
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_to_a_turn_that_asks_keeps_it_loaded() {
+    let call = json!({"items": [{"call": "shell", "args": {"command": ["touch", "out"]}}]});
+    let mut world = World::new(ASKS, &json!([call, {"items": [{"text": "At last."}]}]));
+    let mut client = Client::within(world.server.connect()).await;
+    let thread = client.thread().await;
+    let turn = client.say(&thread, "hello").await;
+    client.request("item/commandExecution/requestApproval").await;
+    assert_eq!(client.say(&thread, "and wait").await, turn, "it joins the turn");
+    drop(client);
+    let server = world.server.clone();
+    let unloading = tokio::spawn(async move { server.unload_idle(HALF_AN_HOUR).await });
+    assert_eq!(loaded_later(&world).await, json!([thread]));
     unloading.abort();
     world.end().await;
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use codex_config::{Env, Home, Overrides};
 use codex_server::app::{AppServer, Start, Vintage};
-use codex_transport::{Address, BindError, Limits, Listener, Options, Slots, Token};
+use codex_transport::{Address, BindError, Limits, Listener, Options, Shortage, Slots, Token};
 use codex_wire::rollout::SessionSource;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -74,7 +74,7 @@ impl World {
 
     pub(crate) fn options(&self) -> Options {
         let (slots, limits) = (self.slots.clone(), self.limits);
-        Options { token: Some(Self::token()), slots, limits, allows_remote: false }
+        Options { token: Some(Self::token()), slots, limits, shortage: Shortage::default(), allows_remote: false }
     }
 
     /// Listens, and says where.
