@@ -31,7 +31,9 @@ impl Programs {
     }
 
     fn outside_of(writable: impl Iterator<Item = PathBuf>, env: &Env) -> Self {
-        let writable: Vec<_> = writable.filter_map(|folder| folder.canonicalize().ok()).collect();
+        let writable = writable.filter_map(|folder| folder.canonicalize().ok());
+        // Who works in the root of all has no other folder for programs; what is the system's is closed to users anyway.
+        let writable: Vec<_> = writable.filter(|folder| folder.parent().is_some()).collect();
         let path = env.get("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
         let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
         let folders = folders.filter(|folder| is_outside(folder, &writable)).collect();
@@ -135,7 +137,7 @@ mod tests {
         assert!(programs.find("sh").is_some_and(|program| program.is_absolute()));
         assert_eq!((programs.find("../bin/sh"), programs.find("")), (None, None));
         // Without a path, the shells' own.
-        assert!(Programs::new(&Env::from_iter::<[(&str, &str); 0]>([]), &[]).find("sh").is_some());
+        assert!(Programs::new(&Env::from_iter::<[(&str, &str); 0]>([]), &["/".into()]).find("sh").is_some());
     }
 
     #[test]

@@ -91,12 +91,10 @@ fn prepare(parent: &Path) -> io::Result<()> {
 fn close(parent: &Path, found: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let mut permissions = found.permissions();
-    if permissions.mode() & 0o077 == 0 {
+    if found.permissions().mode() & 0o777 == 0o700 {
         return Ok(());
     }
-    permissions.set_mode(0o700);
-    fs::set_permissions(parent, permissions)
+    fs::set_permissions(parent, fs::Permissions::from_mode(0o700))
 }
 
 #[cfg(not(unix))]
