@@ -134,7 +134,10 @@ fn quoted(prefix: &str, name: &str) -> String {
             '\n' => text.push_str("\\n"),
             '\t' => text.push_str("\\t"),
             '"' | '\\' => text.extend(['\\', c]),
-            c if c.is_ascii_control() => text.push_str(&format!("\\{:03o}", u32::from(c))),
+            c if c.is_ascii_control() => {
+                // Writing to a text cannot fail.
+                let _: std::fmt::Result = write!(text, "\\{:03o}", u32::from(c));
+            }
             c => text.push(c),
         }
     }
