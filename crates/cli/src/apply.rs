@@ -4,21 +4,24 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use codex_config::{Env, Home};
+use codex_engine::own_git::{OwnGit, writable_folders};
 use codex_store::{Entry, RolloutLines, ThreadIndex, ThreadSummary};
 use codex_wire::change::FileChange;
 use serde::Deserialize;
 
 use crate::args::{ApplyArgs, Shared};
+use crate::page::printable;
 use crate::proto::working_directory;
 use crate::threads::locate;
 
-/// Applies the changes with `git apply`.
+/// Applies the changes with `git apply`, which runs nothing that a repository names.
 pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode> {
-    let home = Home::find(&Env::process())?;
+    let env = Env::process();
+    let home = Home::find(&env)?;
     let index = ThreadIndex::open(home.path());
     let cwd = working_directory(shared)?;
     let thread = match &args.thread {
@@ -29,12 +32,13 @@ pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode>
     if patches.is_empty() {
         bail!("no turn of the thread {} has changed files", thread.id);
     }
+    if args.print {
+        crate::console::document().write_all(patches.concat().as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let git = OwnGit::find(&home, &env, &writable_folders(&cwd, None)).context("could not run git")?;
     for patch in &patches {
-        if args.print {
-            crate::console::document().write_all(patch.as_bytes())?;
-        } else {
-            apply(&cwd, patch)?;
-        }
+        apply(&git, &cwd, patch)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -85,6 +89,7 @@ fn diff(changes: &BTreeMap<PathBuf, FileChange>, folder: &Path) -> String {
     let relative = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
     for (path, change) in changes {
         let name = relative(path);
+        let (old, new) = (quoted("a/", &name), quoted("b/", &name));
         // Writing to a text cannot fail.
         let _: std::fmt::Result = match change {
             FileChange::Add { content } => {
@@ -92,7 +97,7 @@ fn diff(changes: &BTreeMap<PathBuf, FileChange>, folder: &Path) -> String {
                 let count = content.lines().count();
                 write!(
                     diff,
-                    "diff --git a/{name} b/{name}\nnew file mode 100644\n--- /dev/null\n+++ b/{name}\n\
+                    "diff --git {old} {new}\nnew file mode 100644\n--- /dev/null\n+++ {new}\n\
                      @@ -0,0 +1,{count} @@\n{lines}"
                 )
             }
@@ -101,19 +106,43 @@ fn diff(changes: &BTreeMap<PathBuf, FileChange>, folder: &Path) -> String {
                 let count = content.lines().count();
                 write!(
                     diff,
-                    "diff --git a/{name} b/{name}\ndeleted file mode 100644\n--- a/{name}\n+++ /dev/null\n\
+                    "diff --git {old} {new}\ndeleted file mode 100644\n--- {old}\n+++ /dev/null\n\
                      @@ -1,{count} +0,0 @@\n{lines}"
                 )
             }
             FileChange::Update { unified_diff, move_path } => {
                 let to = move_path.as_deref().map_or_else(|| name.clone(), relative);
-                let moved = move_path.as_ref().map(|_| format!("rename from {name}\nrename to {to}\n"));
-                let moved = moved.unwrap_or_default();
-                write!(diff, "diff --git a/{name} b/{to}\n{moved}--- a/{name}\n+++ b/{to}\n{}", hunks(unified_diff))
+                let (from, into) = (quoted("", &name), quoted("", &to));
+                let moved = move_path.as_ref().map(|_| format!("rename from {from}\nrename to {into}\n"));
+                let (moved, new) = (moved.unwrap_or_default(), quoted("b/", &to));
+                write!(diff, "diff --git {old} {new}\n{moved}--- {old}\n+++ {new}\n{}", hunks(unified_diff))
             }
         };
     }
     diff
+}
+
+/// A name as git writes it. One that holds the end of a line would otherwise go on as a header of its own.
+fn quoted(prefix: &str, name: &str) -> String {
+    let is_plain = |c: char| !c.is_control() && c != '"' && c != '\\';
+    if name.chars().all(is_plain) {
+        return format!("{prefix}{name}");
+    }
+    let mut text = format!("\"{prefix}");
+    for c in name.chars() {
+        match c {
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            '"' | '\\' => text.extend(['\\', c]),
+            c if c.is_ascii_control() => {
+                // Writing to a text cannot fail.
+                let _: std::fmt::Result = write!(text, "\\{:03o}", u32::from(c));
+            }
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+    text
 }
 
 /// The hunks of a diff without its names.
@@ -139,20 +168,13 @@ fn marked(mark: char, text: &str) -> String {
     lines
 }
 
-fn apply(cwd: &Path, patch: &str) -> anyhow::Result<()> {
-    let mut git = Command::new("git")
-        // The repository must not have programs of its own run for it.
-        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-        .args(["apply", "--whitespace=nowarn", "-"])
-        .current_dir(cwd)
-        .stdin(Stdio::piped())
-        .spawn()
-        .context("could not run git")?;
-    if let Some(mut input) = git.stdin.take() {
-        input.write_all(patch.as_bytes()).context("git does not read the diff")?;
+/// Applies a diff and passes on what git says about it.
+fn apply(git: &OwnGit, cwd: &Path, patch: &str) -> anyhow::Result<()> {
+    let applied = git.apply(cwd, patch)?;
+    for line in applied.said.lines() {
+        writeln!(std::io::stderr(), "{}", printable(line))?;
     }
-    let status = git.wait().context("could not wait for git")?;
-    anyhow::ensure!(status.success(), "git apply failed, see above; `codex apply --print` shows the diff");
+    anyhow::ensure!(applied.is_complete, "git apply failed, see above; `codex apply --print` shows the diff");
     Ok(())
 }
 
@@ -185,6 +207,23 @@ mod tests {
             -a
             +b
         "]]
+        .assert_eq(&diff(&changes, Path::new("/w")));
+    }
+
+    #[test]
+    fn a_name_cannot_go_on_as_a_header() {
+        let changes = BTreeMap::from([(
+            PathBuf::from("/w/a\nnew file mode 120000\n\"\\\u{1b}\t.txt"),
+            FileChange::Add { content: "x\n".to_owned() },
+        )]);
+        expect![[r#"
+            diff --git "a/a\nnew file mode 120000\n\"\\\033\t.txt" "b/a\nnew file mode 120000\n\"\\\033\t.txt"
+            new file mode 100644
+            --- /dev/null
+            +++ "b/a\nnew file mode 120000\n\"\\\033\t.txt"
+            @@ -0,0 +1,1 @@
+            +x
+        "#]]
         .assert_eq(&diff(&changes, Path::new("/w")));
     }
 }

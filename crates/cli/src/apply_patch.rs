@@ -71,13 +71,45 @@ fn read_input() -> anyhow::Result<String> {
 pub(crate) fn install(home: &Home) -> Option<PathBuf> {
     let folder = home.path().join("bin");
     let (link, program) = (folder.join(NAME), std::env::current_exe().ok()?);
+    // A link could lead to where commands can write.
+    if std::fs::symlink_metadata(&folder).is_ok_and(|found| !found.is_dir()) {
+        return None;
+    }
     if std::fs::read_link(&link).is_ok_and(|target| target == program) {
         return Some(folder);
     }
     std::fs::create_dir_all(&folder).ok()?;
     // Another process may do the same at this moment, so the link is made aside and moved into place.
-    let aside = folder.join(format!(".{NAME}.{}", std::process::id()));
-    std::os::unix::fs::symlink(&program, &aside).ok()?;
-    std::fs::rename(&aside, &link).ok()?;
+    let aside = home.temporary_folder().ok()?;
+    std::os::unix::fs::symlink(&program, aside.path().join(NAME)).ok()?;
+    std::fs::rename(aside.path().join(NAME), &link).ok()?;
     Some(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_put_where_no_sandbox_can_write() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::at(temp.path());
+        for _ in 0..2 {
+            assert_eq!(install(&home), Some(temp.path().join("bin")));
+            let entries = std::fs::read_dir(temp.path()).unwrap();
+            let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            assert_eq!(names, ["bin"]);
+        }
+        let target = std::fs::read_link(temp.path().join("bin/apply_patch")).unwrap();
+        assert_eq!(target, std::env::current_exe().unwrap());
+    }
+
+    #[test]
+    fn nothing_is_put_where_a_link_leads() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::create_dir(temp.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", temp.path().join("bin")).unwrap();
+        assert_eq!(install(&Home::at(temp.path())), None);
+        assert_eq!(std::fs::read_dir(temp.path().join("elsewhere")).unwrap().count(), 0);
+    }
 }

@@ -29,9 +29,11 @@ const FILES: &[(&str, &str)] =
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("codex-demo-").tempdir().context("could not make a folder")?;
     let env = Env::process();
+    // The project is what commands may write; the home of the demo is not.
+    let home = Home::find(&env)?.temporary_folder()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let terminal = Terminal::new(console::painted_out(), wants_colour(&env));
-    let shown = runtime.block_on(show(folder.path(), args.fast, &env, terminal));
+    let shown = runtime.block_on(async { show(prepare(folder.path(), home.path(), args.fast, &env)?, terminal).await });
     if args.keep {
         let kept = folder.keep();
         console::note(format_args!("kept {}", kept.display()));
@@ -39,8 +41,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     shown
 }
 
-async fn show<W: Write>(folder: &Path, fast: bool, env: &Env, mut terminal: Terminal<W>) -> anyhow::Result<()> {
-    let setup = prepare(folder, fast, env)?;
+async fn show<W: Write>(setup: Setup, mut terminal: Terminal<W>) -> anyhow::Result<()> {
     terminal.line("A turn of the real engine with a scripted model: no key, no network.")?;
     terminal.line(&format!("Project: {}\n", setup.cwd.display()))?;
     let (thread, feed) = Thread::start(setup).await?;
@@ -59,12 +60,11 @@ async fn show<W: Write>(folder: &Path, fast: bool, env: &Env, mut terminal: Term
 }
 
 /// Makes the project and a home of its own, so that the user's home stays as it is.
-fn prepare(folder: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
-    let (project, home) = (folder.join("project"), folder.join("home"));
+fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
+    let project = folder.join("project");
     for (name, text) in FILES {
         std::fs::create_dir_all(&project).and_then(|()| std::fs::write(project.join(name), text))?;
     }
-    std::fs::create_dir_all(&home)?;
     let script = home.join("script.json");
     std::fs::write(&script, script_text(fast)?)?;
     let home = Home::at(home);

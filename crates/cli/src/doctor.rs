@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use codex_config::{Auth, Config, Env, Home, WireApi};
+use codex_config::{Auth, Config, Env, Home, Programs, WireApi};
+use codex_engine::own_git::writable_folders;
 use codex_sandbox::{Confinement, Launch, Profile, Rung, Stdio, Surroundings};
 use codex_store::{ListQuery, ThreadIndex};
 use codex_wire::policy::SandboxPolicy;
@@ -93,7 +94,7 @@ fn look(shared: &Shared, env: &Env) -> Vec<Finding> {
         }
     }
     findings.push(sandbox(&home));
-    findings.push(git());
+    findings.push(git(env));
     findings.push(index(&home));
     findings
 }
@@ -206,12 +207,23 @@ fn attack(home: &Home) -> anyhow::Result<bool> {
     Ok(target.exists())
 }
 
-fn git() -> Finding {
-    match Command::new("git").arg("--version").output() {
-        Ok(output) if output.status.success() => {
+/// Asks the git that would be run here. Nothing in this folder has a say in it.
+fn git(env: &Env) -> Finding {
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let programs = Programs::new(env, &writable_folders(&cwd, None));
+    let output = programs.find("git").map(|git| {
+        Command::new(git)
+            .arg("--version")
+            .current_dir("/")
+            .env("PATH", programs.path())
+            .stdin(std::process::Stdio::null())
+            .output()
+    });
+    match output {
+        Some(Ok(output)) if output.status.success() => {
             Finding::ok("git", String::from_utf8_lossy(&output.stdout).trim().to_owned())
         }
-        Ok(_) | Err(_) => {
+        Some(_) | None => {
             let hint = Some("install git: reviews and `codex apply` need it".to_owned());
             Finding::bad("git", State::Warning, "git does not run", hint)
         }

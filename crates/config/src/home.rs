@@ -46,6 +46,12 @@ pub enum HomeError {
         /// The value of the variable.
         path: PathBuf,
     },
+    /// A folder that has to be private belongs to another user.
+    #[error("{} belongs to another user", .path.display())]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The folder could not be made.
     #[error("could not create {}", .path.display())]
     Create {
@@ -67,6 +73,7 @@ impl HomeError {
             Self::NotADirectory { .. } => Some("set CODEX_HOME to a directory, or unset it to use ~/.codex".to_owned()),
             Self::Unset => Some("set CODEX_HOME to an existing directory".to_owned()),
             Self::RelativeUserDir { .. } => Some("set HOME to an absolute path, or set CODEX_HOME".to_owned()),
+            Self::Foreign { .. } => Some("remove it, or set CODEX_HOME to a directory of your own".to_owned()),
             Self::Open { .. } | Self::Create { .. } => None,
         }
     }

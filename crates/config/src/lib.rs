@@ -6,6 +6,8 @@
 //!
 //! Clients read and change the configuration through [`UserConfig`] and the login through [`Auth`].
 //!
+//! What runs outside of every sandbox finds its programs with [`Programs`] and works in a [`TemporaryFolder`].
+//!
 //! Invariants: only files below `CODEX_HOME` are read, only `config.toml` and `auth.json` are written, each as a whole
 //! and only with what can be read again, and variables are seen only through [`Env`]. A `.env` file is
 //! never loaded, and nothing in a project folder can set an endpoint, a header or a key. A secret is never
@@ -29,6 +31,7 @@ mod mcp_servers;
 mod page;
 mod position;
 mod price;
+mod programs;
 mod provider;
 mod reader;
 mod replace;
@@ -37,6 +40,7 @@ mod settings;
 mod shell_environment;
 mod skills;
 mod source;
+mod temporary;
 mod tree;
 mod user_config;
 mod words;
@@ -53,6 +57,7 @@ pub use layers::Overrides;
 pub use mcp_servers::list_mcp_servers;
 pub use page::{CursorError, page};
 pub use price::Price;
+pub use programs::Programs;
 pub use provider::{ProviderConfig, WireApi};
 pub use reader::{Reader, ValueError};
 pub use secret::Secret;
@@ -63,6 +68,7 @@ pub use settings::{
 pub use shell_environment::{Inherit, Runner, SERVER_TOKEN_VARIABLE, ShellEnvironmentPolicy};
 pub use skills::{SkillSelector, SkillsConfig};
 pub use source::LayerError;
+pub use temporary::TemporaryFolder;
 pub use tree::{Node, Origin, Table, Tree, Value};
 pub use user_config::{ConfigWriteError, UserConfig};
 pub use words::UnknownWord;

@@ -20,6 +20,7 @@ mod models;
 mod notify;
 pub mod one_off;
 mod opening;
+pub mod own_git;
 mod patch_program;
 mod patching;
 pub mod preview;

@@ -1,14 +1,20 @@
 //! The program that the user wants told when a turn is done.
+//!
+//! It runs outside of every sandbox, so nothing in a workspace may decide what it is: it starts in `CODEX_HOME`, and
+//! programs that are named without a folder are not looked for where commands can write.
 
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use codex_config::{Env, Programs};
 use codex_wire::ids::ThreadId;
 use serde_json::json;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::log::TurnId;
+use crate::own_git::writable_folders;
 use crate::settings::Settings;
 
 /// How long the program may take. It is told, not waited for, and may outlive us; this only keeps it from staying for
@@ -17,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the program is told.
 pub(crate) struct Notice<'a> {
+    pub(crate) home: &'a Path,
     pub(crate) thread: ThreadId,
     pub(crate) turn: &'a TurnId,
     pub(crate) settings: &'a Settings,
@@ -35,8 +42,11 @@ pub(crate) fn notify(argv: &[String], notice: &Notice<'_>) {
         "input-messages": notice.said,
         "last-assistant-message": notice.last_message,
     });
+    let writable = writable_folders(&notice.settings.cwd, Some(&notice.settings.sandbox_policy));
+    let programs = Programs::new(&Env::process(), &writable);
+    let Some(program) = locate(program, notice.home, &programs) else { return };
     let mut command = Command::new(program);
-    command.args(arguments).arg(told.to_string());
+    command.args(arguments).arg(told.to_string()).current_dir(notice.home).env("PATH", programs.path());
     // Its output must not reach ours, which may be a protocol.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Ok(mut child) = command.spawn() {
@@ -47,4 +57,9 @@ pub(crate) fn notify(argv: &[String], notice: &Notice<'_>) {
             }
         });
     }
+}
+
+/// The program that is meant: a path counts from the folder of the configuration that names it.
+fn locate(program: &str, home: &Path, programs: &Programs) -> Option<PathBuf> {
+    if program.contains('/') { Some(home.join(program)) } else { programs.find(program) }
 }

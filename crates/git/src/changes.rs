@@ -9,7 +9,7 @@ use std::{
 use crate::{
     DiffToRemote, refs,
     repository::Repository,
-    run::{Git, RunError},
+    run::{Git, RunError, Runner},
     stage::Stage,
 };
 
@@ -58,7 +58,7 @@ pub enum GitError {
     },
 }
 
-pub(crate) fn diff_to_remote(cwd: &Path, within: Duration) -> Result<DiffToRemote, GitError> {
+pub(crate) fn diff_to_remote(cwd: &Path, runner: &Runner, within: Duration) -> Result<DiffToRemote, GitError> {
     let deadline = Instant::now() + within;
     let repository = Repository::find(cwd).ok_or_else(|| GitError::NoRepository(cwd.to_owned()))?;
     let root = || repository.root.clone();
@@ -69,8 +69,8 @@ pub(crate) fn diff_to_remote(cwd: &Path, within: Duration) -> Result<DiffToRemot
     }
     let read = |source| GitError::Read { root: root(), source };
     let failed = |source: RunError| GitError::Git { root: root(), source: source.into() };
-    let stage = Stage::new(&repository).map_err(read)?;
-    let git = stage.git(&repository, deadline);
+    let stage = Stage::new(runner, Some(&repository)).map_err(read)?;
+    let git = stage.git(&repository.root, deadline);
     let input = stage.input("commits", revisions(&head, &remotes).as_bytes()).map_err(read)?;
     let sha = newest_shared(&git, &head, &input).map_err(failed)?.ok_or_else(|| GitError::NoRemote(root()))?;
     let untracked = untracked(&git).map_err(failed)?;

@@ -1,14 +1,18 @@
-//! What is known of the repository around a folder: commit, branch, origin, and the changes that no remote has.
+//! What is known of the repository around a folder: commit, branch, origin, and the changes that no remote has. And
+//! diffs, applied to the files of a folder.
 //!
 //! Assume that the repository is hostile. Commit, branch and origin are read from its files without running anything.
-//! For the changes, `git` is run on a git folder of our own that borrows objects and index from the real one, so the
+//! For the rest, `git` is run on a git folder of our own that borrows objects and index from the real one, so the
 //! repository's configuration, hooks and attributes outside the checkout are not even seen: no filter, monitor, pager
-//! or diff program of it can run, because none is ever named.
+//! or diff program of it can run, because none is ever named. The folder lies where the caller says ([`Runner`]), in a
+//! place that nobody can write who may write the checkout.
 //!
-//! Invariants: the repository is never written, a forged `.git` file leads nowhere, every run of `git` has a deadline
-//! and a limit on its output. No async code.
+//! Invariants: the git folder of the repository is never written, a forged `.git` file leads nowhere, every run of `git`
+//! has a deadline and a limit on its output. No async code.
 
+mod apply;
 mod changes;
+mod file;
 mod innermost;
 mod refs;
 mod repository;
@@ -22,11 +26,15 @@ use codex_wire::rollout::GitInfo;
 
 use crate::repository::Repository;
 
+pub use apply::Applied;
 pub use changes::GitError;
 pub use innermost::is_same_repository;
+pub use run::Runner;
 
 /// How long `git` may take for all that one question needs.
 pub const DEADLINE: Duration = Duration::from_secs(5);
+/// How long `git` may take to apply a diff. Somebody waits for it who can stop it.
+const APPLY_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a checkout has that no remote has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +58,15 @@ pub fn git_info(cwd: &Path) -> Option<GitInfo> {
 }
 
 /// The newest commit of the checked-out branch that a remote has too, and all changes since, with untracked files.
-pub fn git_diff_to_remote(cwd: &Path) -> Result<DiffToRemote, GitError> {
-    changes::diff_to_remote(cwd, DEADLINE)
+pub fn git_diff_to_remote(cwd: &Path, runner: &Runner) -> Result<DiffToRemote, GitError> {
+    changes::diff_to_remote(cwd, runner, DEADLINE)
+}
+
+/// Applies a diff to the files of a folder, all of it or nothing. Its names count from the folder.
+///
+/// Attributes of the checkout that name a filter or another program have no effect.
+pub fn apply(folder: &Path, diff: &str, runner: &Runner) -> Result<Applied, GitError> {
+    apply::apply(folder, diff, runner, APPLY_DEADLINE)
 }
 
 /// Takes the user part out of a web address: it is where tokens are put.

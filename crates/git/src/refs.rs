@@ -6,7 +6,10 @@ use std::{
     path::{Component, Path},
 };
 
-use crate::repository::{Repository, read, read_up_to};
+use crate::{
+    file::{read, read_up_to},
+    repository::Repository,
+};
 
 /// Names of names of commits, at most.
 const MAX_LINKS: usize = 5;
@@ -14,6 +17,8 @@ const MAX_LINKS: usize = 5;
 const MAX_DEPTH: usize = 16;
 /// Refs of remotes, at most; the rest is not looked at.
 const MAX_REFS: usize = 50_000;
+/// Entries in folders of refs, at most, whatever they are.
+const MAX_ENTRIES: usize = 200_000;
 
 /// How long the list of packed refs may be.
 const MAX_PACKED: u64 = 64 * 1024 * 1024;
@@ -67,7 +72,8 @@ pub(crate) fn of_remotes(repository: &Repository) -> Vec<String> {
     let packed = packed_text(repository).unwrap_or_default();
     let packed = packed_refs(&packed).filter(|(_, name)| name.starts_with("refs/remotes/"));
     found.extend(packed.take(MAX_REFS).map(|(id, name)| (name.to_owned(), id)));
-    collect(&repository.common.join("refs/remotes"), "refs/remotes", 0, &mut found);
+    let mut left = MAX_ENTRIES;
+    collect(&repository.common.join("refs/remotes"), "refs/remotes", (0, &mut left), &mut found);
     let mut commits: Vec<_> = found.into_values().collect();
     commits.sort_unstable();
     commits.dedup();
@@ -75,16 +81,17 @@ pub(crate) fn of_remotes(repository: &Repository) -> Vec<String> {
 }
 
 /// Takes in the refs that have a file of their own, which counts more than a line in `packed-refs`.
-fn collect(folder: &Path, name: &str, depth: usize, found: &mut BTreeMap<String, String>) {
+fn collect(folder: &Path, name: &str, (depth, left): (usize, &mut usize), found: &mut BTreeMap<String, String>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let (Ok(kind), Ok(file)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
         let name = format!("{name}/{file}");
-        if found.len() >= MAX_REFS {
+        if found.len() >= MAX_REFS || *left == 0 {
             return;
         }
+        *left -= 1;
         if kind.is_dir() && depth < MAX_DEPTH {
-            collect(&entry.path(), &name, depth + 1, found);
+            collect(&entry.path(), &name, (depth + 1, left), found);
         } else if kind.is_file()
             && let Some(id) = read(&entry.path()).as_deref().and_then(commit_id)
         {

@@ -1,15 +1,11 @@
 //! Finds the repository around a folder by its files alone.
 
 use std::{
-    fs::{self, File},
-    io::Read as _,
+    fs,
     path::{Path, PathBuf},
 };
 
-use crate::settings::Settings;
-
-/// How much of a file in the git folder is read.
-const MAX_FILE: u64 = 1024 * 1024;
+use crate::{file::read, settings::Settings};
 
 /// A checkout and its git folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,21 +62,6 @@ impl Repository {
     pub(crate) fn settings(&self) -> Settings {
         Settings::parse(&read(&self.common.join("config")).unwrap_or_default())
     }
-}
-
-/// Reads a text of a reasonable size.
-pub(crate) fn read(path: &Path) -> Option<String> {
-    read_up_to(path, MAX_FILE)
-}
-
-/// Reads a text of at most so many bytes. Nothing but a file is opened: a pipe would make us wait.
-pub(crate) fn read_up_to(path: &Path, most: u64) -> Option<String> {
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let mut text = String::new();
-    let length = File::open(path).ok()?.take(most + 1).read_to_string(&mut text).ok()?;
-    (u64::try_from(length).ok()? <= most).then_some(text)
 }
 
 fn is_git_folder(own: &Path, common: &Path) -> bool {

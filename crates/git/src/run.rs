@@ -1,7 +1,8 @@
-//! One run of `git`: found on the path, with nothing inherited, a deadline and a limit.
+//! One run of `git`: with nothing inherited, a deadline and a limit.
 
 use std::{
-    env, fs,
+    ffi::{OsStr, OsString},
+    fs,
     io::{self, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -13,8 +14,6 @@ use std::{
 /// Why a run gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
-    #[error("git is not installed")]
-    NoGit,
     #[error("git could not be run")]
     Start(#[source] io::Error),
     #[error("git took too long")]
@@ -24,9 +23,6 @@ pub(crate) enum RunError {
     #[error("git {0} failed")]
     Failed(String),
 }
-
-/// Variables that are handed on: where to find programs, and the user's own ignore file.
-const HANDED_ON: &[&str] = &["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"];
 
 /// What every run sets. The first ones keep configuration out, the others keep git from waiting, fetching and writing.
 const SET: &[(&str, &str)] = &[
@@ -44,6 +40,9 @@ const SET: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
 ];
 
+/// Variables that name folders: where git looks for settings of the user and puts temporary files.
+const OWN_FOLDER: &[&str] = &["HOME", "XDG_CONFIG_HOME", "TMPDIR"];
+
 /// Said on every command line besides, in case that a folder of its own is not enough one day.
 const OPTIONS: &[&str] = &[
     "--no-pager",
@@ -57,32 +56,77 @@ const OPTIONS: &[&str] = &[
     "safe.bareRepository=explicit",
 ];
 
-/// How to run `git`.
+/// All that `git` gets from this machine.
+#[derive(Debug, Clone)]
+pub struct Runner {
+    /// The program, as an absolute path. Nobody who is confined may be able to write it.
+    pub program: PathBuf,
+    /// Where the program finds others, as a value of `PATH`. The same holds for these.
+    pub path: OsString,
+    /// A folder that nobody else can write, for the time of the runs.
+    pub folder: PathBuf,
+    /// The user's own list of files to ignore.
+    pub excludes: Option<PathBuf>,
+}
+
+/// How to run `git` on a checkout.
 pub(crate) struct Git<'a> {
-    /// Where it starts.
+    pub(crate) runner: &'a Runner,
+    /// The git folder. Git starts here, so that nothing in the checkout has a say before git is there itself.
     pub(crate) folder: &'a Path,
-    /// Variables that say which repository is meant.
-    pub(crate) variables: Vec<(&'static str, PathBuf)>,
+    /// The folder of the checkout.
+    pub(crate) checkout: &'a Path,
     /// When it must be done.
     pub(crate) deadline: Instant,
+}
+
+/// How a run has ended.
+pub(crate) struct Ended {
+    pub(crate) is_success: bool,
+    /// What it has written.
+    pub(crate) output: Vec<u8>,
 }
 
 impl Git<'_> {
     /// Runs a command to its end and returns what it wrote.
     pub(crate) fn run(&self, arguments: &[&str], input: Option<&Path>, most: usize) -> Result<Vec<u8>, RunError> {
-        let mut command = Command::new(find_git().ok_or(RunError::NoGit)?);
-        command.args(OPTIONS).args(arguments).current_dir(self.folder).env_clear().envs(SET.iter().copied());
-        command.envs(HANDED_ON.iter().filter_map(|name| Some((*name, env::var_os(name)?))));
-        command.envs(self.variables.iter().map(|(name, value)| (*name, value)));
-        let input = input.map(fs::File::open).transpose().map_err(RunError::Start)?;
-        command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut command = self.command(input)?;
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut running = Running(command.spawn().map_err(RunError::Start)?);
-        let output = running.output(most, self.deadline)?;
-        if running.succeeds(self.deadline)? {
-            Ok(output)
+        let Some(stdout) = running.0.stdout.take() else { return Ok(Vec::new()) };
+        let ended = running.end(stdout, most, self.deadline)?;
+        if ended.is_success {
+            Ok(ended.output)
         } else {
             Err(RunError::Failed(arguments.first().copied().unwrap_or_default().to_owned()))
         }
+    }
+
+    /// Runs a command to its end and returns what it wrote, complaints included.
+    pub(crate) fn run_aloud(&self, arguments: &[&OsStr], input: &Path, most: usize) -> Result<Ended, RunError> {
+        let (reader, writer) = io::pipe().map_err(RunError::Start)?;
+        let mut command = self.command(Some(input))?;
+        command.args(arguments).stdout(writer.try_clone().map_err(RunError::Start)?).stderr(writer);
+        let running = command.spawn().map_err(RunError::Start)?;
+        // It holds the pipe open too.
+        drop(command);
+        Running(running).end(reader, most, self.deadline)
+    }
+
+    fn command(&self, input: Option<&Path>) -> Result<Command, RunError> {
+        let mut command = Command::new(&self.runner.program);
+        command.current_dir(self.folder).arg("-C").arg(self.checkout).args(OPTIONS);
+        if let Some(excludes) = &self.runner.excludes {
+            let mut setting = OsString::from("core.excludesFile=");
+            setting.push(excludes);
+            command.arg("-c").arg(setting);
+        }
+        command.env_clear().envs(SET.iter().copied()).env("PATH", &self.runner.path);
+        command.envs(OWN_FOLDER.iter().map(|name| (name, self.folder)));
+        command.env("GIT_DIR", self.folder).env("GIT_WORK_TREE", self.checkout);
+        let input = input.map(fs::File::open).transpose().map_err(RunError::Start)?;
+        command.stdin(input.map_or_else(Stdio::null, Stdio::from));
+        Ok(command)
     }
 }
 
@@ -90,21 +134,23 @@ impl Git<'_> {
 struct Running(Child);
 
 impl Running {
-    /// Everything that is written until the end or the limit.
-    fn output(&mut self, most: usize, deadline: Instant) -> Result<Vec<u8>, RunError> {
-        let Some(stdout) = self.0.stdout.take() else { return Ok(Vec::new()) };
+    /// Waits for the end, with everything that is written until then or the limit.
+    fn end(&mut self, output: impl Read + Send + 'static, most: usize, deadline: Instant) -> Result<Ended, RunError> {
         let (sender, receiver) = mpsc::channel();
         let reader = move || {
-            let mut output = Vec::new();
+            let mut bytes = Vec::new();
             let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
-            let read = stdout.take(limit).read_to_end(&mut output);
+            let read = output.take(limit).read_to_end(&mut bytes);
             // Nobody listens any more if the deadline has passed.
-            let _ = sender.send(read.map(|_| output));
+            let _ = sender.send(read.map(|_| bytes));
         };
         thread::Builder::new().name("git-output".to_owned()).spawn(reader).map_err(RunError::Start)?;
         let left = deadline.saturating_duration_since(Instant::now());
         let output = receiver.recv_timeout(left).map_err(|_| RunError::Late)?.map_err(RunError::Start)?;
-        if output.len() > most { Err(RunError::TooMuch(most)) } else { Ok(output) }
+        if output.len() > most {
+            return Err(RunError::TooMuch(most));
+        }
+        Ok(Ended { is_success: self.succeeds(deadline)?, output })
     }
 
     /// Whether it ended well. Its output has ended, so the end is a moment away.
@@ -125,11 +171,4 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// The program, on absolute folders of the path only: a relative one would find it in the checkout.
-fn find_git() -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    let folders: Vec<_> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
-    folders.into_iter().map(|folder| folder.join("git")).find(|program| program.is_file())
 }

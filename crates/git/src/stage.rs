@@ -1,19 +1,30 @@
 //! A git folder of our own that borrows the objects and a copy of the index of another.
 //!
-//! Nothing of the other's configuration is in it but a few switches about how files are compared.
+//! Nothing of the other's configuration is in it but a few switches about how files are compared. What git writes, it
+//! writes here: new objects too, since those of the other are only an alternate.
 
 use std::{
-    env, fs, io,
+    fs::{self, File},
+    io::{self, Read as _},
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
-    process,
     sync::atomic::{AtomicU64, Ordering},
     time::{Instant, SystemTime},
 };
 
-use crate::{repository::Repository, run::Git, settings::Settings};
+use crate::{
+    file::{self, Links},
+    repository::Repository,
+    run::{Git, Runner},
+    settings::Settings,
+};
 
-/// A larger index is not copied.
-const MAX_INDEX: u64 = 1024 * 1024 * 1024;
+/// What is copied may have so many bytes in all.
+const MAX_COPIED: u64 = 1024 * 1024 * 1024;
+/// How many entries of the git folder are looked at.
+const MAX_ENTRIES: usize = 10_000;
+/// How many files that may be the other half of the index are copied; git leaves old ones for two weeks.
+const MAX_SHARED_INDEXES: usize = 8;
 
 /// Switches of `[core]` that say how a checkout was written and must be known to compare it.
 const TAKEN_OVER: &[&str] =
@@ -21,40 +32,49 @@ const TAKEN_OVER: &[&str] =
 
 /// The folder; it is gone when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Stage<'a> {
+    runner: &'a Runner,
     folder: PathBuf,
+    /// How much may still be copied.
+    room: u64,
 }
 
-impl Stage {
-    /// Makes the folder for a repository.
-    pub(crate) fn new(repository: &Repository) -> io::Result<Self> {
-        let stage = Self { folder: private_folder()? };
-        for name in ["objects", "refs", "info"] {
+impl<'a> Stage<'a> {
+    /// Makes the folder, for a repository or for files that are in none.
+    pub(crate) fn new(runner: &'a Runner, repository: Option<&Repository>) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let folder = runner.folder.join(format!("git-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+        let mut builder = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&folder)?;
+        let mut stage = Self { runner, folder, room: MAX_COPIED };
+        for name in ["objects", "objects/info", "refs", "info"] {
             fs::create_dir(stage.folder.join(name))?;
         }
         fs::write(stage.folder.join("HEAD"), "ref: refs/heads/none\n")?;
-        fs::write(stage.folder.join("config"), config(&repository.settings()))?;
-        stage.copy(&repository.own, "index")?;
-        stage.copy(&repository.common, "shallow")?;
-        stage.copy(&repository.common, "info/exclude")?;
-        for entry in fs::read_dir(&repository.own)? {
-            let name = entry?.file_name().into_string().unwrap_or_default();
-            // The other half of an index that is split in two.
-            if name.starts_with("sharedindex.") {
-                stage.copy(&repository.own, &name)?;
-            }
+        let settings = repository.map(Repository::settings).unwrap_or_default();
+        fs::write(stage.folder.join("config"), config(&settings))?;
+        if let Some(repository) = repository {
+            stage.borrow(repository)?;
         }
         Ok(stage)
     }
 
-    /// How to run `git` on the checkout of the repository.
-    pub(crate) fn git<'a>(&self, repository: &'a Repository, deadline: Instant) -> Git<'a> {
-        let variables = vec![
-            ("GIT_DIR", self.folder.clone()),
-            ("GIT_WORK_TREE", repository.root.clone()),
-            ("GIT_OBJECT_DIRECTORY", repository.common.join("objects")),
-        ];
-        Git { folder: &repository.root, variables, deadline }
+    fn borrow(&mut self, repository: &Repository) -> io::Result<()> {
+        let objects = quoted(&repository.common.join("objects"));
+        fs::write(self.folder.join("objects/info/alternates"), objects)?;
+        self.copy(&repository.own, "index")?;
+        self.copy(&repository.common, "shallow")?;
+        self.copy(&repository.common, "info/exclude")?;
+        for name in shared_indexes(&repository.own)? {
+            self.copy(&repository.own, &name)?;
+        }
+        Ok(())
+    }
+
+    /// How to run `git` on a checkout.
+    pub(crate) fn git<'b>(&'b self, checkout: &'b Path, deadline: Instant) -> Git<'b> {
+        Git { runner: self.runner, folder: &self.folder, checkout, deadline }
     }
 
     /// Puts input for a run into a file, which never makes a writer wait.
@@ -65,26 +85,52 @@ impl Stage {
     }
 
     /// Copies a file that may be missing. Links are not followed: they could lead anywhere.
-    fn copy(&self, from: &Path, name: &str) -> io::Result<()> {
-        let source = from.join(name);
-        match fs::symlink_metadata(&source) {
-            Ok(found) if found.is_file() && found.len() <= MAX_INDEX => {
-                let copy = self.folder.join(name);
-                fs::copy(source, &copy)?;
-                // A file that was changed in the moment in which the index was written is looked into by `git`, which
-                // knows that moment from the age of the index.
-                fs::File::options().write(true).open(copy)?.set_modified(found.modified()?)
-            }
-            Ok(found) if found.is_file() => Err(io::Error::other("the index is too large")),
-            Ok(_) | Err(_) => Ok(()),
-        }
+    fn copy(&mut self, from: &Path, name: &str) -> io::Result<()> {
+        let Ok(source) = file::open(&from.join(name), Links::Refused) else { return Ok(()) };
+        let modified = source.metadata()?.modified()?;
+        let mut copy = File::create_new(self.folder.join(name))?;
+        let length = io::copy(&mut source.take(self.room.saturating_add(1)), &mut copy)?;
+        self.room = self.room.checked_sub(length).ok_or_else(|| io::Error::other("the index is too large"))?;
+        // A file that was changed in the moment in which the index was written is looked into by `git`, which knows that
+        // moment from the age of the index.
+        copy.set_modified(modified)
     }
 }
 
-impl Drop for Stage {
+impl Drop for Stage<'_> {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The files that may be the other half of an index that is split in two, the one used last first.
+fn shared_indexes(folder: &Path) -> io::Result<Vec<String>> {
+    let mut found: Vec<(SystemTime, String)> = Vec::new();
+    for entry in fs::read_dir(folder)?.take(MAX_ENTRIES) {
+        let entry = entry?;
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if name.starts_with("sharedindex.")
+            && let Ok(modified) = entry.metadata().and_then(|found| found.modified())
+        {
+            found.push((modified, name));
+        }
+    }
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    Ok(found.into_iter().take(MAX_SHARED_INDEXES).map(|(_, name)| name).collect())
+}
+
+/// A path as a line of `alternates`, in the form that allows for every byte.
+fn quoted(path: &Path) -> Vec<u8> {
+    let mut line = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'\n' => line.extend(b"\\n"),
+            b'"' | b'\\' => line.extend([b'\\', *byte]),
+            byte => line.push(*byte),
+        }
+    }
+    line.extend(b"\"\n");
+    line
 }
 
 /// A configuration with nothing in it that names a program.
@@ -102,17 +148,4 @@ fn config(settings: &Settings) -> String {
 
 fn is_word(value: &str) -> bool {
     !value.is_empty() && value.len() < 20 && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-/// Makes a folder that nobody else can look into or has made before.
-fn private_folder() -> io::Result<PathBuf> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_nanos());
-    let name = format!("codex-git-{}-{}-{now:x}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let folder = env::temp_dir().join(name);
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&folder)?;
-    Ok(folder)
 }

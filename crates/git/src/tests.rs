@@ -1,5 +1,6 @@
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -7,6 +8,9 @@ use std::{
 use tempfile::TempDir;
 
 use super::*;
+
+mod apply;
+mod reach;
 
 /// A checkout with one commit of `a.txt`, which its origin has too; the path without links.
 struct Fixture {
@@ -47,8 +51,32 @@ impl Fixture {
     }
 
     fn diff(&self) -> DiffToRemote {
-        git_diff_to_remote(&self.root).unwrap()
+        diff_of(&self.root).unwrap()
     }
+
+    /// A program that leaves a trace, and where.
+    fn trap(&self) -> (String, PathBuf) {
+        let (program, canary) = (self.temp.path().join("evil.sh"), self.temp.path().join("canary"));
+        fs::write(&program, format!("#!/bin/sh\necho \"$0 $@\" >> {}\n", canary.display())).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        (program.display().to_string(), canary)
+    }
+}
+
+/// The program as it is installed here, in a folder that is gone afterwards.
+fn runner() -> (TempDir, Runner) {
+    let folder = TempDir::new().unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let program = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|program| program.is_file());
+    let runner = Runner { program: program.unwrap(), path, folder: folder.path().to_owned(), excludes: None };
+    (folder, runner)
+}
+
+fn diff_of(cwd: &Path) -> Result<DiffToRemote, GitError> {
+    let (folder, runner) = runner();
+    let found = git_diff_to_remote(cwd, &runner);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "something was left behind");
+    found
 }
 
 /// Runs git as a user would, with nothing of this machine's configuration.
@@ -96,7 +124,7 @@ fn changes_and_new_files_are_shown_as_recorded() {
             "+new",
         ]
     );
-    assert!(matches!(git_diff_to_remote(fixture.temp.path()), Err(GitError::NoRepository(_))));
+    assert!(matches!(diff_of(fixture.temp.path()), Err(GitError::NoRepository(_))));
 }
 
 /// Nothing but the age of the index tells that such a file may have changed.
@@ -145,7 +173,7 @@ fn a_remote_whose_commits_are_gone_is_passed_over() {
     fixture.write(".git/refs/remotes/origin/lost", &"1".repeat(40));
     assert_eq!(fixture.diff().sha, shared);
     fs::remove_file(fixture.root.join(".git/refs/remotes/origin/main")).unwrap();
-    assert!(matches!(git_diff_to_remote(&fixture.root), Err(GitError::NoRemote(_))));
+    assert!(matches!(diff_of(&fixture.root), Err(GitError::NoRemote(_))));
 }
 
 #[test]
@@ -214,11 +242,11 @@ fn a_repository_without_commits_or_remotes_has_facts_but_no_diff() {
     git(temp.path(), "init -q -b main");
     let info = git_info(temp.path()).unwrap();
     assert_eq!((info.commit_hash, info.branch.as_deref(), info.repository_url), (None, Some("main"), None));
-    assert!(matches!(git_diff_to_remote(temp.path()), Err(GitError::NoCommits(_))));
+    assert!(matches!(diff_of(temp.path()), Err(GitError::NoCommits(_))));
     fs::write(temp.path().join("a"), "").unwrap();
     git(temp.path(), "add a");
     git(temp.path(), "commit -q -m first");
-    assert!(matches!(git_diff_to_remote(temp.path()), Err(GitError::NoRemote(_))));
+    assert!(matches!(diff_of(temp.path()), Err(GitError::NoRemote(_))));
 }
 
 #[test]
@@ -228,12 +256,12 @@ fn worktrees_submodules_and_shallow_clones_are_repositories() {
     let linked = fixture.root.with_file_name("linked");
     assert_eq!(git_info(&linked).unwrap().branch.as_deref(), Some("side"));
     fs::write(linked.join("a.txt"), "linked\n").unwrap();
-    assert!(git_diff_to_remote(&linked).unwrap().diff.contains("+linked"));
+    assert!(diff_of(&linked).unwrap().diff.contains("+linked"));
 
     fixture.git("-c protocol.file.allow=always submodule add -q ../origin.git sub");
     assert_eq!(git_info(&fixture.root.join("sub")).unwrap().branch.as_deref(), Some("main"));
     fs::write(fixture.root.join("sub/a.txt"), "deep\n").unwrap();
-    assert!(git_diff_to_remote(&fixture.root.join("sub")).unwrap().diff.contains("+deep"));
+    assert!(diff_of(&fixture.root.join("sub")).unwrap().diff.contains("+deep"));
 
     fixture.write("b.txt", "b\n");
     fixture.commit("second");
@@ -242,7 +270,7 @@ fn worktrees_submodules_and_shallow_clones_are_repositories() {
     git(fixture.temp.path(), &format!("clone -q --depth 1 {url} shallow"));
     let shallow = fixture.temp.path().join("shallow");
     fs::write(shallow.join("a.txt"), "flat\n").unwrap();
-    assert!(git_diff_to_remote(&shallow).unwrap().diff.contains("+flat"));
+    assert!(diff_of(&shallow).unwrap().diff.contains("+flat"));
 }
 
 #[test]
@@ -254,7 +282,7 @@ fn a_repository_of_the_other_hash_works() {
     git(temp.path(), "commit -q -m first");
     git(temp.path(), "update-ref refs/remotes/origin/main HEAD");
     fs::write(temp.path().join("a"), "two\n").unwrap();
-    let answer = git_diff_to_remote(temp.path()).unwrap();
+    let answer = diff_of(temp.path()).unwrap();
     assert_eq!(answer.sha.len(), 64);
     assert!(answer.diff.contains("+two"), "{}", answer.diff);
 }
@@ -263,11 +291,7 @@ fn a_repository_of_the_other_hash_works() {
 #[test]
 fn a_hostile_repository_runs_nothing() {
     let fixture = Fixture::new();
-    let canary = fixture.temp.path().join("canary");
-    let program = fixture.temp.path().join("evil.sh");
-    fs::write(&program, format!("#!/bin/sh\necho \"$0 $@\" >> {}\ncat\n", canary.display())).unwrap();
-    Command::new("chmod").arg("+x").arg(&program).status().unwrap();
-    let program = program.display().to_string();
+    let (program, canary) = fixture.trap();
     let included = fixture.temp.path().join("included");
     fs::write(&included, format!("[core]\n\tfsmonitor = {program}\n")).unwrap();
 
@@ -342,11 +366,8 @@ fn a_hostile_submodule_runs_nothing() {
     let fixture = Fixture::new();
     fixture.git("-c protocol.file.allow=always submodule add -q ../origin.git sub");
     fixture.commit("sub");
-    let canary = fixture.temp.path().join("canary");
-    let program = fixture.temp.path().join("evil.sh");
-    fs::write(&program, format!("#!/bin/sh\necho x >> {}\n", canary.display())).unwrap();
-    Command::new("chmod").arg("+x").arg(&program).status().unwrap();
-    git(&fixture.root.join("sub"), &format!("config core.fsmonitor {}", program.display()));
+    let (program, canary) = fixture.trap();
+    git(&fixture.root.join("sub"), &format!("config core.fsmonitor {program}"));
     fixture.write("sub/a.txt", "changed\n");
     fixture.git("diff");
     fs::remove_file(&canary).expect("the trap works");
@@ -381,7 +402,7 @@ fn a_forged_git_file_leads_nowhere() {
         let forged = TempDir::new().unwrap();
         fs::write(forged.path().join(".git"), format!("gitdir: {}\n", target.display())).unwrap();
         assert_eq!(git_info(forged.path()), None, "{}", target.display());
-        assert!(git_diff_to_remote(forged.path()).is_err());
+        assert!(diff_of(forged.path()).is_err());
     }
     let forged = TempDir::new().unwrap();
     std::os::unix::fs::symlink(victim.root.join(".git"), forged.path().join(".git")).unwrap();
@@ -411,24 +432,14 @@ fn a_pipe_in_place_of_a_file_makes_nobody_wait() {
     }
     let info = git_info(&fixture.root).unwrap();
     assert_eq!((info.commit_hash, info.branch.as_deref()), (None, Some("main")));
-    assert!(matches!(git_diff_to_remote(&fixture.root), Err(GitError::NoCommits(_))));
+    assert!(matches!(diff_of(&fixture.root), Err(GitError::NoCommits(_))));
 }
 
 #[test]
 fn a_late_answer_is_an_error() {
     let fixture = Fixture::new();
-    let error = changes::diff_to_remote(&fixture.root, Duration::ZERO).unwrap_err();
+    let error = changes::diff_to_remote(&fixture.root, &runner().1, Duration::ZERO).unwrap_err();
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "git took too long");
-}
-
-#[test]
-fn nothing_stays_in_the_temporary_folder() {
-    let fixture = Fixture::new();
-    let repository = Repository::find(&fixture.root).unwrap();
-    let stage = stage::Stage::new(&repository).unwrap();
-    let folder = stage.input("x", b"").unwrap();
-    drop(stage);
-    assert!(!folder.parent().unwrap().exists());
 }
 
 #[test]

@@ -113,6 +113,37 @@ fn the_changes_of_a_thread_are_made_again() {
 }
 
 #[test]
+fn no_filter_of_a_repository_runs_when_changes_are_applied() {
+    let script = r#"[
+        {"items": [{"call": "apply_patch", "args": {"input":
+            "*** Begin Patch\n*** Update File: old.txt\n@@\n-before\n+after\n*** End Patch"}}]},
+        {"items": [{"text": "Patched."}]}]"#;
+    let place = scripted(script).file("project/old.txt", "before\n");
+    assert_eq!(exec(&place, &["--full-auto", "patch"], "").code, Some(0));
+    let (checkout, canary) = (place.path("user/checkout"), place.path("user/canary"));
+    std::fs::create_dir(&checkout).unwrap();
+    std::fs::write(checkout.join("old.txt"), "before\n").unwrap();
+    std::fs::write(checkout.join(".gitattributes"), "* filter=evil\n").unwrap();
+    let run = format!("touch {}; cat", canary.display());
+    for arguments in
+        [&["init", "-q"][..], &["config", "filter.evil.clean", &run], &["config", "filter.evil.smudge", &run]]
+    {
+        let git = std::process::Command::new("git").args(arguments).current_dir(&checkout).status();
+        assert!(git.is_ok_and(|status| status.success()), "{arguments:?}");
+    }
+    let place = place.variable("PATH", &std::env::var("PATH").unwrap_or_default());
+    let there = checkout.display().to_string();
+    let applied = place.run(&["apply", "-C", &there], "");
+    assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+    assert_eq!(std::fs::read_to_string(checkout.join("old.txt")).unwrap(), "after\n");
+    assert!(!canary.exists());
+    let again = place.run(&["apply", "-C", &there], "");
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.starts_with("error: patch failed: old.txt:1\n"), "{}", again.stderr);
+    assert!(!place.path("home/tmp").exists() && place.entries("tmp").is_empty());
+}
+
+#[test]
 fn the_long_version_names_the_commit() {
     let place = Place::new();
     assert_eq!(place.run(&["-V"], "").stdout, "codex-cli 0.200.0\n");

@@ -145,24 +145,43 @@ fn a_script_of_the_model_finds_apply_patch_on_its_path() {
     assert_eq!(std::fs::read_to_string(made).expect("it can be read"), "by a script\n");
 }
 
-#[test]
-fn the_users_program_is_told_when_a_turn_is_done() {
-    let place = Place::new();
-    let told = place.path("project/told.json");
-    let program = format!("notify=[\"sh\", \"-c\", \"echo \\\"$0\\\" > {}.new; mv {0}.new {0}\"]", told.display())
-        .replace("{0}", &told.display().to_string());
+/// Plays a turn and waits for what the user's program, a line of shell, puts into the file `$told`.
+fn told(place: &Place, line: &str) -> String {
+    let told = place.path("user/told");
+    let line = format!("told={}; {{ {line}; }} > $told.new; mv $told.new $told", told.display());
+    let program = format!("notify=[\"sh\", \"-c\", {}]", serde_json::Value::from(line));
     let input = r#"{"id":"1","op":{"type":"user_input","items":[{"type":"text","text":"go"}]}}"#;
     let run = place.run(&["proto", "-c", "model_provider=scripted", "-c", &program], input);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    let text = loop {
+    loop {
         if let Ok(text) = std::fs::read_to_string(&told) {
-            break text;
+            return text;
         }
         assert!(std::time::Instant::now() < deadline, "nobody was told");
         std::thread::yield_now();
-    };
-    let told: serde_json::Value = serde_json::from_str(&text).expect("it is told in JSON");
+    }
+}
+
+#[test]
+fn the_users_program_is_told_when_a_turn_is_done() {
+    let told: serde_json::Value =
+        serde_json::from_str(&told(&Place::new(), "echo \"$0\"")).expect("it is told in JSON");
     assert_eq!((told["type"].as_str(), told["turn-id"].as_str()), (Some("agent-turn-complete"), Some("1")));
     assert_eq!(told["input-messages"], serde_json::json!(["go"]));
+}
+
+/// What lies in the folder of the project was perhaps put there by a command in the sandbox.
+#[test]
+fn nothing_in_the_project_takes_the_place_of_the_users_program() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = Place::new().file("project/sh", "#!/bin/sh\ntouch ../user/canary\n");
+    let planted = place.path("project/sh");
+    std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let path = format!(".:{}:/usr/bin:/bin", place.path("project").display());
+    let place = place.variable("PATH", &path);
+    let told = told(&place, "pwd -P; echo \"$PATH\"");
+    assert_eq!(place.without_path(&told), "TEMP/home\n/usr/bin:/bin\n");
+    assert!(!place.path("user/canary").exists());
 }

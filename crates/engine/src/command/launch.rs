@@ -43,6 +43,17 @@ pub(crate) fn variables(config: &Config, programs: Option<&Path>, runner: Runner
     variables
 }
 
+/// Takes relative folders off the path. What runs outside of the sandbox must not be a program that another command has
+/// put into the folder in which it happens to start.
+fn find_nothing_here(env: &mut [(OsString, OsString)]) {
+    for (_, path) in env.iter_mut().filter(|(name, _)| name == "PATH") {
+        let folders: Vec<_> = std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
+        if let Ok(absolute) = std::env::join_paths(folders) {
+            *path = absolute;
+        }
+    }
+}
+
 /// What a command runs under, from the session and never from the model.
 #[derive(Debug, Clone)]
 pub(crate) struct Surrounding {
@@ -94,11 +105,16 @@ pub(crate) struct Piped {
 impl Process {
     /// Starts a command that has a permit. There is no other way from a command to a process.
     pub(crate) fn start(request: &CommandRequest, permit: Permit, surrounding: Surrounding) -> Self {
-        let confinement = Confinement::from(surrounding.profile().filter(|_| permit.is_sandboxed()));
+        let profile = surrounding.profile();
+        let mut env = surrounding.env;
+        if profile.is_some() && !permit.is_sandboxed() && !request.is_users_own {
+            find_nothing_here(&mut env);
+        }
+        let confinement = Confinement::from(profile.filter(|_| permit.is_sandboxed()));
         let launch = Launch {
             argv: request.argv.iter().map(Into::into).collect(),
             cwd: request.cwd.clone(),
-            env: surrounding.env,
+            env,
             confinement,
             stdio: Stdio::Pipes,
             most_processes: Some(surrounding.most_processes),

@@ -29,6 +29,7 @@ impl Session {
         notify(
             argv,
             &Notice {
+                home: self.setup.home.path(),
                 thread: self.started.meta.id,
                 turn: &running.id,
                 settings: &running.settings,

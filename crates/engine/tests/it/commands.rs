@@ -138,6 +138,30 @@ async fn an_amendment_becomes_a_rule_that_holds_at_once_and_later() {
     assert_eq!(rules, "prefix_rule(pattern=[\"touch\", \"x\"], decision=\"allow\")\n");
 }
 
+/// A path with `.` on it is the user's doing, but what lies in the folder may be that of a command in the sandbox.
+#[tokio::test]
+async fn no_program_of_the_folder_is_found_outside_of_the_sandbox() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    for (permissions, expected) in [("use_default", ".::bin:/usr/bin:/bin"), ("require_escalated", "/usr/bin:/bin")] {
+        let args = json!({"command": ["uname-or-worse"], "sandbox_permissions": permissions});
+        let path = json!({"command": ["/bin/sh", "-c", "echo \"$PATH\""], "sandbox_permissions": permissions});
+        let world = world("untrusted", "workspace-write").file("project/uname-or-worse", "#!/bin/sh\necho planted\n");
+        let planted = world.path("project/uname-or-worse");
+        std::fs::set_permissions(planted, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let world = world.set("shell_environment_policy.set={PATH=\".::bin:/usr/bin:/bin\"}");
+        let mut client = world.start(&scripted(&[args, path])).await;
+        client.say("1", "hi").await;
+        asked(&mut client).await;
+        answer(&client, ReviewDecision::Approved).await;
+        let events = client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
+        let is_planted = the_end(&events).2 == "planted\n";
+        assert_eq!(is_planted, permissions == "use_default", "{permissions}");
+        assert_eq!(client.thread.answer("call-2-1".to_owned(), ReviewDecision::Approved).await, Ok(true));
+        assert_eq!(the_end(&client.until_ended().await).2, format!("{expected}\n"));
+    }
+}
+
 #[tokio::test]
 async fn an_abort_ends_the_turn() {
     let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x"])).await;

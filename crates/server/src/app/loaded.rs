@@ -1,6 +1,7 @@
 //! The threads that are loaded.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -40,6 +41,11 @@ impl Loaded {
     /// The names of all, oldest first.
     pub(crate) fn names(&self) -> Vec<ThreadId> {
         lock(&self.threads).keys().copied().collect()
+    }
+
+    /// The folders that they were started in.
+    pub(crate) fn workspaces(&self) -> Vec<PathBuf> {
+        lock(&self.threads).values().map(|thread| thread.started().settings.cwd.clone()).collect()
     }
 
     /// Waits until nobody else is loading that thread. Whoever loads it holds what this returns.

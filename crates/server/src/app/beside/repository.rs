@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use codex_engine::own_git::{OwnGit, writable_folders};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
@@ -24,10 +25,16 @@ async fn diff_to_remote(
 ) -> Result<GitDiffToRemoteResponse, ErrorObject> {
     with_host(connection, move |host| {
         let cwd = host.start.cwd.join(params.cwd);
-        let found = codex_git::git_diff_to_remote(&cwd).map_err(|error| {
-            let (cwd, why) = (cwd.display(), explain(&error, None));
+        let failed = |error: &(dyn std::error::Error + 'static)| {
+            let (cwd, why) = (cwd.display(), explain(error, None));
             ErrorObject::invalid(format!("failed to compute git diff to remote for cwd: {cwd}: {why}"))
-        })?;
+        };
+        let policy = host.config().ok().map(|config| config.sandbox_policy());
+        let mut writable = host.loaded.workspaces();
+        writable.push(host.start.cwd.clone());
+        writable.extend(writable_folders(&cwd, policy.as_ref()));
+        let git = OwnGit::find(&host.start.home, &host.start.env, &writable).map_err(|error| failed(&error))?;
+        let found = git.diff_to_remote(&cwd).map_err(|error| failed(&error))?;
         Ok(GitDiffToRemoteResponse { sha: found.sha, diff: found.diff })
     })
     .await
