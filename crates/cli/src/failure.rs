@@ -7,6 +7,7 @@ use codex_engine::ConnectError;
 use codex_transport::DialError;
 
 use crate::console;
+use crate::login;
 use crate::output_file::OutputError;
 
 /// An error with a next step for the person.
@@ -49,7 +50,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         } else if let Some(error) = cause.downcast_ref::<HomeError>() {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<AuthError>() {
-            error.hint()
+            login::hint(error)
         } else if let Some(error) = cause.downcast_ref::<ConfigWriteError>() {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<OutputError>() {

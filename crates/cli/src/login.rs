@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use codex_config::{Auth, Config, Env, Home, TokenSource};
+use codex_config::{Auth, AuthError, Config, Env, Home, TokenSource};
 
 use crate::args::{LoginArgs, LoginForm, Shared};
 use crate::console;
@@ -35,6 +35,21 @@ pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
+/// Refuses to go on without a key that the provider needs: nothing that is said would be answered.
+pub(crate) fn require_key(home: &Home, config: &Config, env: &Env) -> Result<(), AuthError> {
+    Auth::load(home)?.bearer(&config.provider, env).map(drop)
+}
+
+/// What to do about a key that is missing.
+pub(crate) fn hint(error: &AuthError) -> Option<String> {
+    match error {
+        AuthError::NoLogin { .. } => {
+            Some("store a key with `codex login --with-api-key`, or set OPENAI_API_KEY".to_owned())
+        }
+        error => error.hint(),
+    }
+}
+
 /// Says how requests are authorised; the exit status tells whether they are.
 fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
     let config = Config::load(home, env, &shared.overrides())?;
@@ -57,7 +72,7 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
         }
         Err(error) => {
             writeln!(out, "{name}: not logged in: {error}")?;
-            let hint = error.hint().unwrap_or_else(|| "codex login --with-api-key stores a key".to_owned());
+            let hint = hint(&error).unwrap_or_else(|| "codex login --with-api-key stores a key".to_owned());
             writeln!(out, "hint: {hint}")?;
             Ok(ExitCode::FAILURE)
         }

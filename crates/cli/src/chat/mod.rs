@@ -43,6 +43,7 @@ use self::session::{Chat, Left, MadeOf};
 use self::setup::Place;
 use crate::args::Shared;
 use crate::console;
+use crate::exec::check_picture;
 use crate::failure::Hinted;
 use crate::proto::working_directory;
 use crate::signals::{self, Stop};
@@ -119,8 +120,10 @@ fn is_for_people(otherwise: &str) -> bool {
 fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     let cwd = working_directory(shared)?;
     let place = Place::new(shared, &wish.options, cwd)?;
-    // A mistake in the configuration is told before the terminal is taken over.
-    place.config()?;
+    // What is wrong is told before the terminal is taken over and anything is said.
+    let config = place.config()?;
+    crate::login::require_key(&place.home, &config, &place.env)?;
+    wish.options.images.iter().try_for_each(|path| check_picture(&place.cwd.join(path)))?;
     let is_dumb = place.env.text("TERM").is_none_or(|term| term == "dumb");
     let look = Look { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -4,6 +4,7 @@
 
 mod approvals;
 pub(crate) mod args;
+mod base;
 mod bill;
 mod drive;
 pub(crate) mod input;
@@ -76,6 +77,10 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
         bail!("a review has a form of its own, so --output-schema does not go with it");
     }
     let setup = setup::setup(shared, args, &env)?;
+    crate::login::require_key(&setup.home, &setup.config, &env)?;
+    if let Some(ExecForm::Review(review)) = &args.form {
+        base::check(review, &setup)?;
+    }
     let schema = options.output_schema.as_deref().map(Schema::read).transpose()?;
     // Before anything has run that could put something else in its place.
     let file = options
@@ -98,9 +103,9 @@ fn task(args: &ExecArgs, begun: Instant) -> anyhow::Result<Task> {
         Some(ExecForm::Resume(thread) | ExecForm::Fork(thread)) => (thread.prompt.as_ref(), Some(&thread.pictures)),
         None => (args.prompt.as_ref(), None),
     };
-    let text = prompt(given.or(args.prompt.as_ref()), &args.options, begun)?;
     let pictures = args.pictures.images.iter().chain(pictures.into_iter().flat_map(|it| &it.images));
     let pictures = pictures.map(|path| picture(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let text = prompt(given.or(args.prompt.as_ref()), &args.options, begun)?;
     Ok(Task::Say(pictures.into_iter().chain([UserInput::Text { text }]).collect()))
 }
 
@@ -118,10 +123,15 @@ fn prompt(given: Option<&String>, options: &ExecOptions, begun: Instant) -> anyh
 }
 
 fn picture(path: &Path) -> anyhow::Result<UserInput> {
-    let readable = File::open(path).with_context(|| format!("--image: could not read {}", path.display()))?;
-    drop(readable);
+    check_picture(path)?;
     let path = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
     Ok(UserInput::LocalImage { path })
+}
+
+/// Refuses a picture that could not be shown to the model, who would only be told that there was one.
+pub(crate) fn check_picture(path: &Path) -> anyhow::Result<()> {
+    let told = |why: String| anyhow::anyhow!("--image: could not read {}: {why}", path.display());
+    codex_engine::check_image(path).map_err(told)
 }
 
 fn review_request(args: &ReviewArgs, options: &ExecOptions, begun: Instant) -> anyhow::Result<ReviewRequest> {
