@@ -57,6 +57,7 @@ const INTERRUPTED: u8 = 130;
 
 /// What the user wants to chat about.
 struct Wish {
+    is_verbose: bool,
     options: ChatOptions,
     wanted: Wanted,
     first: Option<String>,
@@ -71,7 +72,7 @@ pub(crate) fn run(shared: &Shared, args: ChatArgs) -> anyhow::Result<ExitCode> {
         }
         return Ok(MISUSED.into());
     }
-    chat(shared, Wish { options: args.options, wanted: Wanted::New, first: args.prompt })
+    chat(shared, Wish { is_verbose: shared.verbose, options: args.options, wanted: Wanted::New, first: args.prompt })
 }
 
 /// Chats in a thread that was there before, or in a copy of it.
@@ -95,7 +96,7 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
         Some(id) => Wanted::Resume(id),
         None => Wanted::Choice { is_fork, everywhere: all },
     };
-    chat(shared, Wish { options, wanted, first: prompt })
+    chat(shared, Wish { is_verbose: shared.verbose, options, wanted, first: prompt })
 }
 
 /// The id of a thread by its id, the beginning of it, or its name.
@@ -185,6 +186,7 @@ async fn begin<W: Write>(
         first: wish.first,
     };
     let mut chat = Chat::new(client, screen, (keys, stop), made_of);
+    chat.view.is_verbose = wish.is_verbose;
     let left = converse(&mut chat, &wish.wanted, &cwd).await;
     let shown = chat.draw().and_then(|()| chat.screen.finish());
     let thread = chat.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);

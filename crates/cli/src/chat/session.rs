@@ -219,6 +219,9 @@ impl<W: Write> Chat<W> {
             return Footer { status, is_question, typed: None };
         }
         let status = match &self.running {
+            Some(running) if self.view.retries() > 0 => {
+                dim(&format!("{}, retry {}", running.describe(), self.view.retries()))
+            }
             Some(running) => dim(&running.describe()),
             None if self.is_warned => dim("Ctrl-C once more leaves"),
             None => Row::new(),

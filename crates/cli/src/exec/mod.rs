@@ -57,6 +57,7 @@ pub(crate) fn run(shared: &Shared, args: &ExecArgs) -> ExitCode {
 
 /// Everything that can be known before the thread starts.
 struct Prepared {
+    is_verbose: bool,
     output: File,
     env: Env,
     setup: Setup,
@@ -89,7 +90,7 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
         .map(|path| OutputFile::open(path, &setup.cwd, &output).with_context(|| unfiled(path)));
     let file = file.transpose()?;
     let task = task(args, begun)?;
-    Ok(Prepared { output, env, setup, task, schema, file })
+    Ok(Prepared { is_verbose: shared.verbose, output, env, setup, task, schema, file })
 }
 
 /// What is to be done.
@@ -155,7 +156,7 @@ impl Prepared {
     }
 
     async fn drive(self, options: &ExecOptions, begun: Instant) -> anyhow::Result<Ending> {
-        let Self { output, env, setup, task, schema, file } = self;
+        let Self { is_verbose, output, env, setup, task, schema, file } = self;
         let mut stop = signals::stop()?;
         let answerer = Answerer::new(options.approvals.as_ref())?;
         let bill = Bill::new(setup.config.prices.clone());
@@ -167,7 +168,7 @@ impl Prepared {
         let (show, last_words) = if options.json {
             (Show::lines(Outlet::new(output)), None)
         } else {
-            (Show::people(options.color, &env), Some(output))
+            (Show::people(options.color, &env, is_verbose), Some(output))
         };
         let limits = Limits {
             deadline: options.timeout.map(|timeout| tokio::time::Instant::from_std(begun + timeout)),

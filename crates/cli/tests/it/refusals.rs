@@ -88,3 +88,28 @@ fn a_provider_without_a_key() {
     let shown = Pty::start(&place, &["hi"]).wait();
     assert_eq!((shown.code, shown.text.as_str()), (Some(1), why));
 }
+
+#[test]
+fn a_provider_that_cannot_be_reached_is_told_in_one_line() {
+    // A port that was free a moment ago, and that nobody listens on now.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
+    let config = format!(
+        "model_provider = 'm'\n[model_providers.m]\nbase_url = 'http://127.0.0.1:{port}/v1'\n\
+         request_max_retries = 0\nstream_max_retries = 2\n"
+    );
+    let place = Place::new().file("home/config.toml", &config).variable("TERM", "xterm").variable("NO_COLOR", "1");
+    let error = format!("error: cannot reach 127.0.0.1:{port}: connection refused\n");
+    let args = ["exec", "--skip-git-repo-check", "hi"];
+    let run = place.run(&args, "");
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains(&error), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("retry: ").count(), 2, "{}", run.stderr);
+    assert!(!run.stderr.contains("sending request"), "{}", run.stderr);
+    // On a terminal one line counts, and is taken back in the end.
+    let shown = Pty::start(&place, &args).wait();
+    let raw = String::from_utf8(shown.raw).expect("it is text");
+    assert!(raw.contains("retry: 1 of 2: cannot reach ") && raw.contains("\r\u{1b}[Kretry: 2 of 2: "), "{raw:?}");
+    assert!(raw.contains(&format!("\r\u{1b}[K{}", error.trim_end())), "{raw:?}");
+    let run = place.run(&["exec", "-v", "--skip-git-repo-check", "hi"], "");
+    assert!(run.stderr.contains(&error) && run.stderr.contains("sending request"), "{}", run.stderr);
+}
