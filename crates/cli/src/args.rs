@@ -325,6 +325,9 @@ pub(crate) struct Shared {
     /// Use a profile of config.toml
     #[arg(short, long, value_name = "NAME", global = true, help_heading = FOR_ALL)]
     pub(crate) profile: Option<String>,
+    /// Say more about what goes wrong
+    #[arg(short, long, global = true, help_heading = FOR_ALL)]
+    pub(crate) verbose: bool,
     /// Work in this folder instead of the current one
     #[arg(short = 'C', long = "cd", value_name = "DIR", global = true, help_heading = FOR_ALL)]
     pub(crate) cwd: Option<PathBuf>,

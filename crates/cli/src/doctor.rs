@@ -118,7 +118,7 @@ fn login(home: &Home, config: &Config, env: &Env) -> Finding {
     match bearer {
         Ok(Some(_)) => Finding::ok("login", format!("{} gets a key", config.provider.name)),
         Ok(None) => Finding::ok("login", format!("{} needs no key", config.provider.name)),
-        Err(error) => Finding::bad("login", State::Error, error.to_string(), error.hint()),
+        Err(error) => Finding::bad("login", State::Error, error.to_string(), crate::login::hint(&error)),
     }
 }
 

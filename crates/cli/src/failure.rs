@@ -1,5 +1,6 @@
 //! Errors as people see them: one line of what and where, and a hint on a line of its own.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
@@ -7,6 +8,7 @@ use codex_engine::ConnectError;
 use codex_transport::DialError;
 
 use crate::console;
+use crate::login;
 use crate::output_file::OutputError;
 
 /// An error with a next step for the person.
@@ -42,6 +44,31 @@ pub(crate) fn warn(what: &str) {
     console::note(format_args!("warning: {what}"));
 }
 
+/// A failure of the network in one line. What else was said of it is for those who ask.
+pub(crate) fn in_brief(message: &str) -> Cow<'_, str> {
+    let told = message.strip_prefix("could not get an answer from ").and_then(|rest| rest.split_once(": "));
+    let Some((host, causes)) = told else { return message.into() };
+    let lower = causes.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let (host, why) = if says(&["dns error", "failed to lookup address"]) {
+        // Without an address the port is of no interest.
+        (host.rsplit_once(':').map_or(host, |(name, _)| name), "name not found")
+    } else if says(&["connection refused"]) {
+        (host, "connection refused")
+    } else if says(&["network is unreachable", "no route to host"]) {
+        (host, "network unreachable")
+    } else if says(&["certificate"]) {
+        (host, "its certificate is not trusted")
+    } else if says(&["timed out", "timeout", "deadline has elapsed"]) {
+        (host, "timed out")
+    } else if says(&["connection reset", "connection closed", "broken pipe", "unexpected eof", "incomplete message"]) {
+        (host, "connection closed")
+    } else {
+        (host, causes.rsplit(": ").next().unwrap_or(causes))
+    };
+    format!("cannot reach {host}: {why}").into()
+}
+
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
@@ -54,7 +81,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         } else if let Some(error) = cause.downcast_ref::<HomeError>() {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<AuthError>() {
-            error.hint()
+            login::hint(error)
         } else if let Some(error) = cause.downcast_ref::<ConfigWriteError>() {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<OutputError>() {
@@ -67,4 +94,30 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             cause.downcast_ref::<ConnectError>()?.hint().map(str::to_owned)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_the_network_is_one_line() {
+        for (causes, expected) in [
+            (
+                "a.invalid:443: error sending request: client error (Connect): dns error: error resolving DNS: failed to \
+              lookup address information: Name or service not known",
+                "cannot reach a.invalid: name not found",
+            ),
+            (
+                "127.0.0.1:9: error sending request: client error (Connect): tcp connect error: Connection refused (os \
+              error 111)",
+                "cannot reach 127.0.0.1:9: connection refused",
+            ),
+            ("a:443: error sending request: operation timed out", "cannot reach a:443: timed out"),
+            ("a:443: error sending request: something new", "cannot reach a:443: something new"),
+        ] {
+            assert_eq!(in_brief(&format!("could not get an answer from {causes}")), expected);
+        }
+        assert_eq!(in_brief("the key is wrong: no"), "the key is wrong: no");
+    }
 }

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
-use codex_config::{Auth, Config, Env, Home, TokenSource};
+use anyhow::{Context, bail};
+use codex_config::{Auth, AuthError, Config, Env, Home, TokenSource};
 
 use crate::args::{LoginArgs, LoginForm, Shared};
 use crate::console;
@@ -12,6 +12,13 @@ use crate::failure::Hinted;
 
 /// The longest key that is read.
 const MOST_BYTES: u64 = 64 * 1024;
+
+/// Keys that mean something while a key is typed.
+const INTERRUPT: u8 = 3;
+const END_OF_INPUT: u8 = 4;
+const BACKSPACE: u8 = 8;
+const CLEAR: u8 = 21;
+const DELETE: u8 = 127;
 
 /// Stores a key, or says how requests are authorised.
 pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCode> {
@@ -25,14 +32,70 @@ pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCod
         let hint = "pipe it in: printenv OPENAI_API_KEY | codex login --with-api-key".to_owned();
         return Err(Hinted { what, hint }.into());
     }
-    if std::io::stdin().is_terminal() {
-        console::note("Paste the key, then press Ctrl-D:");
-    }
-    let mut key = String::new();
-    std::io::stdin().take(MOST_BYTES).read_to_string(&mut key).context("could not read the key")?;
+    let key = read_key()?;
     Auth::store_api_key(&home, &key)?;
     console::note(format_args!("The key is stored in {}.", home.auth_file().display()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a key: all of standard input, or a line of a terminal, which does not show it.
+fn read_key() -> anyhow::Result<String> {
+    let mut stdin = std::io::stdin().take(MOST_BYTES);
+    if !std::io::stdin().is_terminal() {
+        let mut key = String::new();
+        stdin.read_to_string(&mut key).context("could not read the key")?;
+        return Ok(key);
+    }
+    console::ask("Paste the key (it is not shown) and press Enter: ")?;
+    let unseen = Unseen::begin()?;
+    let mut key = Vec::new();
+    for byte in stdin.bytes() {
+        match byte.context("could not read the key")? {
+            b'\r' | b'\n' | END_OF_INPUT => break,
+            INTERRUPT => {
+                drop(unseen);
+                bail!("no key was stored");
+            }
+            BACKSPACE | DELETE => drop(key.pop()),
+            CLEAR => key.clear(),
+            byte => key.push(byte),
+        }
+    }
+    drop(unseen);
+    String::from_utf8(key).context("the key is not text")
+}
+
+/// A terminal that shows nothing of what is typed, until this is dropped.
+struct Unseen;
+
+impl Unseen {
+    fn begin() -> anyhow::Result<Self> {
+        crossterm::terminal::enable_raw_mode().context("could not keep the terminal from showing the key")?;
+        Ok(Self)
+    }
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        // A terminal that is gone shows nothing either way.
+        let _: std::io::Result<()> = crossterm::terminal::disable_raw_mode();
+        console::note("");
+    }
+}
+
+/// Refuses to go on without a key that the provider needs: nothing that is said would be answered.
+pub(crate) fn require_key(home: &Home, config: &Config, env: &Env) -> Result<(), AuthError> {
+    Auth::load(home)?.bearer(&config.provider, env).map(drop)
+}
+
+/// What to do about a key that is missing.
+pub(crate) fn hint(error: &AuthError) -> Option<String> {
+    match error {
+        AuthError::NoLogin { .. } => {
+            Some("store a key with `codex login --with-api-key`, or set OPENAI_API_KEY".to_owned())
+        }
+        error => error.hint(),
+    }
 }
 
 /// Says how requests are authorised; the exit status tells whether they are.
@@ -57,7 +120,7 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
         }
         Err(error) => {
             writeln!(out, "{name}: not logged in: {error}")?;
-            let hint = error.hint().unwrap_or_else(|| "codex login --with-api-key stores a key".to_owned());
+            let hint = hint(&error).unwrap_or_else(|| "codex login --with-api-key stores a key".to_owned());
             writeln!(out, "hint: {hint}")?;
             Ok(ExitCode::FAILURE)
         }

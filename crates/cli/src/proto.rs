@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_engine::eq::Vocabulary;
 use codex_engine::{Beginning, Recall, Setup, Thread, connect};
@@ -86,6 +86,13 @@ pub(crate) fn working_directory(shared: &Shared) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("the current directory is gone")?;
     let Some(folder) = &shared.cwd else { return Ok(here) };
     let folder = here.join(folder);
-    // Folders are told apart by their names further on, so none may hold a `..`. One that is missing is told by name.
-    Ok(folder.canonicalize().unwrap_or(folder))
+    // Folders are told apart by their names further on, so none may hold a `..`.
+    match folder.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        Ok(_) => bail!("the working directory {} is not a directory", folder.display()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            bail!("the working directory {} does not exist", folder.display())
+        }
+        Err(error) => Err(error).with_context(|| format!("could not use the working directory {}", folder.display())),
+    }
 }

@@ -5,17 +5,24 @@ use std::io::Write;
 
 use codex_config::Env;
 use codex_engine::log::{
-    Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, Outcome, PatchItem, PatchStatus, Subject,
+    Abort, Body, CommandItem, CommandStatus, Delta, Event, Failure, Item, Outcome, PatchItem, PatchStatus, Subject,
 };
 use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
 
+use crate::failure::in_brief;
 use crate::page::{Change, Direct, Ended, Page, Style, Within};
 
 /// Writes events for people.
 pub(crate) struct Terminal<W> {
     page: Page<Direct<W>>,
+    /// Whether all causes of a failure are told.
+    is_verbose: bool,
+    /// The columns of a terminal on which a line can be replaced.
+    columns: Option<usize>,
+    /// Whether the line that the cursor is in is about to be replaced.
+    is_passing: bool,
 }
 
 /// Whether to colour what goes to standard output.
@@ -30,11 +37,22 @@ pub(crate) fn colours(is_terminal: bool, env: &Env) -> bool {
 
 impl<W: Write> Terminal<W> {
     pub(crate) fn new(output: W, colour: bool) -> Self {
-        Self { page: Page::new(Direct { output, colour }) }
+        Self { page: Page::new(Direct { output, colour }), is_verbose: false, columns: None, is_passing: false }
+    }
+
+    /// Tells all causes of a failure.
+    pub(crate) fn verbose(self, is_verbose: bool) -> Self {
+        Self { is_verbose, ..self }
+    }
+
+    /// Replaces lines that hold for a moment only, on a terminal with so many columns.
+    pub(crate) fn replacing(self, columns: Option<usize>) -> Self {
+        Self { columns, ..self }
     }
 
     /// Shows one event.
     pub(crate) fn show(&mut self, event: &Event) -> std::io::Result<()> {
+        self.take_back()?;
         let page = &mut self.page;
         match &event.body {
             Body::ItemDelta { delta, .. } => self.delta(delta)?,
@@ -47,9 +65,7 @@ impl<W: Write> Terminal<W> {
             Body::PlanUpdated(UpdatePlanArgs { explanation, plan, .. }) => {
                 page.plan(explanation.as_deref(), plan.iter().map(|item| (item.step.as_str(), item.status)))?;
             }
-            Body::AnswerRetried { failure, attempt, limit, .. } => {
-                page.note(Style::Yellow, "retry", &format!("{attempt} of {limit}: {}", failure.message))?;
-            }
+            Body::AnswerRetried { failure, attempt, limit, .. } => self.retried(failure, *attempt, *limit)?,
             Body::Compacted(compacted) => {
                 let text = format!("about {} tokens before, about {} now", compacted.before, compacted.after);
                 page.note(Style::Dim, "summed up", &text)?;
@@ -78,14 +94,46 @@ impl<W: Write> Terminal<W> {
         self.flush()
     }
 
+    /// Says that the model is asked again. On a terminal the next such line takes the place of this one.
+    fn retried(&mut self, failure: &Failure, attempt: u32, limit: u32) -> std::io::Result<()> {
+        let text = format!("{attempt} of {limit}: {}", in_brief(&failure.message));
+        let Some(columns) = self.columns.filter(|_| !self.is_verbose) else {
+            self.page.note(Style::Yellow, "retry", &text)?;
+            return self.causes(&failure.message);
+        };
+        self.page.enter(Within::Nothing)?;
+        self.page.write(Style::Yellow, "retry: ")?;
+        // A line that is broken could not be taken back.
+        let room = columns.saturating_sub("retry: ".len() + 1);
+        let line: String = text.chars().map(|c| if c == '\n' { ' ' } else { c }).take(room).collect();
+        self.page.write(Style::Plain, &line)?;
+        self.is_passing = true;
+        Ok(())
+    }
+
+    /// Takes back the line that held for a moment.
+    fn take_back(&mut self) -> std::io::Result<()> {
+        if std::mem::take(&mut self.is_passing) {
+            self.page.ink.output.write_all(b"\r\x1b[K")?;
+        }
+        Ok(())
+    }
+
+    /// The causes that a line has left out.
+    fn causes(&mut self, message: &str) -> std::io::Result<()> {
+        if self.is_verbose && in_brief(message) != message { self.page.line(message) } else { Ok(()) }
+    }
+
     /// Shows a line of our own.
     pub(crate) fn line(&mut self, text: &str) -> std::io::Result<()> {
+        self.take_back()?;
         self.page.line(text)?;
         self.flush()
     }
 
     /// Says that something went wrong.
     pub(crate) fn error(&mut self, message: &str) -> std::io::Result<()> {
+        self.take_back()?;
         self.page.note(Style::Red, "error", message)?;
         self.flush()
     }
@@ -157,8 +205,9 @@ impl<W: Write> Terminal<W> {
                 page.note(Style::Yellow, "stopped", "the turn was replaced")
             }
             Outcome::Failed(failure) => {
-                page.note(Style::Red, "error", &failure.message)?;
-                failure.hint.map_or(Ok(()), |hint| page.note(Style::Plain, "hint", hint))
+                page.note(Style::Red, "error", &in_brief(&failure.message))?;
+                self.causes(&failure.message)?;
+                failure.hint.map_or(Ok(()), |hint| self.page.note(Style::Plain, "hint", hint))
             }
         }
     }
@@ -179,5 +228,60 @@ fn command_text(command: &CommandItem) -> String {
     match command.argv.as_slice() {
         [_, flag, script] if flag == "-lc" || flag == "-c" => script.clone(),
         argv => argv.join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::error_info::CodexErrorInfo;
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    const CAUSES: &str = "could not get an answer from a.invalid:443: error sending request: dns error: no";
+
+    /// Retries twice and fails.
+    #[track_caller]
+    fn check(terminal: Terminal<Vec<u8>>, expected: Expect) {
+        let mut terminal = terminal;
+        let message = CAUSES.to_owned();
+        let failure = Failure { message, hint: None, info: CodexErrorInfo::Other };
+        terminal.retried(&failure, 1, 5).unwrap();
+        terminal.take_back().unwrap();
+        terminal.retried(&failure, 2, 5).unwrap();
+        terminal.take_back().unwrap();
+        terminal.outcome(&Outcome::Failed(failure)).unwrap();
+        expected
+            .assert_eq(&String::from_utf8(terminal.into_inner()).unwrap().replace('\r', "\\r").replace('\x1b', "\\e"));
+    }
+
+    #[test]
+    fn retries_are_lines_or_one_line_that_counts() {
+        let terminal = || Terminal::new(Vec::new(), false);
+        check(
+            terminal(),
+            expect![[r#"
+            retry: 1 of 5: cannot reach a.invalid: name not found
+            retry: 2 of 5: cannot reach a.invalid: name not found
+            error: cannot reach a.invalid: name not found
+        "#]],
+        );
+        check(
+            terminal().replacing(Some(30)),
+            expect![[r#"
+            retry: 1 of 5: cannot reach a\r\e[Kretry: 2 of 5: cannot reach a\r\e[Kerror: cannot reach a.invalid: name not found
+        "#]],
+        );
+        check(
+            terminal().verbose(true),
+            expect![[r#"
+            retry: 1 of 5: cannot reach a.invalid: name not found
+            could not get an answer from a.invalid:443: error sending request: dns error: no
+            retry: 2 of 5: cannot reach a.invalid: name not found
+            could not get an answer from a.invalid:443: error sending request: dns error: no
+            error: cannot reach a.invalid: name not found
+            could not get an answer from a.invalid:443: error sending request: dns error: no
+        "#]],
+        );
     }
 }

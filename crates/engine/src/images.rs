@@ -79,6 +79,14 @@ pub(crate) fn local_image(path: &Path) -> ContentItem {
     }
 }
 
+/// Tells why a file cannot be sent as a picture, for those who want to know before anything is said.
+///
+/// # Errors
+/// If it cannot be read, is no picture or is too large.
+pub fn check_image(path: &Path) -> Result<(), String> {
+    read_image(path).map(drop)
+}
+
 fn note(text: String) -> ContentItem {
     ContentItem::InputText { text: text.into() }
 }

@@ -36,7 +36,7 @@ impl<W: Write> Chat<W> {
                     self.view.note(Style::Dim, "model", &format!("{} from the next turn on", thread.model));
                 }
             }
-            Slash::Approvals(words) => self.approvals(&words).await?,
+            Slash::Approvals(words) => self.approvals(&words, false).await?,
             Slash::New | Slash::Resume(_) | Slash::Compact if self.running.is_some() => {
                 self.view.note(Style::Yellow, "busy", "a turn runs; Ctrl-C stops it");
             }
@@ -107,7 +107,16 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    async fn approvals(&mut self, words: &[String]) -> anyhow::Result<()> {
+    /// Takes the answer to whether everything may happen.
+    pub(crate) async fn confirm(&mut self, words: &[String], answer: &str) -> anyhow::Result<()> {
+        if matches!(answer, "y" | "yes") {
+            return self.approvals(words, true).await;
+        }
+        self.view.note(Style::Dim, "approvals", "nothing was changed");
+        Ok(())
+    }
+
+    async fn approvals(&mut self, words: &[String], is_confirmed: bool) -> anyhow::Result<()> {
         let (mut change, mut approvals, mut sandbox) = (json!({}), None, None);
         for word in words {
             if let Ok(policy) = word.parse::<AskForApproval>() {
@@ -121,6 +130,12 @@ impl<W: Write> Chat<W> {
                 self.view.note(Style::Yellow, "unknown", &format!("{word}; there are {known}"));
                 return Ok(());
             }
+        }
+        if !is_confirmed && self.is_reckless(approvals, sandbox) {
+            self.unconfirmed = Some(words.to_vec());
+            let what = "commands would run without a sandbox and without asking you. Type yes to confirm";
+            self.view.note(Style::Red, "careful", what);
+            return Ok(());
         }
         if !words.is_empty() && !self.configure(change).await? {
             return Ok(());
@@ -136,6 +151,17 @@ impl<W: Write> Chat<W> {
             self.view.note(Style::Dim, "approvals", &text);
         }
         Ok(())
+    }
+
+    /// Whether a change leaves nothing that confines commands or asks about them.
+    fn is_reckless(&self, approvals: Option<AskForApproval>, sandbox: Option<SandboxMode>) -> bool {
+        let Some(thread) = &self.thread else { return false };
+        let (never, anything) = (AskForApproval::Never.as_str(), SandboxMode::DangerFullAccess.as_str());
+        let after = |new: Option<&'static str>, now: &str, worst: &str| new.unwrap_or(now) == worst;
+        let was_so = thread.approvals == never && thread.sandbox == anything;
+        !was_so
+            && after(approvals.map(|policy| policy.as_str()), &thread.approvals, never)
+            && after(sandbox.map(|mode| mode.as_str()), &thread.sandbox, anything)
     }
 
     /// Shows what has changed since the last commit. Git runs in the sandbox, which lets it write nothing.

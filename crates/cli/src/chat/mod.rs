@@ -43,6 +43,7 @@ use self::session::{Chat, Left, MadeOf};
 use self::setup::Place;
 use crate::args::Shared;
 use crate::console;
+use crate::exec::check_picture;
 use crate::failure::Hinted;
 use crate::proto::working_directory;
 use crate::signals::{self, Stop};
@@ -56,6 +57,7 @@ const INTERRUPTED: u8 = 130;
 
 /// What the user wants to chat about.
 struct Wish {
+    is_verbose: bool,
     options: ChatOptions,
     wanted: Wanted,
     first: Option<String>,
@@ -70,7 +72,7 @@ pub(crate) fn run(shared: &Shared, args: ChatArgs) -> anyhow::Result<ExitCode> {
         }
         return Ok(MISUSED.into());
     }
-    chat(shared, Wish { options: args.options, wanted: Wanted::New, first: args.prompt })
+    chat(shared, Wish { is_verbose: shared.verbose, options: args.options, wanted: Wanted::New, first: args.prompt })
 }
 
 /// Chats in a thread that was there before, or in a copy of it.
@@ -94,7 +96,7 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
         Some(id) => Wanted::Resume(id),
         None => Wanted::Choice { is_fork, everywhere: all },
     };
-    chat(shared, Wish { options, wanted, first: prompt })
+    chat(shared, Wish { is_verbose: shared.verbose, options, wanted, first: prompt })
 }
 
 /// The id of a thread by its id, the beginning of it, or its name.
@@ -119,8 +121,10 @@ fn is_for_people(otherwise: &str) -> bool {
 fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     let cwd = working_directory(shared)?;
     let place = Place::new(shared, &wish.options, cwd)?;
-    // A mistake in the configuration is told before the terminal is taken over.
-    place.config()?;
+    // What is wrong is told before the terminal is taken over and anything is said.
+    let config = place.config()?;
+    crate::login::require_key(&place.home, &config, &place.env)?;
+    wish.options.images.iter().try_for_each(|path| check_picture(&place.cwd.join(path)))?;
     let is_dumb = place.env.text("TERM").is_none_or(|term| term == "dumb");
     let look = Look { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -182,6 +186,7 @@ async fn begin<W: Write>(
         first: wish.first,
     };
     let mut chat = Chat::new(client, screen, (keys, stop), made_of);
+    chat.view.is_verbose = wish.is_verbose;
     let left = converse(&mut chat, &wish.wanted, &cwd).await;
     let shown = chat.draw().and_then(|()| chat.screen.finish());
     let thread = chat.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);

@@ -58,6 +58,8 @@ pub(crate) struct Chat<W> {
     arming: Arming,
     /// The threads that the user chooses from.
     pub(crate) choosing: Option<Choosing>,
+    /// Policies that the user was asked about once more.
+    pub(crate) unconfirmed: Option<Vec<String>>,
     /// Whether the next Ctrl-C leaves.
     is_warned: bool,
 }
@@ -148,6 +150,7 @@ impl<W: Write> Chat<W> {
             asked: VecDeque::new(),
             arming: Arming::Ready,
             choosing: None,
+            unconfirmed: None,
             is_warned: false,
         }
     }
@@ -219,6 +222,9 @@ impl<W: Write> Chat<W> {
             return Footer { status, is_question, typed: None };
         }
         let status = match &self.running {
+            Some(running) if self.view.retries() > 0 => {
+                dim(&format!("{}, retry {}", running.describe(), self.view.retries()))
+            }
             Some(running) => dim(&running.describe()),
             None if self.is_warned => dim("Ctrl-C once more leaves"),
             None => Row::new(),
@@ -390,6 +396,10 @@ impl<W: Write> Chat<W> {
         let text = self.editor.take();
         if let Some(choosing) = self.choosing.take() {
             return self.choose(choosing, text.trim()).await;
+        }
+        if let Some(words) = self.unconfirmed.take() {
+            self.confirm(&words, text.trim()).await?;
+            return Ok(Flow::Stay);
         }
         if text.trim().is_empty() {
             return Ok(Flow::Stay);

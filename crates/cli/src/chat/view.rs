@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::wrap::Span;
+use crate::failure::in_brief;
 use crate::page::{Change, Ended, Page, Style, Within, visible};
 
 /// How many lines of a command's output are shown as they come.
@@ -34,6 +35,10 @@ pub(crate) struct View {
     /// What the thread has used, and what it had used when the turn began.
     used: Usage,
     used_before: Usage,
+    /// Whether all causes of a failure are told.
+    pub(crate) is_verbose: bool,
+    /// How often the model was asked again in a row, and why.
+    retries: (usize, String),
 }
 
 /// Tokens.
@@ -75,7 +80,8 @@ impl Default for View {
     fn default() -> Self {
         let page = Page::new(Vec::new());
         let (used, used_before) = Default::default();
-        Self { page, printed: HashMap::new(), cut: HashSet::new(), used, used_before }
+        let (is_verbose, retries) = Default::default();
+        Self { page, printed: HashMap::new(), cut: HashSet::new(), used, used_before, is_verbose, retries }
     }
 }
 
@@ -115,6 +121,9 @@ impl View {
     /// Shows news. What is not known is passed over.
     pub(crate) fn news(&mut self, method: &str, params: &Value) {
         let told = || Told::deserialize(params).unwrap_or_default();
+        if method.starts_with("item/") || method.starts_with("turn/") {
+            self.retries = Default::default();
+        }
         match method {
             "turn/started" => self.used_before = self.used,
             "item/started" => self.item_started(params),
@@ -130,7 +139,7 @@ impl View {
                 self.used = params.get("tokenUsage").and_then(|usage| member(usage, "total")).unwrap_or(self.used);
             }
             "thread/compacted" => self.note(Style::Dim, "summed up", "the conversation goes on from a summary of it"),
-            "error" if told().will_retry => self.error("retry", Style::Yellow, member(params, "error")),
+            "error" if told().will_retry => self.retry(member(params, "error")),
             "warning" | "configWarning" | "deprecationNotice" => {
                 let summary = params.get("summary").and_then(Value::as_str).unwrap_or_default();
                 let message = told().message + summary;
@@ -290,7 +299,25 @@ impl View {
 
     fn error(&mut self, what: &str, style: Style, error: Option<TurnError>) {
         let message = error.map_or_else(|| "the turn failed".to_owned(), |error| error.message);
-        self.note(style, what, &message);
+        self.note(style, what, &in_brief(&message));
+        if self.is_verbose && in_brief(&message) != message {
+            self.line(&message);
+        }
+    }
+
+    /// The first of several failures in a row is told, and further ones are counted.
+    fn retry(&mut self, error: Option<TurnError>) {
+        let why = error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+        let (count, before) = std::mem::take(&mut self.retries);
+        if count == 0 || before != why {
+            self.error("retry", Style::Yellow, error);
+        }
+        self.retries = (count + 1, why);
+    }
+
+    /// How often the model was asked again in a row.
+    pub(crate) fn retries(&self) -> usize {
+        self.retries.0
     }
 
     fn turn_completed(&mut self, params: &Value) {

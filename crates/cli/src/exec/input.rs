@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::failure::Hinted;
+
 /// How long the first byte of input that nobody asked for is waited for.
 const FIRST: Duration = Duration::from_millis(50);
 
@@ -44,7 +46,7 @@ pub(crate) fn read_prompt(deadline: Option<Instant>) -> anyhow::Result<String> {
             More::Late => return Err(TooLate.into()),
         }
     }
-    let text = decode(&bytes);
+    let text = text_of(&bytes)?;
     if text.trim().is_empty() {
         bail!("no prompt: standard input was empty");
     }
@@ -120,7 +122,50 @@ fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<
     Ok(if read == 0 { More::End } else { More::Some })
 }
 
+/// A prompt must be text. What goes with one may hold anything, and is read as well as it can be.
+fn text_of(bytes: &[u8]) -> anyhow::Result<String> {
+    let utf16 = |from: fn([u8; 2]) -> u16, bytes: &[u8]| {
+        let units: Vec<u16> = bytes.chunks_exact(2).filter_map(|pair| Some(from(pair.try_into().ok()?))).collect();
+        String::from_utf16(&units).ok().filter(|_| bytes.len() % 2 == 0)
+    };
+    let text = match bytes {
+        [0xff, 0xfe, rest @ ..] => utf16(u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] => utf16(u16::from_be_bytes, rest),
+        [0xef, 0xbb, 0xbf, rest @ ..] | rest => String::from_utf8(rest.to_vec()).ok(),
+    };
+    let Some(text) = text.filter(|text| !text.contains('\0')) else {
+        let at =
+            std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), |text| text.find('\0').unwrap_or(0));
+        let what = format!("no prompt: standard input is not UTF-8 text (at byte {at})");
+        let hint = "pass a picture with --image, or name the file in the prompt".to_owned();
+        return Err(Hinted { what, hint }.into());
+    };
+    Ok(text)
+}
+
 fn decode(bytes: &[u8]) -> String {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], expected: Result<&str, &str>) {
+        let read = text_of(bytes).map_err(|error| error.to_string());
+        assert_eq!(read.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn a_prompt_is_text() {
+        check("größe".as_bytes(), Ok("größe"));
+        check(b"\xef\xbb\xbfhi", Ok("hi"));
+        check(b"\xff\xfeh\0i\0", Ok("hi"));
+        check(b"\xfe\xff\0h\0i", Ok("hi"));
+        check(b"\x89PNG\r\n\x1a\n", Err("no prompt: standard input is not UTF-8 text (at byte 0)"));
+        check(b"\x7fELF\0", Err("no prompt: standard input is not UTF-8 text (at byte 4)"));
+        check(b"\xff\xfeh", Err("no prompt: standard input is not UTF-8 text (at byte 0)"));
+    }
 }

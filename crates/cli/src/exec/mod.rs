@@ -4,6 +4,7 @@
 
 mod approvals;
 pub(crate) mod args;
+mod base;
 mod bill;
 mod drive;
 pub(crate) mod input;
@@ -56,6 +57,7 @@ pub(crate) fn run(shared: &Shared, args: &ExecArgs) -> ExitCode {
 
 /// Everything that can be known before the thread starts.
 struct Prepared {
+    is_verbose: bool,
     output: File,
     env: Env,
     setup: Setup,
@@ -76,6 +78,10 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
         bail!("a review has a form of its own, so --output-schema does not go with it");
     }
     let setup = setup::setup(shared, args, &env)?;
+    crate::login::require_key(&setup.home, &setup.config, &env)?;
+    if let Some(ExecForm::Review(review)) = &args.form {
+        base::check(review, &setup)?;
+    }
     let schema = options.output_schema.as_deref().map(Schema::read).transpose()?;
     // Before anything has run that could put something else in its place.
     let file = options
@@ -84,7 +90,7 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
         .map(|path| OutputFile::open(path, &setup.cwd, &output).with_context(|| unfiled(path)));
     let file = file.transpose()?;
     let task = task(args, begun)?;
-    Ok(Prepared { output, env, setup, task, schema, file })
+    Ok(Prepared { is_verbose: shared.verbose, output, env, setup, task, schema, file })
 }
 
 /// What is to be done.
@@ -98,9 +104,9 @@ fn task(args: &ExecArgs, begun: Instant) -> anyhow::Result<Task> {
         Some(ExecForm::Resume(thread) | ExecForm::Fork(thread)) => (thread.prompt.as_ref(), Some(&thread.pictures)),
         None => (args.prompt.as_ref(), None),
     };
-    let text = prompt(given.or(args.prompt.as_ref()), &args.options, begun)?;
     let pictures = args.pictures.images.iter().chain(pictures.into_iter().flat_map(|it| &it.images));
     let pictures = pictures.map(|path| picture(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let text = prompt(given.or(args.prompt.as_ref()), &args.options, begun)?;
     Ok(Task::Say(pictures.into_iter().chain([UserInput::Text { text }]).collect()))
 }
 
@@ -118,10 +124,15 @@ fn prompt(given: Option<&String>, options: &ExecOptions, begun: Instant) -> anyh
 }
 
 fn picture(path: &Path) -> anyhow::Result<UserInput> {
-    let readable = File::open(path).with_context(|| format!("--image: could not read {}", path.display()))?;
-    drop(readable);
+    check_picture(path)?;
     let path = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
     Ok(UserInput::LocalImage { path })
+}
+
+/// Refuses a picture that could not be shown to the model, who would only be told that there was one.
+pub(crate) fn check_picture(path: &Path) -> anyhow::Result<()> {
+    let told = |why: String| anyhow::anyhow!("--image: could not read {}: {why}", path.display());
+    codex_engine::check_image(path).map_err(told)
 }
 
 fn review_request(args: &ReviewArgs, options: &ExecOptions, begun: Instant) -> anyhow::Result<ReviewRequest> {
@@ -145,7 +156,7 @@ impl Prepared {
     }
 
     async fn drive(self, options: &ExecOptions, begun: Instant) -> anyhow::Result<Ending> {
-        let Self { output, env, setup, task, schema, file } = self;
+        let Self { is_verbose, output, env, setup, task, schema, file } = self;
         let mut stop = signals::stop()?;
         let answerer = Answerer::new(options.approvals.as_ref())?;
         let bill = Bill::new(setup.config.prices.clone());
@@ -157,7 +168,7 @@ impl Prepared {
         let (show, last_words) = if options.json {
             (Show::lines(Outlet::new(output)), None)
         } else {
-            (Show::people(options.color, &env), Some(output))
+            (Show::people(options.color, &env, is_verbose), Some(output))
         };
         let limits = Limits {
             deadline: options.timeout.map(|timeout| tokio::time::Instant::from_std(begun + timeout)),

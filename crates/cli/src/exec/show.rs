@@ -31,13 +31,17 @@ impl Show {
     }
 
     /// Text for people, on standard error.
-    pub(crate) fn people(wish: Color, env: &Env) -> Self {
+    pub(crate) fn people(wish: Color, env: &Env, is_verbose: bool) -> Self {
         let colour = match wish {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => crate::terminal::colours(console::err_is_terminal(), env),
         };
+        let is_dumb = env.text("TERM").is_none_or(|term| term == "dumb");
+        let columns = crossterm::terminal::size().ok().filter(|_| console::err_is_terminal() && !is_dumb);
+        let columns = columns.map(|(columns, _)| usize::from(columns)).filter(|columns| *columns > 0);
         let terminal = Terminal::new(Outlet::new(console::painted_err()), colour);
+        let terminal = terminal.verbose(is_verbose).replacing(columns);
         Self { projector: Projector::default(), events: Vec::new(), face: Face::People(terminal) }
     }
 

@@ -137,9 +137,9 @@ pub(crate) struct RepairArgs {
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
     pub(crate) word: ThreadWord,
-    /// Do not ask
-    #[arg(short, long)]
-    pub(crate) yes: bool,
+    /// Do not ask; needed where nobody can be asked
+    #[arg(short, long, visible_alias = "yes", visible_short_alias = 'y')]
+    pub(crate) force: bool,
 }
 
 /// What to call a thread.

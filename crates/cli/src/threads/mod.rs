@@ -22,6 +22,7 @@ use self::args::{
 };
 use crate::args::Shared;
 use crate::console;
+use crate::failure::Hinted;
 use crate::output_file::{OutputFile, Patient};
 use crate::proto::working_directory;
 
@@ -193,7 +194,11 @@ fn repair(index: &ThreadIndex, args: &RepairArgs, out: &mut impl Write) -> anyho
 
 fn delete(index: &ThreadIndex, args: &DeleteArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let thread = locate::thread(index, &args.word.thread)?;
-    if !args.yes && std::io::stdin().is_terminal() {
+    if !args.force {
+        if !(std::io::stdin().is_terminal() && console::err_is_terminal()) {
+            let what = format!("nothing was deleted: there is no terminal to ask about {} in", thread.id);
+            return Err(Hinted { what, hint: "pass --force to delete it unasked".to_owned() }.into());
+        }
         console::ask(format_args!("Delete {} ({}) for good? [y/N] ", thread.id, table::title(&thread)))?;
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;

@@ -338,3 +338,23 @@ fn without_a_terminal_it_says_what_is_for_that() {
         assert_eq!(run.stderr, format!("error: the chat needs a terminal; `{what}` works without one\n"));
     }
 }
+
+#[test]
+fn what_lets_everything_happen_is_asked_about_once_more() {
+    let place = place("", &json!([]));
+    let mut chat = Pty::start(&place, &[]);
+    chat.until("approvals: on-request");
+    chat.send("/approvals never danger-full-access\r");
+    chat.until("careful: commands would run without a sandbox and without asking you. Type yes");
+    chat.send("never mind\r");
+    chat.until("approvals: nothing was changed");
+    // Also in two steps.
+    chat.send("/approvals danger-full-access\r");
+    chat.until("approvals: on-request, sandbox: danger-full-access");
+    chat.send("/approvals never\r");
+    chat.until("careful: ");
+    chat.send("yes\r");
+    chat.until("approvals: never, sandbox: danger-full-access");
+    chat.send("/quit\r");
+    assert_eq!(chat.wait().code, Some(0));
+}

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::exec::{exec, scripted};
 use crate::program::Place;
+use crate::pty::Pty;
 
 #[test]
 fn every_command_has_a_manual_page() {
@@ -34,6 +35,32 @@ fn a_key_is_stored_told_about_and_forgotten() {
     let browser = place.run(&["login"], "");
     assert_eq!(browser.code, Some(1));
     assert!(browser.stderr.contains("\nhint: pipe it in: "), "{}", browser.stderr);
+}
+
+#[test]
+fn a_key_that_is_typed_is_not_shown() {
+    let place = Place::new();
+    let mut login = Pty::start(&place, &["login", "--with-api-key"]);
+    login.until("(it is not shown) and press Enter: ");
+    while login.is_restored() {
+        std::thread::yield_now();
+    }
+    login.send("sk-wrong\u{15}sk-secrex\u{7f}t\r");
+    let ended = login.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    assert!(!ended.text.contains("sk-"), "{}", ended.text);
+    assert!(login.is_restored());
+    let stored = std::fs::read_to_string(place.path("home/auth.json")).expect("it is stored");
+    assert!(stored.contains("\"sk-secret\""), "{stored}");
+    let mut login = Pty::start(&Place::new(), &["login", "--with-api-key"]);
+    login.until("press Enter: ");
+    while login.is_restored() {
+        std::thread::yield_now();
+    }
+    login.send("sk-\u{3}");
+    let ended = login.wait();
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.text.ends_with("error: no key was stored\n") && login.is_restored(), "{}", ended.text);
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn input_is_read_to_its_end_before_a_failure() {
         (Place::new(), &["--no-such-flag", "exec", "-"][..], 2),
         (Place::new(), &["exec", "resume"][..], 2),
         (Place::new(), &["exec", "--image"][..], 2),
-        (Place::new(), &["--model", "o3", "exec"][..], 2),
+        (Place::new(), &["say", "exec", "this"][..], 2),
         (broken(), &["exec", "--experimental-json"][..], 1),
         (broken(), &["review", "-"][..], 1),
         (Place::new(), &["review", "--no-such-flag"][..], 2),

@@ -20,6 +20,7 @@ mod never_break;
 mod program;
 mod proto;
 mod pty;
+mod refusals;
 mod shapes;
 mod sockets;
 mod threads;

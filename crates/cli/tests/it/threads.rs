@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::exec::{exec, scripted};
 use crate::program::{Place, Run};
+use crate::pty::Pty;
 
 /// A place with one thread, and its id.
 fn place() -> (Place, String) {
@@ -66,7 +67,18 @@ fn a_thread_is_put_away_taken_back_named_and_deleted() {
     assert!(put_away.stderr.contains("hint: take it back with"), "{}", put_away.stderr);
     assert_eq!(place.run(&["unarchive", &id], "").stdout, format!("unarchived {id}\n"));
     assert!(check(&place, &["list"]).stdout.ends_with("  the question\n"));
-    assert_eq!(place.run(&["delete", &id], "").stdout, format!("deleted {id}\n"));
+    for args in [&["delete", &id][..], &["threads", "delete", &id]] {
+        let refused = place.run(args, "y\n");
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+        let why = format!("error: nothing was deleted: there is no terminal to ask about {id} in\nhint: pass --force");
+        assert!(refused.stderr.starts_with(&why), "{}", refused.stderr);
+    }
+    let mut asked = Pty::start(&place, &["delete", &id]);
+    asked.until("for good? [y/N] ");
+    asked.send("n\n");
+    assert_eq!(asked.wait().code, Some(1));
+    assert!(check(&place, &["list"]).stdout.ends_with("  the question\n"));
+    assert_eq!(place.run(&["delete", "--force", &id], "").stdout, format!("deleted {id}\n"));
     let gone = place.run(&["threads", "show", &id], "");
     assert_eq!(gone.code, Some(1));
     assert_eq!(

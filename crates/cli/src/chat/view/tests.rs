@@ -188,3 +188,19 @@ fn a_change_too_long_to_be_shown_is_known_to_be() {
     assert!(view.is_whole("short"));
     assert!(!view.is_whole("long"));
 }
+
+#[test]
+fn failures_in_a_row_are_counted_and_told_once() {
+    let error =
+        |message: &str| json!({"error": {"message": message}, "willRetry": true, "threadId": "t", "turnId": "0"});
+    let mut view = View::default();
+    let unreachable = "could not get an answer from a.invalid:443: error sending request: dns error: no such name";
+    view.news("error", &error(unreachable));
+    view.news("error", &error(unreachable));
+    view.news("error", &error("slow down"));
+    assert_eq!(view.retries(), 3);
+    let shown: String = view.take().iter().map(|span| span.text.as_str()).collect();
+    assert_eq!(shown, "retry: cannot reach a.invalid: name not found\nretry: slow down\n");
+    view.news("item/agentMessage/delta", &delta("at last"));
+    assert_eq!(view.retries(), 0);
+}

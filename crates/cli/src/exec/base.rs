@@ -1,0 +1,56 @@
+//! Whether what a review is to be about is there at all.
+
+use std::ffi::OsString;
+
+use codex_engine::Setup;
+use codex_sandbox::{Confinement, Launch, Profile, Rung, Stdio, Surroundings};
+use codex_wire::policy::SandboxPolicy;
+
+use super::args::ReviewArgs;
+use crate::failure::Hinted;
+
+/// How git is asked: nothing that the repository configures is run for it, nothing is fetched and nothing is printed.
+const SCRIPT: &str = "exec git -c core.fsmonitor=false -c core.hooksPath=/dev/null rev-parse --verify --quiet \
+    --end-of-options \"$0\" >/dev/null 2>&1 </dev/null";
+
+/// The statuses of git for a name that leads nowhere.
+const NOT_THERE: &[i32] = &[1, 128];
+
+/// Refuses a branch or a commit that is not there: the model would only find out after it was asked.
+pub(crate) fn check(review: &ReviewArgs, setup: &Setup) -> anyhow::Result<()> {
+    let (what, name) = match (&review.base, &review.commit) {
+        (Some(branch), _) => ("branch", branch),
+        (None, Some(commit)) => ("commit", commit),
+        (None, None) => return Ok(()),
+    };
+    if NOT_THERE.contains(&status(name, setup)?) {
+        let what = format!("there is no {what} `{name}` in {}", setup.cwd.display());
+        let hint = "`git branch --all` lists the branches, `git log` the commits".to_owned();
+        return Err(Hinted { what, hint }.into());
+    }
+    Ok(())
+}
+
+/// What git says of a name. It runs where the model's commands do, and may write nothing.
+fn status(name: &str, setup: &Setup) -> anyhow::Result<i32> {
+    if matches!(codex_sandbox::rung(), Rung::Nothing { .. }) {
+        return Ok(0);
+    }
+    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    env.extend([("GIT_NO_LAZY_FETCH".into(), "1".into()), ("GIT_OPTIONAL_LOCKS".into(), "0".into())]);
+    let surroundings = Surroundings::of(setup.home.path(), &env);
+    let profile = Profile::new(&SandboxPolicy::ReadOnly, &setup.cwd, &surroundings);
+    let name = format!("{name}^{{commit}}");
+    let launch = Launch {
+        argv: ["/bin/sh", "-c", SCRIPT, &name].map(OsString::from).to_vec(),
+        cwd: setup.cwd.clone(),
+        env,
+        confinement: Confinement::from(profile),
+        stdio: Stdio::Inherit,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut running = codex_sandbox::spawn(launch)?;
+        Ok(running.wait().await.shell_code())
+    })
+}
