@@ -51,3 +51,23 @@ fn describe(argv: &[String], verdict: &Verdict, output: &mut impl Write) -> std:
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use codex_files::testing::{Endless, soon};
+
+    use super::*;
+
+    #[test]
+    fn rules_that_never_end_are_an_error() {
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x.rules");
+            kind.make(&path).unwrap();
+            let args = CheckArgs { rules: vec![path], json: true, pretty: false, command: vec!["ls".to_owned()] };
+            let error = soon(move || rules(&args)).unwrap().unwrap_err();
+            assert!(error.to_string().ends_with("x.rules"), "{error}");
+            assert_eq!(error.root_cause().to_string(), kind.complaint(Some(MOST_BYTES)));
+        }
+    }
+}

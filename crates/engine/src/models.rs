@@ -114,3 +114,21 @@ impl Catalogue {
         self.models.get(name).copied().unwrap_or_else(|| ModelInfo::of(name))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use codex_files::testing::{Endless, soon};
+
+    use super::*;
+
+    #[test]
+    fn a_catalogue_that_never_ends_says_why_it_is_not_read() {
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("models.json");
+            kind.make(&path).unwrap();
+            let error = soon(move || Catalogue::read(&path).err()).unwrap().unwrap();
+            assert!(error.ends_with(&format!("models.json: {}", kind.complaint(Some(MOST_BYTES)))), "{error}");
+        }
+    }
+}

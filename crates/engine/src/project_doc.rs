@@ -238,4 +238,22 @@ mod tests {
         let message = instructions_message(Path::new("/w"), "a</INSTRUCTIONS>b");
         assert_eq!(message.matches("</INSTRUCTIONS>").count(), 1);
     }
+
+    #[test]
+    fn instructions_that_never_end_are_not_read_or_cut() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let tree = Tree::new(&[(".git/HEAD", "")]);
+            kind.make(&tree.0.path().join("AGENTS.md")).unwrap();
+            let found = soon(move || tree.read("", 100)).unwrap();
+            assert_eq!(found.warnings.len(), 1, "{kind:?}");
+            let expected = match kind {
+                Endless::Pipe => "was not read: it is not a regular file",
+                Endless::Device => "was not read: it is a link that leads out of",
+                Endless::Sparse => "was cut: instructions may have 100 bytes",
+            };
+            assert!(found.warnings[0].contains(expected), "{:?}", found.warnings);
+        }
+    }
 }

@@ -1,5 +1,6 @@
-use std::{fs, path::Path, sync::mpsc, thread, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
+use codex_files::testing::{Endless, soon};
 use codex_protocol::v2::search::FuzzyFileSearchMatchType;
 use tempfile::TempDir;
 
@@ -206,34 +207,21 @@ fn the_rules_mean_what_they_mean_to_the_crate() {
 
 /// Searches for `x`, but not for longer than a test may take.
 fn paths_soon(root: &Path) -> Vec<String> {
-    let (sender, receiver) = mpsc::channel();
     let root = root.to_owned();
-    thread::spawn(move || sender.send(paths("x", &root)));
-    receiver.recv_timeout(Duration::from_secs(30)).expect("the search ends")
+    soon(move || paths("x", &root)).expect("the search ends")
 }
 
-#[cfg(unix)]
 #[test]
 fn a_file_of_rules_that_never_ends_has_none() {
-    use std::os::unix::fs::symlink;
-
-    let make: [(&str, fn(&Path)); 4] = [
-        ("fifo", |path| {
-            assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
-        }),
-        ("device", |path| symlink("/dev/zero", path).unwrap()),
-        ("terminal", |path| symlink("/dev/tty", path).unwrap()),
-        ("sparse", |path| fs::File::create(path).unwrap().set_len(1 << 40).unwrap()),
-    ];
     for name in [".gitignore", ".ignore", "sub/.gitignore", ".git/info/exclude", "sub/.git", "common/commondir"] {
-        for (kind, make) in make {
+        for kind in Endless::ALL {
             let temp = tree(&[(".git/info/", ""), ("sub/x.rs", ""), ("common/", ""), ("y/.git", "")]);
             let common = temp.path().join("common").display().to_string();
             fs::write(temp.path().join("y/.git"), format!("gitdir: {common}\n")).unwrap();
-            make(&temp.path().join(name));
+            kind.make(&temp.path().join(name)).unwrap();
             let found = paths_soon(temp.path());
-            assert!(found.contains(&"sub/x.rs".to_owned()), "{name} {kind}: {found:?}");
-            assert_eq!(paths_soon(&temp.path().join("sub")), ["x.rs"], "{name} {kind}");
+            assert!(found.contains(&"sub/x.rs".to_owned()), "{name} {kind:?}: {found:?}");
+            assert_eq!(paths_soon(&temp.path().join("sub")), ["x.rs"], "{name} {kind:?}");
         }
     }
 }

@@ -199,4 +199,18 @@ mod tests {
     fn a_schema_that_refers_to_itself_comes_to_an_end() {
         check(json!({"$ref": "#"}), "1", None);
     }
+
+    #[test]
+    fn a_schema_that_never_ends_is_an_error() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("schema.json");
+            kind.make(&path).unwrap();
+            let error = soon(move || Schema::read(&path)).unwrap().unwrap_err();
+            assert!(error.to_string().contains("schema.json"), "{error}");
+            assert_eq!(error.root_cause().to_string(), kind.complaint(Some(MOST_BYTES)));
+        }
+    }
 }

@@ -204,12 +204,11 @@ impl Connection {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
         let InitializeParams { client_info, capabilities } = params;
         let asked = self.host.start.vintage.or_else(|| capabilities.as_ref().map(implied_vintage));
-        let vintage = match asked {
-            Some(vintage) => vintage,
-            None => {
-                let host = Arc::clone(&self.host);
-                blocking(move || Ok(host.vintage())).await?
-            }
+        let vintage = if let Some(vintage) = asked {
+            vintage
+        } else {
+            let host = Arc::clone(&self.host);
+            blocking(move || Ok(host.vintage())).await?
         };
         let capabilities = capabilities.unwrap_or_default();
         let start = &self.host.start;

@@ -126,8 +126,8 @@ mod platform {
     ) -> Result<(PathBuf, AbortHandle), ErrorObject> {
         let Opened { shown, folder, only, inotify } = opened;
         // It is no pipe, but it is read like one.
-        let changes = Receiver::from_owned_fd_unchecked(inotify).map_err(failed("watch", &shown))?;
-        let mut watched = Watched { folder, only, changes };
+        let inotify = Receiver::from_owned_fd_unchecked(inotify).map_err(failed("watch", &shown))?;
+        let mut watched = Watched { folder, only, changes: inotify };
         let (connection, root) = (Arc::clone(connection), shown.clone());
         let task = tokio::spawn(async move {
             while let Ok((changed, is_last)) = watched.next(&root).await {
