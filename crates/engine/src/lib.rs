@@ -44,7 +44,7 @@ pub use codex_model::Model;
 
 pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;
-pub use images::check_image;
+pub use images::{check_image, check_pictures};
 pub use patch_program::{PatchError, apply_patch};
 pub use project_doc::repository_root;
 pub use provider::{ConnectError, connect};

@@ -9,7 +9,6 @@ pub(crate) mod allowed;
 pub(crate) mod config;
 
 use std::fs;
-use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use self::config::{Effective, Entry};
@@ -234,19 +233,9 @@ fn entries(folder: &Path) -> Option<Vec<PathBuf>> {
     (folders.len() <= MAX_ENTRIES).then_some(folders)
 }
 
-/// Reads a file that is one, up to a limit. Whatever else has the name is not waited for.
+/// Reads the start of a file that is one. Whatever else has the name is not waited for.
 pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
-    let mut options = fs::File::options();
-    options.read(true);
-    #[cfg(target_os = "linux")]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    let file = options.open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut text = Vec::new();
-    file.take(MAX_FILE).read_to_end(&mut text).ok()?;
-    Some(text)
+    codex_files::read_start(path, MAX_FILE).ok().map(|(text, _)| text)
 }
 
 fn read_text(path: &Path) -> Option<String> {

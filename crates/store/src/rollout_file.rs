@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, Local};
+use codex_files::Links;
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
 
@@ -112,7 +113,8 @@ impl RolloutFile {
     /// Opens the file of a thread that goes on. A last line that was cut off when it was written is removed.
     pub fn reopen(path: PathBuf) -> Result<Self, RolloutError> {
         let failed = |source| RolloutError::Open { path: path.clone(), source };
-        let file = OpenOptions::new().read(true).append(true).open(&path).map_err(failed)?;
+        let opened = codex_files::open_with(OpenOptions::new().read(true).append(true), Links::Followed, &path);
+        let file = opened.map_err(|error| failed(error.into()))?;
         let is_locked = lock(&file, &path)?;
         if !is_still_at(&file, &path) {
             return Err(RolloutError::Moved { path });

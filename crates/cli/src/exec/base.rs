@@ -1,9 +1,10 @@
 //! Whether what a review is to be about is there at all.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use codex_engine::Setup;
-use codex_sandbox::{Confinement, Launch, Profile, Rung, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Exit, Launch, Profile, Rung, Stdio, Surroundings};
 use codex_wire::policy::SandboxPolicy;
 
 use super::args::ReviewArgs;
@@ -12,6 +13,9 @@ use crate::failure::Hinted;
 /// How git is asked: nothing that the repository configures is run for it, nothing is fetched and nothing is printed.
 const SCRIPT: &str = "exec git -c core.fsmonitor=false -c core.hooksPath=/dev/null rev-parse --verify --quiet \
     --end-of-options \"$0\" >/dev/null 2>&1 </dev/null";
+
+/// How long git is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The statuses of git for a name that leads nowhere.
 const NOT_THERE: &[i32] = &[1, 128];
@@ -47,10 +51,13 @@ fn status(name: &str, setup: &Setup) -> anyhow::Result<i32> {
         env,
         confinement: Confinement::from(profile),
         stdio: Stdio::Inherit,
+        most_processes: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut running = codex_sandbox::spawn(launch)?;
-        Ok(running.wait().await.shell_code())
+        // Whoever waits longer learns it from the review itself.
+        let ended = tokio::time::timeout(PATIENCE, running.wait()).await;
+        Ok(ended.map_or(0, Exit::shell_code))
     })
 }

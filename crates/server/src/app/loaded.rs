@@ -13,6 +13,8 @@ use super::connection::lock;
 
 /// How long a thread may take to say whether it is idle.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long running turns may take to stop.
+const LAST_TURNS: Duration = Duration::from_secs(10);
 
 /// The threads that are loaded, by name.
 #[derive(Debug, Default)]
@@ -81,10 +83,10 @@ impl Loaded {
         futures_util::future::join_all(unloading).await.into_iter().filter(|is_gone| *is_gone).count()
     }
 
-    /// Ends all threads, each with everything written.
+    /// Ends all threads, each with everything written. One that does not end in time is left behind.
     pub(crate) async fn close(&self) {
         let threads = std::mem::take(&mut *lock(&self.threads));
         let closing = threads.into_values().map(|thread| async move { thread.close().await });
-        futures_util::future::join_all(closing).await;
+        let _: Result<_, _> = timeout(LAST_TURNS, futures_util::future::join_all(closing)).await;
     }
 }
