@@ -26,7 +26,7 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 use self::answer::AnswerItems;
 pub(crate) use self::calls::{Call, CallPayload, Company, call_of};
 use self::calls::{Calls, mended};
-use crate::log::{Abort, Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
+use crate::log::{Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 
 /// How often half of what is left of a conversation is left out, so that the rest can be summed up.
 const MOST_HALVINGS: u32 = 6;
@@ -44,8 +44,8 @@ pub(crate) enum Input {
     RetryDue,
     /// A running call has ended.
     CallEnded(ItemId, FunctionCallOutputPayload),
-    /// The turn must stop. This is what the model is told of calls that were running.
-    Stop(Abort, Vec<(ItemId, FunctionCallOutputPayload)>),
+    /// The turn must end this way, which is no completion. This is what the model is told of calls that were running.
+    Stop(Outcome, Vec<(ItemId, FunctionCallOutputPayload)>),
 }
 
 /// What is to be done, in order.
@@ -243,7 +243,7 @@ impl Turn {
                     self.run_calls_or_ask(&mut effects);
                 }
             }
-            (_, Input::Stop(abort, outputs)) => self.stop(abort, outputs, &mut effects),
+            (_, Input::Stop(outcome, outputs)) => self.stop(outcome, outputs, &mut effects),
             // Whatever else arrives belongs to something that was cancelled before it could be told.
             (Phase::Waiting | Phase::Calling, Input::Model(_) | Input::AnswerFailed(..))
             | (Phase::Answering | Phase::Calling, Input::RetryDue)
@@ -420,7 +420,7 @@ impl Turn {
         }
     }
 
-    fn stop(&mut self, abort: Abort, outputs: Vec<(ItemId, FunctionCallOutputPayload)>, effects: &mut Vec<Effect>) {
+    fn stop(&mut self, outcome: Outcome, outputs: Vec<(ItemId, FunctionCallOutputPayload)>, effects: &mut Vec<Effect>) {
         effects.push(Effect::Cancel);
         for (id, output) in outputs {
             self.calls.end(&id, output);
@@ -428,7 +428,7 @@ impl Turn {
         self.drop_calls(effects);
         // The client was told that its input was taken, so the next turn must know of it.
         self.take_in_what_was_said(effects);
-        self.end(Outcome::Aborted(abort), effects);
+        self.end(outcome, effects);
     }
 
     /// Gives every call that has no output yet one that says so.
