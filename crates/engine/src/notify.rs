@@ -39,6 +39,7 @@ pub(crate) fn notify(argv: &[String], notice: &Notice<'_>) {
     command.args(arguments).arg(told.to_string());
     // Its output must not reach ours, which may be a protocol.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    codex_sandbox::with_first_descriptor_limit(command.as_std_mut());
     if let Ok(mut child) = command.spawn() {
         tokio::spawn(async move {
             if timeout(PATIENCE, child.wait()).await.is_err() {

@@ -38,7 +38,10 @@ pub use error::{SpawnError, Step};
 pub use explain::{Explanation, explain};
 pub use launch::{Confinement, Exit, Launch, Rung, Stdio};
 pub use names::protected_names;
-pub use platform::{Input, Output, Pty, Running, force_rung, harden, landlock_rung, rung, spawn, tidied};
+pub use platform::{
+    Input, Output, Pty, Running, force_rung, harden, landlock_rung, raise_descriptor_limit, rung, spawn, tidied,
+    with_first_descriptor_limit,
+};
 pub use profile::{Profile, Surroundings};
 pub use run::{Chunk, Finished, Limits, Stream, run};
 pub use seatbelt::seatbelt;

@@ -154,6 +154,32 @@ fn with_every_stream_closed() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
+/// What the system says of the open files that a process may have: the soft and the hard limit.
+fn open_files(limits: &str) -> Vec<&str> {
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("the system tells the limits");
+    line.split_whitespace().skip(3).take(2).collect()
+}
+
+#[test]
+fn with_more_descriptors_than_its_commands() {
+    let look = r#"{"call": "shell", "args": {"command": ["cat", "/proc/self/limits"]}}"#;
+    let place = scripted(&format!(r#"[{{"items": [{look}]}}, {{"items": [{{"hang": true}}]}}]"#));
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "ulimit -Sn 300; exec \"$0\" \"$@\""]).arg(place.command(&[]).get_program());
+    command.args(FLAGS).arg("hi").stdin(Stdio::null()).stdout(Stdio::piped()).env_clear().env("CODEX_HOME", place.path("home")).env("TMPDIR", place.path("tmp")).env("PATH", "/usr/bin:/bin");
+    let mut child = command.current_dir(place.path("project")).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    let outputs = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
+    let mut outputs = outputs.filter_map(|line| line["item"]["aggregated_output"].as_str().map(str::to_owned));
+    let of_command = outputs.find(|output| !output.is_empty()).expect("the command says something");
+    let of_program = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let [soft, hard] = open_files(&of_command)[..] else { panic!("{of_command}") };
+    assert_eq!(soft, "300");
+    assert_eq!(open_files(&of_program), [hard, hard]);
+}
+
 #[test]
 fn with_files_that_may_not_grow() {
     let place = scripted(HELLO);

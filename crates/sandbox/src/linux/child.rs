@@ -29,6 +29,7 @@ use rustix::process::{
 };
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 
+use super::descriptors::restore_descriptor_limit;
 use super::messages::{End, Failure};
 use super::metadata;
 use super::plan::{Confined, FirstWorkings, Footing, Workings, World};
@@ -400,6 +401,7 @@ fn command(plan: &Plan, arguments: &mut Strings) -> c_int {
 fn prepare_command(plan: &Plan) -> Result<(), Failure> {
     // Its parent is the first process, or the supervisor where there is none.
     let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
+    restore_descriptor_limit();
     if plan.is_terminal {
         // Only who leads a session can have a terminal. Nobody else leads one: a program that wants a session of its
         // own would have to leave its first process behind, and the command would be over before it began.
