@@ -219,6 +219,8 @@ impl Session {
         let mut closing = Vec::new();
         let mut retired = None;
         while self.running.is_some() || closing.is_empty() {
+            // A model that always has something to say must not keep commands, or other threads, waiting.
+            tokio::task::coop::consume_budget().await;
             match self.wake().await {
                 Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
                 Wake::Arrived(Arrived::Call(id, news)) => Box::pin(self.step_call(id, news)).await,

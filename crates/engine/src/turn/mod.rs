@@ -229,9 +229,10 @@ impl Turn {
         match (self.phase, input) {
             (Phase::Over, _) => {}
             (_, Input::UserSaid(said)) => self.joined.push_back(said),
-            (Phase::Answering, Input::Model(event)) => match self.purpose {
-                Purpose::Answer | Purpose::Nothing => self.answer(event, &mut effects),
-                Purpose::Summary { goes_on } => self.summarize(event, goes_on, &mut effects),
+            (Phase::Answering, Input::Model(event)) => match (self.items.count(&event), self.purpose) {
+                (Some(failure), _) => self.fail(failure, Retry::Never, &mut effects),
+                (None, Purpose::Answer | Purpose::Nothing) => self.answer(event, &mut effects),
+                (None, Purpose::Summary { goes_on }) => self.summarize(event, goes_on, &mut effects),
             },
             (Phase::Answering, Input::AnswerFailed(failure, retry)) => self.fail(failure, retry, &mut effects),
             (Phase::Waiting, Input::RetryDue) => {
@@ -283,6 +284,7 @@ impl Turn {
             ModelEvent::ItemDone(ResponseItem::Message(message)) => self.last_message = Some(message.text()),
             ModelEvent::Completed { response_id, usage } => {
                 self.last_response = Some(response_id).filter(|id| !id.is_empty());
+                self.items.close();
                 effects.push(Effect::Count { usage, rate_limits: None });
                 let Some(summary) = self.last_message.take().filter(|text| !text.trim().is_empty()) else {
                     return self.fail(no_summary(), Retry::Stream { after: None }, effects);
@@ -359,6 +361,9 @@ impl Turn {
             _ => call_of(&item).into_iter().for_each(|call| self.calls.push(call)),
         }
         record(item, effects);
+        if let Some(Effect::Emit(Body::Recorded(record))) = effects.last() {
+            self.items.weigh(record.json.json_bytes());
+        }
     }
 
     /// Runs the calls that may run now; when none is left, asks again if anything was added to the conversation, else

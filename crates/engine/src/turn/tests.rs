@@ -1,4 +1,5 @@
 mod calls;
+mod endless;
 mod interleavings;
 
 use codex_wire::error_info::CodexErrorInfo;
