@@ -53,6 +53,9 @@ fn main() -> ExitCode {
     codex_sandbox::harden();
     memory::give_back_large_blocks();
     let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
+    if args.command.as_ref().is_none_or(runs_threads) {
+        codex_sandbox::raise_descriptor_limit();
+    }
     let Some(command) = args.command else {
         return chat::run(&args.shared, args.chat).unwrap_or_else(|error| failure::report(&error));
     };
@@ -84,6 +87,15 @@ fn main() -> ExitCode {
         }
     };
     done.unwrap_or_else(|error| failure::report(&error))
+}
+
+/// Whether a command runs threads, which may need many descriptors. One that only starts a server hands its limits on.
+fn runs_threads(command: &Command) -> bool {
+    match command {
+        Command::AppServer(args) => args.form.is_none(),
+        Command::Resume(_) | Command::Fork(_) | Command::Exec(_) | Command::Review(_) | Command::Proto(_) => true,
+        _ => false,
+    }
 }
 
 /// Prints the script that completes the command line in a shell.

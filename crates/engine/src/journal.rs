@@ -1,17 +1,19 @@
 //! The thread's log on its way out: first to disk, then to whoever reads along.
 //!
-//! Invariant: an event is published only after its rollout write has returned, or after the loss was announced.
+//! Invariants: an event is published only after its rollout write has returned. Where the write fails, what a turn has done
+//! is not published at all, and the turn fails; what happens outside of turns is published after the loss was announced. In
+//! both cases its lines are written before any others once the file takes them, so the file never has a hole.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_store::{RolloutError, RolloutFile};
 use codex_wire::ids::ThreadId;
 
 use crate::feed::{Feed, FeedWriter, feed};
-use crate::log::{Body, Event, TurnId};
+use crate::log::{Body, Event, Outcome, TurnId};
 use crate::recent::Recent;
 use crate::rollout;
+use crate::work::full_message;
 
 /// Numbers, saves and publishes the events of one thread.
 pub(crate) struct Journal {
@@ -20,40 +22,41 @@ pub(crate) struct Journal {
     log: ThreadId,
     next: u64,
     file: Option<RolloutFile>,
-    /// Whether the last attempt to save failed. It is announced once, not at every event.
-    unsaved: bool,
-    /// Events that wait for the write of their lines.
-    waiting: Vec<Arc<Event>>,
+    /// Events that wait for the write of their lines. They are numbered when they are published.
+    waiting: Vec<Event>,
+    /// Why the lines of those that wait cannot be written.
+    failed: Option<RolloutError>,
+    /// Events whose write has failed, oldest first. Their lines go before all others.
+    unsaved: Vec<Event>,
+    /// Whether it was announced that the thread is not being saved. That is done once, not at every event.
+    is_announced: bool,
     /// What was published last, for readers that come back.
     recent: Recent,
     feeds: Vec<FeedWriter>,
 }
 
 impl Journal {
-    /// Opens the log of a new thread. When its file cannot be made, the thread lives in memory, and the warning that
-    /// is returned says so; it is for the caller to append, after the event that starts the thread.
-    pub(crate) fn create(thread: ThreadId, path: PathBuf) -> (Self, Option<String>) {
-        let (file, warning) = match RolloutFile::create(path) {
-            Ok(file) => (Some(file), None),
-            Err(error) => (None, Some(not_saved(&error))),
-        };
-        let unsaved = file.is_none();
-        (Self::of(thread, file, unsaved), warning)
+    /// Opens the log of a thread. Without a file it lives in memory.
+    pub(crate) fn new(thread: ThreadId, file: Option<RolloutFile>) -> Self {
+        Self {
+            thread,
+            log: ThreadId::fresh(),
+            next: 0,
+            file,
+            waiting: Vec::new(),
+            failed: None,
+            unsaved: Vec::new(),
+            is_announced: false,
+            recent: Recent::default(),
+            feeds: Vec::new(),
+        }
     }
 
-    /// Opens the log of a thread that goes on. Without its file it lives in memory, and the warning says why.
-    pub(crate) fn resume(
-        thread: ThreadId,
-        file: Option<RolloutFile>,
-        unsaved: Option<RolloutError>,
-    ) -> (Self, Option<String>) {
-        let is_unsaved = file.is_none();
-        (Self::of(thread, file, is_unsaved), unsaved.as_ref().map(not_saved))
-    }
-
-    fn of(thread: ThreadId, file: Option<RolloutFile>, unsaved: bool) -> Self {
-        let (waiting, recent, feeds) = (Vec::new(), Recent::default(), Vec::new());
-        Self { thread, log: ThreadId::fresh(), next: 0, file, unsaved, waiting, recent, feeds }
+    /// Gives the log up, with its file.
+    pub(crate) fn delete(self) {
+        if let Some(file) = self.file {
+            file.delete();
+        }
     }
 
     /// Keeps so many bytes of what was published last.
@@ -68,7 +71,7 @@ impl Journal {
 
     /// Whether everything that was said is in the file.
     pub(crate) fn is_saved(&self) -> bool {
-        !self.unsaved
+        self.unsaved.is_empty()
     }
 
     /// The name of this log.
@@ -117,59 +120,142 @@ impl Journal {
 
     /// Adds an event. It is neither saved nor published before [`Journal::publish`].
     pub(crate) fn append(&mut self, turn: Option<TurnId>, body: Body) {
-        let event = self.number(turn, body);
-        let saved = self.file.as_mut().map_or(Ok(()), |file| rollout::append(&event, file));
+        if self.waiting.is_empty() {
+            self.append_unsaved();
+        }
+        let event = self.event(turn, body);
+        self.append_lines(&event);
         self.waiting.push(event);
-        if let Err(error) = saved {
-            self.lost(&error);
+    }
+
+    fn append_unsaved(&mut self) {
+        for event in std::mem::take(&mut self.unsaved) {
+            self.append_lines(&event);
+            self.unsaved.push(event);
+        }
+    }
+
+    fn append_lines(&mut self, event: &Event) {
+        let (Some(file), None) = (&mut self.file, &self.failed) else { return };
+        match rollout::append(event, file) {
+            Ok(()) => {}
+            // To try again would be of no use.
+            Err(error @ RolloutError::Encode { .. }) => self.announce(&error),
+            Err(error) => self.failed = Some(error),
         }
     }
 
     /// Writes what was appended, then lets the readers have it.
-    pub(crate) fn publish(&mut self) {
-        let written = self.file.as_mut().map_or(Ok(()), RolloutFile::flush);
-        self.settle(written);
+    ///
+    /// # Errors
+    /// When it could not be written. The readers hear nothing then of what the turn has done.
+    pub(crate) fn publish(&mut self) -> Result<(), RolloutError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let written = self.write();
+        let is_in_file = written.is_ok();
+        self.settle(written, is_in_file)
     }
 
     /// Like [`Journal::publish`], but what is published then survives a crash of the machine too.
-    pub(crate) async fn publish_durably(&mut self) {
-        // At the end of a turn that could not be saved the client hears it again, in case it came too late before.
-        self.unsaved = self.file.is_none();
-        let written = match &mut self.file {
-            Some(file) => match file.flush() {
-                // The task is cut off only when the program ends, and then nobody waits for the word.
-                Ok(()) => tokio::task::spawn_blocking(file.sync()).await.unwrap_or(Ok(())),
-                Err(error) => Err(error),
-            },
-            None => Ok(()),
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) async fn publish_durably(&mut self) -> Result<(), RolloutError> {
+        let written = self.write();
+        let is_in_file = written.is_ok();
+        let saved = match (written, &mut self.file) {
+            // The task is cut off only when the program ends, and then nobody waits for the word.
+            (Ok(()), Some(file)) => tokio::task::spawn_blocking(file.sync()).await.unwrap_or(Ok(())),
+            (written, _) => written,
         };
-        self.settle(written);
+        self.settle(saved, is_in_file)
     }
 
-    /// Notes whether the write went well, then lets the readers have what waits.
-    fn settle(&mut self, written: Result<(), RolloutError>) {
-        match written {
-            Ok(()) => self.unsaved = self.file.is_none(),
-            Err(error) => self.lost(&error),
+    /// Publishes what waits and saves what is not saved yet, for the last time.
+    pub(crate) fn close(&mut self) {
+        let published = self.publish();
+        if published.is_ok() && !self.unsaved.is_empty() {
+            self.append_unsaved();
+            // Nobody is left who could be told.
+            let _ = self.write();
         }
-        for event in self.waiting.drain(..) {
+    }
+
+    /// Takes back that a turn has ended, which nobody has heard because it could not be saved.
+    pub(crate) fn withdraw_end(&mut self) {
+        self.unsaved.retain(|event| !matches!(event.body, Body::TurnEnded(_)));
+    }
+
+    fn write(&mut self) -> Result<(), RolloutError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let written = file.flush();
+        if let Some(message) = file.take_warning() {
+            let event = self.event(None, Body::Warning { message });
+            self.waiting.push(event);
+        }
+        written
+    }
+
+    /// Lets the readers have what waits. If it was not saved, they do not hear what the turn has done.
+    fn settle(&mut self, saved: Result<(), RolloutError>, is_in_file: bool) -> Result<(), RolloutError> {
+        if is_in_file && !self.waiting.is_empty() {
+            self.unsaved.clear();
+        }
+        match &saved {
+            Ok(()) => self.is_announced = false,
+            Err(error) => {
+                if self.waiting.iter().any(is_heard_only_here) {
+                    self.announce(error);
+                }
+                for event in std::mem::take(&mut self.waiting) {
+                    let is_done = event.turn.is_some() && is_done(&event.body);
+                    if !is_done {
+                        self.waiting.push(event.clone());
+                    }
+                    if !is_in_file && rollout::has_lines(&event.body) {
+                        self.unsaved.push(event);
+                    }
+                }
+            }
+        }
+        for mut event in self.waiting.drain(..) {
+            event.seq = self.next;
+            self.next += 1;
+            let event = Arc::new(event);
             self.recent.push(&event);
             self.feeds.retain(|feed| feed.push(&event));
         }
+        saved
     }
 
-    fn lost(&mut self, error: &RolloutError) {
-        if !std::mem::replace(&mut self.unsaved, true) {
-            let event = self.number(None, Body::Warning { message: not_saved(error) });
-            self.waiting.push(event);
+    fn announce(&mut self, error: &RolloutError) {
+        if !std::mem::replace(&mut self.is_announced, true) {
+            let event = self.event(None, Body::Warning { message: not_saved(error) });
+            self.waiting.insert(0, event);
         }
     }
 
-    fn number(&mut self, turn: Option<TurnId>, body: Body) -> Arc<Event> {
-        let event = Arc::new(Event { thread: self.thread, seq: self.next, at_ms: now_ms(), turn, body });
-        self.next += 1;
-        event
+    fn event(&self, turn: Option<TurnId>, body: Body) -> Event {
+        Event { thread: self.thread, seq: self.next, at_ms: now_ms(), turn, body }
     }
+}
+
+/// Whether an event of a turn says that something was done, which nobody may hear unless it was saved. How a turn begins and
+/// that it came to nothing is told all the same.
+fn is_done(body: &Body) -> bool {
+    let is_told = matches!(body, Body::TurnStarted { .. } | Body::TurnEnded(Outcome::Failed(_) | Outcome::Aborted(_)));
+    rollout::has_lines(body) && !is_told
+}
+
+/// Whether nothing else tells that an event was not saved: no turn fails for it.
+fn is_heard_only_here(event: &Event) -> bool {
+    let is_outside = event.turn.is_none() || matches!(event.body, Body::TurnEnded(Outcome::Aborted(_)));
+    is_outside && rollout::has_lines(&event.body)
 }
 
 /// A clock before 1970 gives 0, which no reader trips over.
@@ -179,8 +265,7 @@ pub(crate) fn now_ms() -> i64 {
 }
 
 fn not_saved(error: &RolloutError) -> String {
-    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    format!("this thread is not being saved: {error}{cause}")
+    format!("this thread is not being saved: {}", full_message(error))
 }
 
 #[cfg(test)]
@@ -189,10 +274,10 @@ mod tests {
 
     #[test]
     fn readers_who_have_left_are_let_go_though_nothing_is_said() {
-        let mut journal = Journal::of(ThreadId::fresh(), None, true);
+        let mut journal = Journal::new(ThreadId::fresh(), None);
         journal.keep_recent(1000);
         journal.append(None, Body::Warning { message: String::new() });
-        journal.publish();
+        journal.publish().expect("it lives in memory");
         let stayer = journal.subscribe();
         for _ in 0..1000 {
             drop(journal.subscribe());

@@ -49,6 +49,7 @@ pub(crate) fn notify(argv: &[String], notice: &Notice<'_>) {
     command.args(arguments).arg(told.to_string()).current_dir(notice.home).env("PATH", programs.path());
     // Its output must not reach ours, which may be a protocol.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    codex_sandbox::with_first_descriptor_limit(command.as_std_mut());
     if let Ok(mut child) = command.spawn() {
         tokio::spawn(async move {
             if timeout(PATIENCE, child.wait()).await.is_err() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{Local, SecondsFormat, Utc};
-use codex_store::{Beginning as HistoryBeginning, ForkPoint, History, PromptHistory, RolloutError, RolloutFile, Said};
+use codex_store::{Beginning as HistoryBeginning, History, PromptHistory, RolloutFile, Said};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -162,12 +162,19 @@ impl Source {
             Beginning::Unsaved(beginning) => Self::unsaved(beginning, meta, new()),
             Beginning::New | Beginning::Given(_) => {
                 let rollout = new();
-                let (journal, unsaved) = Journal::create(meta.id, rollout.clone());
-                let warnings = unsaved.into_iter().collect();
-                Ok(Self { journal, rollout, history: None, insisted: Insisted::default(), warnings })
+                let file = RolloutFile::create_in(setup.home.path(), rollout.clone())?;
+                let journal = Journal::new(meta.id, Some(file));
+                Ok(Self { journal, rollout, history: None, insisted: Insisted::default(), warnings: Vec::new() })
             }
-            Beginning::Resumed { path, insisted } => Self::resume(path.clone(), *insisted),
-            Beginning::Forked { path, point, insisted } => Self::fork(path, *point, *insisted, meta, new()),
+            Beginning::Resumed { path, insisted } => Self::resume(setup, path.clone(), *insisted),
+            Beginning::Forked { path, point, insisted } => {
+                let lineage = lineage_of_fork(&History::read(path)?.meta);
+                let (meta, into) = (SessionMeta { lineage, ..meta.clone() }, new());
+                let file = codex_store::fork(setup.home.path(), path, *point, &meta, &into)?;
+                let history = Some(History::read(&into)?);
+                let journal = Journal::new(meta.id, Some(file));
+                Ok(Self { journal, rollout: into, history, insisted: *insisted, warnings: Vec::new() })
+            }
         }
     }
 
@@ -187,41 +194,20 @@ impl Source {
         let id = history.as_ref().map_or(meta.id, |history| history.meta.id);
         let bad_lines = history.iter().flat_map(|history| &history.bad_lines);
         let warnings = bad_lines.map(ToString::to_string).collect();
-        let (journal, _) = Journal::resume(id, None, None);
-        Ok(Self { journal, rollout, history, insisted, warnings })
+        Ok(Self { journal: Journal::new(id, None), rollout, history, insisted, warnings })
     }
 
     /// Goes on with a file. The lock comes first, so that nobody adds to what is read.
-    fn resume(path: PathBuf, insisted: Insisted) -> Result<Self, StartError> {
-        let (file, unsaved) = match RolloutFile::reopen(path.clone()) {
-            Ok(file) => (Some(file), None),
-            Err(error @ (RolloutError::Locked { .. } | RolloutError::Moved { .. })) => return Err(error.into()),
-            Err(error) => (None, Some(error)),
-        };
+    fn resume(setup: &Setup, path: PathBuf, insisted: Insisted) -> Result<Self, StartError> {
+        let file = RolloutFile::reopen_in(setup.home.path(), path.clone())?;
         let history = History::read(&path)?;
         let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
-        let cut = file.as_ref().map_or(0, RolloutFile::cut_bytes);
+        let cut = file.cut_bytes();
         if cut > 0 {
             warnings.push(format!("{}: the last line was cut off, {cut} bytes were removed", path.display()));
         }
-        let (journal, unsaved) = Journal::resume(history.meta.id, file, unsaved);
-        warnings.extend(unsaved);
+        let journal = Journal::new(history.meta.id, Some(file));
         Ok(Self { journal, rollout: path, history: Some(history), insisted, warnings })
-    }
-
-    fn fork(
-        path: &Path,
-        point: ForkPoint,
-        insisted: Insisted,
-        meta: &SessionMeta,
-        into: PathBuf,
-    ) -> Result<Self, StartError> {
-        let lineage = lineage_of_fork(&History::read(path)?.meta);
-        let file = codex_store::fork(path, point, &SessionMeta { lineage, ..meta.clone() }, &into)?;
-        let history = History::read(&into)?;
-        let (journal, unsaved) = Journal::resume(meta.id, Some(file), None);
-        let warnings = unsaved.into_iter().collect();
-        Ok(Self { journal, rollout: into, history: Some(history), insisted, warnings })
     }
 }
 

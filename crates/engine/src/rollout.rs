@@ -73,6 +73,22 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
     }
 }
 
+/// Whether an event may give lines.
+pub(crate) fn has_lines(body: &Body) -> bool {
+    !matches!(
+        body,
+        Body::ItemStarted(_)
+            | Body::ItemDelta { .. }
+            | Body::TerminalWritten { .. }
+            | Body::ImageViewed { .. }
+            | Body::DiffChanged(_)
+            | Body::PlanUpdated(_)
+            | Body::AnswerRetried { .. }
+            | Body::Warning { .. }
+            | Body::Unread(_)
+    )
+}
+
 /// Appends what clients of the queue are shown, as far as it is kept.
 fn append_shown(event: &Event, file: &mut RolloutFile) -> Result<(), RolloutError> {
     let item = match &event.body {

@@ -4,6 +4,7 @@ mod asking;
 mod bookmarks;
 mod calls;
 mod commands;
+mod ending;
 mod own;
 mod patches;
 mod pursuing;
@@ -26,10 +27,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::bookmarks::Bookmark;
 use self::commands::Allowed;
+use self::ending::unsaved;
 pub(crate) use self::patches::RunningPatch;
 use self::reviewing::Review;
 pub(crate) use self::terminals::LookingAt;
 use self::terminals::OpenTerminals;
+use crate::beginning::Beginning;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
@@ -40,14 +43,10 @@ use crate::log::{Abort, Approval, Body, Item, Outcome, Record, ThreadStarted, Tu
 use crate::models::Catalogue;
 use crate::opening::{Continued, Opening};
 use crate::settings::Settings;
-use crate::thread::{Command, FeedStart, Place, Recall, Setup, StartError, Subscription};
+use crate::thread::{Command, FeedStart, Place, Setup, StartError, Subscription};
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
-
-/// What the model is told when somebody has stopped a turn.
-const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \
-                           work; look before you do it again.\n</turn_aborted>";
 
 /// The state of one thread.
 pub(crate) struct Session {
@@ -119,6 +118,7 @@ impl Session {
     ) -> Result<(Self, Feed), StartError> {
         let Opening { started, instructions, preface, skills, warnings, mut journal, catalogue, rules, past } =
             Opening::prepare(&setup).await?;
+        let is_copy = matches!(setup.beginning, Beginning::Forked { .. });
         let given = std::mem::take(&mut setup.beginning).given();
         journal.keep_recent(setup.recent_bytes);
         let feed = journal.subscribe();
@@ -158,7 +158,12 @@ impl Session {
         for message in warnings {
             session.emit(Body::Warning { message });
         }
-        session.journal.publish_durably().await;
+        if let Err(error) = session.journal.publish_durably().await {
+            if !session.started.is_resumed || is_copy {
+                session.journal.delete();
+            }
+            return Err(error.into());
+        }
         Ok((session, feed))
     }
 
@@ -215,6 +220,8 @@ impl Session {
         let mut closing = Vec::new();
         let mut retired = None;
         while self.running.is_some() || closing.is_empty() {
+            // A model that always has something to say must not keep commands, or other threads, waiting.
+            tokio::task::coop::consume_budget().await;
             match self.wake().await {
                 Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
                 Wake::Arrived(Arrived::Call(id, news)) => Box::pin(self.step_call(id, news)).await,
@@ -245,7 +252,7 @@ impl Session {
             }
         }
         self.end_terminals();
-        self.journal.publish();
+        self.journal.close();
         // The feeds end before the reply, so whoever asked can read everything that was said.
         drop(self);
         for reply in closing {
@@ -308,7 +315,7 @@ impl Session {
                 if let Some(gone) = gone {
                     self.emit(Body::RolledBack(gone));
                     self.aims.goal.forget_told();
-                    self.journal.publish_durably().await;
+                    self.publish_durably().await;
                 }
                 give(reply, done);
             }
@@ -365,15 +372,6 @@ impl Session {
         self.hold_roots();
     }
 
-    /// Stops the running turn, if there is one.
-    async fn stop(&mut self, abort: Abort) -> bool {
-        let running = self.running.is_some();
-        let mut outputs: Vec<_> = self.finish_applying().await.into_iter().collect();
-        outputs.extend(self.cut_off_calls());
-        self.step(Input::Stop(abort, outputs)).await;
-        running
-    }
-
     async fn step(&mut self, input: Input) {
         if let Some(running) = &mut self.running {
             let effects = running.machine.step(input);
@@ -403,6 +401,10 @@ impl Session {
                 Effect::AskAgain => self.ask(None),
                 Effect::Wait(delay) => self.work(Work::wait(delay)),
                 Effect::Run(call) => {
+                    // Nothing is run of which the file could not tell that it was.
+                    if let Err(error) = self.journal.publish() {
+                        return Box::pin(self.stop_with(Outcome::Failed(unsaved(&error)))).await;
+                    }
                     if let Some(input) = self.run_call(&call)
                         && let Some(running) = &mut self.running
                     {
@@ -413,32 +415,13 @@ impl Session {
                 Effect::End(outcome) => return Box::pin(self.end(outcome)).await,
             }
         }
-        self.journal.publish();
+        self.publish().await;
     }
 
     fn work(&mut self, work: Work) {
         if let Some(running) = &mut self.running {
             running.work = work;
         }
-    }
-
-    async fn end(&mut self, outcome: Outcome) {
-        if matches!(outcome, Outcome::Aborted(_)) && self.setup.recall == Recall::Brief {
-            self.context.forget_unfinished();
-        }
-        if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.tells_of_interrupts {
-            self.tell_model(Message::user(INTERRUPTED));
-        }
-        self.look_after_terminals().await;
-        self.inspect_folders().await;
-        self.end_turn_of_goal(&outcome);
-        let outcome = self.end_review(outcome);
-        let outcome = self.bookmark(outcome);
-        self.tell_program(&outcome);
-        self.note_result(&outcome).await;
-        self.emit(Body::TurnEnded(outcome));
-        self.running = None;
-        self.journal.publish_durably().await;
     }
 
     /// Puts a message of ours into the conversation.

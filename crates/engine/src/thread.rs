@@ -101,7 +101,7 @@ pub enum StartError {
     /// What it should go on with could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Its file could not be opened.
+    /// Its file could not be made, opened or written.
     #[error(transparent)]
     Rollout(#[from] RolloutError),
     /// The other thread could not be copied.
@@ -119,6 +119,15 @@ pub enum StartError {
     /// Our own tool descriptions could not be encoded.
     #[error("could not describe the tools")]
     Tools(#[from] serde_json::Error),
+}
+
+impl StartError {
+    /// Whether the thread could not be saved, which is no fault of whoever asked for it.
+    #[must_use]
+    pub fn is_unsaved(&self) -> bool {
+        let (Self::Rollout(error) | Self::Fork(ForkError::Write(error))) = self else { return false };
+        !matches!(error, RolloutError::Locked { .. } | RolloutError::Moved { .. })
+    }
 }
 
 /// The thread has ended, so nothing more can be asked of it.
@@ -239,10 +248,10 @@ pub(crate) enum Command {
 }
 
 impl Thread {
-    /// Starts a thread. It is on disk when this returns, or the feed says that it is not being saved.
+    /// Starts a thread. It is on disk when this returns, unless it is not to be saved.
     ///
     /// # Errors
-    /// When the working directory does not exist.
+    /// When the working directory does not exist, what the thread goes on with cannot be read, or it cannot be saved.
     pub async fn start(setup: Setup) -> Result<(Self, Feed), StartError> {
         let (commands, inbox) = mpsc::channel(WAITING_COMMANDS);
         let (config, home) = (Arc::clone(&setup.config), setup.home.clone());

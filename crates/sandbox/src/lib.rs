@@ -42,7 +42,10 @@ pub use explain::{Explanation, explain};
 pub use inspect::{Finding, Findings, Report};
 pub use launch::{Confinement, Exit, Launch, Rung, Stdio};
 pub use names::{Names, ProtectedName, Protection, protected_names};
-pub use platform::{Input, Output, Pty, Running, force_rung, harden, landlock_rung, rung, spawn, tidied};
+pub use platform::{
+    Input, Output, Pty, Running, force_rung, harden, landlock_rung, raise_descriptor_limit, rung, spawn, tidied,
+    with_first_descriptor_limit,
+};
 pub use profile::{Profile, Surroundings};
 pub use roots::HeldRoots;
 pub use run::{Chunk, Finished, Limits, Stream, replaced_text, run};

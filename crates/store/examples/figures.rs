@@ -97,7 +97,7 @@ fn main() -> Outcome<()> {
         if items == 100_000 {
             let meta = History::read(&path)?.meta;
             let into = folder.path().join("fork.jsonl");
-            measure(&format!("fork, {size} MB"), 1, || Ok(fork(&path, ForkPoint::End, &meta, &into)?))?;
+            measure(&format!("fork, {size} MB"), 1, || Ok(fork(folder.path(), &path, ForkPoint::End, &meta, &into)?))?;
         }
         std::fs::remove_file(&path)?;
     }

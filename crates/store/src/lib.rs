@@ -7,6 +7,7 @@
 //! Invariant: this crate knows lines and files, never what an agent does; it has no async code, and no cache but the
 //! index.
 
+mod claim;
 mod custom_prompts;
 mod export;
 mod front_matter;
@@ -14,6 +15,7 @@ mod holder;
 mod index;
 mod line_buffer;
 mod notes;
+mod open_files;
 mod prompt_history;
 mod rollout;
 mod rollout_file;

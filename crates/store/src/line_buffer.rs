@@ -5,13 +5,29 @@ use std::io::{self, Write};
 use chrono::{SecondsFormat, Utc};
 use serde::Serialize;
 
+/// What lines are written to: bytes go to its end, and can be taken back from there.
+pub(crate) trait Target: Write {
+    /// Makes sure that the file ends with a whole line, and says where that is. It should be at `expected`, unless somebody
+    /// else has written too.
+    fn end(&mut self, expected: u64) -> io::Result<u64>;
+
+    /// Removes what lies behind `end`.
+    fn cut(&mut self, end: u64) -> io::Result<()>;
+}
+
 /// Lines that wait to be written, in the order in which they were appended.
 ///
-/// Invariant: whatever a write does, the bytes that reach the file are a prefix of those that were appended, and no
-/// byte is written twice.
+/// Invariant: after [`LineBuffer::write_to`] all lines that were appended since the last time are in the file, or none of
+/// them is. A target that cannot even be cut keeps the beginning of them until the next write, which removes it first.
 #[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
     bytes: Vec<u8>,
+    /// How long the file is, without what is on its way.
+    end: u64,
+    /// How many bytes behind the end are in the file already, because a line was too long to be held.
+    spilled: u64,
+    /// Whether something lies behind the end that could not be cut off.
+    is_torn: bool,
 }
 
 #[derive(Serialize)]
@@ -28,25 +44,31 @@ const KEPT_BYTES: usize = 1024;
 const SPILLED_BYTES: usize = 128 * 1024;
 
 impl LineBuffer {
+    /// An empty buffer for a file of such a length.
+    pub(crate) fn at(end: u64) -> Self {
+        Self { end, ..Self::default() }
+    }
+
     /// Adds a line that bears the time of now. Of a line that cannot be encoded nothing is added, or, if much of it is in the
     /// file already, a beginning that readers pass over.
     ///
-    /// A long line goes into the file while it is encoded, so that it is not held as a whole. If that fails, it waits like
-    /// all others.
+    /// A long line goes into the file while it is encoded, so that it is not held as a whole. If that fails, all that waits
+    /// is given up, as after a failed [`LineBuffer::write_to`], and the error is one of input and output.
     pub(crate) fn append<P: Serialize + ?Sized>(
         &mut self,
         kind: &str,
         payload: &P,
-        file: &mut impl Write,
+        file: &mut impl Target,
     ) -> serde_json::Result<()> {
         let timestamp = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
         let whole = self.bytes.len();
-        let mut spilling = Spilling { buffer: self, file, has_spilled: false, has_failed: false };
+        let mut spilling = Spilling { buffer: self, file, has_spilled: false };
         let encoded = serde_json::to_writer(&mut spilling, &TimedLine { timestamp, kind, payload });
-        if encoded.is_err() && !spilling.has_spilled {
-            self.bytes.truncate(whole);
-        } else {
-            self.bytes.push(b'\n');
+        let has_spilled = spilling.has_spilled;
+        match &encoded {
+            Err(error) if error.is_io() => self.give_up(file),
+            Err(_) if !has_spilled => self.bytes.truncate(whole),
+            Ok(()) | Err(_) => self.bytes.push(b'\n'),
         }
         encoded
     }
@@ -62,27 +84,59 @@ impl LineBuffer {
         self.bytes.len()
     }
 
-    /// Writes all that waits. What a failure leaves unwritten still waits, so that a later try goes on where this one
-    /// stopped, even in the middle of a line.
-    pub(crate) fn write_to(&mut self, file: &mut impl Write) -> io::Result<()> {
+    /// Writes all that waits. After a failure nothing waits any more, and the file ends where it did before: whoever wants the
+    /// lines in it appends them again.
+    pub(crate) fn write_to(&mut self, file: &mut impl Target) -> io::Result<()> {
+        if self.bytes.is_empty() && self.spilled == 0 {
+            return Ok(());
+        }
+        let written = self.spill(file);
+        match written {
+            Ok(()) => self.end += std::mem::take(&mut self.spilled),
+            Err(_) => self.give_up(file),
+        }
+        written
+    }
+
+    /// Writes what waits, which need not be whole lines.
+    fn spill(&mut self, file: &mut impl Target) -> io::Result<()> {
+        if self.spilled == 0 {
+            if self.is_torn {
+                file.cut(self.end)?;
+                self.is_torn = false;
+            }
+            self.end = file.end(self.end)?;
+        }
         let mut done = 0;
-        let outcome = loop {
-            if done == self.bytes.len() {
-                break Ok(());
-            }
+        while done < self.bytes.len() {
             match file.write(&self.bytes[done..]) {
-                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => done += written,
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    done += written;
+                    self.spilled += written as u64;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => break Err(error),
+                Err(error) => return Err(error),
             }
-        };
-        self.bytes.drain(..done);
-        if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
+        }
+        self.clear();
+        Ok(())
+    }
+
+    /// Forgets what waits, and takes out of the file what is there of it.
+    fn give_up(&mut self, file: &mut impl Target) {
+        if std::mem::take(&mut self.spilled) > 0 {
+            self.is_torn = file.cut(self.end).is_err();
+        }
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        if self.bytes.capacity() > KEPT_BYTES {
             // A thread that waits keeps no room for the long lines it has written.
             self.bytes = Vec::new();
         }
-        outcome
     }
 }
 
@@ -91,18 +145,16 @@ struct Spilling<'a, W> {
     buffer: &'a mut LineBuffer,
     file: &'a mut W,
     has_spilled: bool,
-    /// Whether the file takes no more for now.
-    has_failed: bool,
 }
 
-impl<W: Write> Write for Spilling<'_, W> {
+impl<W: Target> Write for Spilling<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Pieces of an encoded line are small, except for what was encoded before.
         for piece in bytes.chunks(SPILLED_BYTES) {
             self.buffer.bytes.extend_from_slice(piece);
-            if self.buffer.len() >= SPILLED_BYTES && !self.has_failed {
+            if self.buffer.len() >= SPILLED_BYTES {
                 self.has_spilled = true;
-                self.has_failed = self.buffer.write_to(self.file).is_err();
+                self.buffer.spill(self.file)?;
             }
         }
         Ok(bytes.len())
@@ -128,7 +180,7 @@ mod tests {
         good: usize,
         /// How much of the bad one is written, in percent.
         torn: usize,
-        /// Whether all later writes fail too, as after a crash.
+        /// Whether all that comes later fails too, as after a crash.
         dead: bool,
     }
 
@@ -156,6 +208,32 @@ mod tests {
         }
     }
 
+    impl Target for Faulty {
+        fn end(&mut self, expected: u64) -> io::Result<u64> {
+            let end = self.file.metadata()?.len();
+            assert!(self.is_dead() || end == expected, "{end} bytes instead of {expected}");
+            Ok(end)
+        }
+
+        fn cut(&mut self, end: u64) -> io::Result<()> {
+            if self.is_dead() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.file.set_len(end)
+        }
+    }
+
+    impl Faulty {
+        fn at(path: &Path, good: usize, torn: usize, dead: bool) -> Self {
+            let file = File::options().append(true).create_new(true).open(path).unwrap();
+            Self { file, good, torn, dead }
+        }
+
+        fn is_dead(&self) -> bool {
+            self.dead && self.good == 0
+        }
+    }
+
     fn recorded() -> Vec<String> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/samples/rollout-0.77.jsonl");
         std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
@@ -173,15 +251,23 @@ mod tests {
         (good, bad)
     }
 
-    /// Plays a recorded run, a flush for each line, with one write that goes wrong. Returns how many flushes went well
-    /// before any failed.
-    fn play(lines: &[String], mut file: Faulty) -> usize {
+    /// Plays a recorded run, a write for each line, with one that goes wrong; what was not written is appended again before
+    /// the next line. Returns how many went well before any failed.
+    fn play(lines: &[String], path: &Path, mut file: Faulty) -> usize {
         let mut buffer = LineBuffer::default();
+        let mut unsaved = Vec::new();
         let mut kept = None;
         for (number, line) in lines.iter().enumerate() {
-            buffer.append_text(line);
-            if buffer.write_to(&mut file).is_err() {
+            unsaved.push(line);
+            unsaved.iter().for_each(|line| buffer.append_text(line));
+            if buffer.write_to(&mut file).is_ok() {
+                unsaved.clear();
+            } else {
                 kept.get_or_insert(number);
+                assert_eq!(buffer.len(), 0);
+                if !file.dead {
+                    assert_eq!(read(path), (lines[..number].to_vec(), 0), "nothing is left of the line that failed");
+                }
             }
         }
         kept.unwrap_or(lines.len())
@@ -194,7 +280,7 @@ mod tests {
         for good in 0..lines.len() {
             for torn in [0, 1, 50, 99] {
                 let path = folder.path().join(format!("{good}-{torn}"));
-                let kept = play(&lines, Faulty { file: File::create(&path).unwrap(), good, torn, dead: true });
+                let kept = play(&lines, &path, Faulty::at(&path, good, torn, true));
                 assert_eq!(kept, good);
                 let (left, bad) = read(&path);
                 assert_eq!(left, lines[..good], "what was flushed is there, and no more");
@@ -208,16 +294,35 @@ mod tests {
     }
 
     #[test]
-    fn whichever_write_fails_the_next_one_makes_up_for_it() {
+    fn whichever_write_fails_nothing_of_it_stays_and_the_next_one_makes_up_for_it() {
         let lines = recorded();
         let folder = tempfile::tempdir().unwrap();
         for good in 0..lines.len() - 1 {
             for torn in [0, 1, 50, 99] {
                 let path = folder.path().join(format!("{good}-{torn}"));
-                play(&lines, Faulty { file: File::create(&path).unwrap(), good, torn, dead: false });
+                play(&lines, &path, Faulty::at(&path, good, torn, false));
                 assert_eq!(read(&path), (lines.clone(), 0), "nothing lost, nothing twice");
             }
         }
+    }
+
+    #[test]
+    fn what_could_not_be_cut_off_at_once_is_cut_off_before_the_next_line() {
+        let lines = recorded();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rollout");
+        let mut file = Faulty::at(&path, 1, 50, true);
+        let mut buffer = LineBuffer::default();
+        for line in &lines[..2] {
+            buffer.append_text(line);
+            drop(buffer.write_to(&mut file));
+        }
+        assert_eq!(read(&path).1, 1, "a torn line is there");
+        file.dead = false;
+        file.good = usize::MAX;
+        lines[1..].iter().for_each(|line| buffer.append_text(line));
+        buffer.write_to(&mut file).unwrap();
+        assert_eq!(read(&path), (lines, 0));
     }
 
     #[test]
@@ -229,13 +334,13 @@ mod tests {
             }
         }
         let mut buffer = LineBuffer::default();
-        buffer.append_text("whole");
-        assert!(buffer.append("event_msg", &Odd, &mut io::sink()).is_err());
-        assert_eq!(buffer.len(), 6);
-        let long = "x".repeat(3 * SPILLED_BYTES);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rollout");
-        let mut file = File::create(&path).unwrap();
+        let mut file = Faulty::at(&path, usize::MAX, 0, false);
+        buffer.append_text("whole");
+        assert!(buffer.append("event_msg", &Odd, &mut file).is_err());
+        assert_eq!(buffer.len(), 6);
+        let long = "x".repeat(3 * SPILLED_BYTES);
         assert!(buffer.append("event_msg", &(&long, Odd), &mut file).is_err());
         buffer.append_text(r#"{"timestamp":"t","type":"x","payload":1}"#);
         buffer.write_to(&mut file).unwrap();
@@ -244,15 +349,20 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_not_held_as_a_whole_and_survives_a_full_disk() {
+    fn a_long_line_is_not_held_as_a_whole_and_a_full_disk_keeps_nothing_of_it() {
         let long = "x\n".repeat(10 * SPILLED_BYTES);
         let folder = tempfile::tempdir().unwrap();
         for (good, torn) in [(usize::MAX, 100), (0, 0), (3, 50), (5, 99)] {
             let path = folder.path().join(format!("{good}-{torn}"));
-            let mut file = Faulty { file: File::create(&path).unwrap(), good, torn, dead: false };
+            let mut file = Faulty::at(&path, good, torn, false);
             let mut buffer = LineBuffer::default();
-            buffer.append("event_msg", &long, &mut file).unwrap();
-            assert!(good < usize::MAX || buffer.bytes.capacity() < 3 * SPILLED_BYTES, "{}", buffer.bytes.capacity());
+            let appended = buffer.append("event_msg", &long, &mut file);
+            assert!(buffer.bytes.capacity() < 3 * SPILLED_BYTES, "{}", buffer.bytes.capacity());
+            if good < usize::MAX {
+                assert!(appended.unwrap_err().is_io());
+                assert_eq!(std::fs::read(&path).unwrap(), b"");
+                buffer.append("event_msg", &long, &mut file).unwrap();
+            }
             buffer.append("event_msg", &"short", &mut file).unwrap();
             buffer.write_to(&mut file).unwrap();
             let (lines, bad) = read(&path);

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, Local};
-use codex_files::Links;
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
 
+use crate::claim::Claim;
 use crate::holder::Holder;
-use crate::line_buffer::LineBuffer;
+use crate::line_buffer::{LineBuffer, Target};
+use crate::open_files::{self, Slot};
 use crate::rollout::{LONGEST_LINE, is_line, last_line};
 
 /// Why a rollout could not be made or written.
@@ -78,13 +79,16 @@ pub enum RolloutError {
 ///
 /// Lines gather in memory until [`RolloutFile::flush`] writes them at once; after a flush has returned, what was
 /// appended survives the death of this process, and after a sync that of the machine.
+///
+/// The file of a thread below a home is closed when it is idle and other threads need the descriptor. A [`Claim`] keeps
+/// others of ours from writing it meanwhile.
 #[derive(Debug)]
 pub struct RolloutFile {
-    path: PathBuf,
-    file: Arc<File>,
+    appending: Appending,
     pending: LineBuffer,
-    is_locked: bool,
     cut_bytes: u64,
+    /// Held, not read: it ends with the file.
+    _claim: Option<Claim>,
 }
 
 impl RolloutFile {
@@ -94,39 +98,56 @@ impl RolloutFile {
         sessions.join(format!("{}-{thread}.jsonl", now.format("%Y/%m/%d/rollout-%Y-%m-%dT%H-%M-%S")))
     }
 
-    /// Makes the file of a new thread, readable by its owner alone.
-    pub fn create(path: PathBuf) -> Result<Self, RolloutError> {
-        if let Some(folder) = path.parent() {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-            made.map_err(|source| RolloutError::Folder { path: folder.to_owned(), source })?;
-        }
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|source| RolloutError::Create { path: path.clone(), source })?;
-        let is_locked = lock(&file, &path)?;
-        Ok(Self { path, file: Arc::new(file), pending: LineBuffer::default(), is_locked, cut_bytes: 0 })
+    /// Makes the file of a new thread of a home, readable by its owner alone.
+    pub fn create_in(home: &Path, path: PathBuf) -> Result<Self, RolloutError> {
+        make_folder(&path)?;
+        let claim = claim(home, &path)?;
+        Self::make(path, claim)
     }
 
-    /// Opens the file of a thread that goes on. A last line that was cut off when it was written is removed.
+    /// Opens the file of a thread of a home that goes on. A last line that was cut off when it was written is removed.
+    pub fn reopen_in(home: &Path, path: PathBuf) -> Result<Self, RolloutError> {
+        let claim = claim(home, &path)?;
+        Self::open(path, claim)
+    }
+
+    /// Makes a file that belongs to no home. It stays open.
+    pub fn create(path: PathBuf) -> Result<Self, RolloutError> {
+        make_folder(&path)?;
+        Self::make(path, None)
+    }
+
+    /// Opens a file that belongs to no home. It stays open.
     pub fn reopen(path: PathBuf) -> Result<Self, RolloutError> {
+        Self::open(path, None)
+    }
+
+    fn make(path: PathBuf, claim: Option<Claim>) -> Result<Self, RolloutError> {
+        let failed = |source| RolloutError::Create { path: path.clone(), source };
+        let mut options = OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).clone();
+        let file = open_files::open(&mut options, &path).map_err(failed)?;
+        let is_locked = lock(&file, &path)?;
+        let appending = Appending::new(&path, file, is_locked, claim.is_some()).map_err(failed)?;
+        Ok(Self { appending, pending: LineBuffer::default(), cut_bytes: 0, _claim: claim })
+    }
+
+    fn open(path: PathBuf, claim: Option<Claim>) -> Result<Self, RolloutError> {
         let failed = |source| RolloutError::Open { path: path.clone(), source };
-        let opened = codex_files::open_with(OpenOptions::new().read(true).append(true), Links::Followed, &path);
-        let file = opened.map_err(|error| failed(error.into()))?;
+        let file = open_files::open(OpenOptions::new().read(true).append(true), &path).map_err(failed)?;
         let is_locked = lock(&file, &path)?;
         if !is_still_at(&file, &path) {
             return Err(RolloutError::Moved { path });
         }
         let cut_bytes = end_last_line(&file).map_err(failed)?;
-        Ok(Self { path, file: Arc::new(file), pending: LineBuffer::default(), is_locked, cut_bytes })
+        let end = file.metadata().map_err(failed)?.len();
+        let appending = Appending::new(&path, file, is_locked, claim.is_some()).map_err(failed)?;
+        Ok(Self { appending, pending: LineBuffer::at(end), cut_bytes, _claim: claim })
     }
 
     /// Whether the file is locked. It is not on file systems that have no locks.
     #[must_use]
     pub fn is_locked(&self) -> bool {
-        self.is_locked
+        self.appending.is_locked
     }
 
     /// How many bytes of a torn line were removed when the file was opened.
@@ -138,13 +159,22 @@ impl RolloutFile {
     /// Where the file is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.appending.path
     }
 
-    /// Adds a line to those that wait for the next flush. Of a long one most is written at once.
+    /// What the user should know: that somebody else has written to the file. It is told once.
+    pub fn take_warning(&mut self) -> Option<String> {
+        self.appending.warning.take()
+    }
+
+    /// Adds a line to those that wait for the next flush. Of a long one most is written at once; if that fails, nothing waits
+    /// any more, as after a failed flush.
     pub fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), RolloutError> {
-        let encoded = self.pending.append(kind, payload, &mut &*self.file);
-        encoded.map_err(|source| RolloutError::Encode { kind: kind.to_owned(), source })
+        let encoded = self.pending.append(kind, payload, &mut self.appending);
+        encoded.map_err(|error| match error.is_io() {
+            true => RolloutError::Write { path: self.path().to_owned(), source: error.into() },
+            false => RolloutError::Encode { kind: kind.to_owned(), source: error },
+        })
     }
 
     /// Adds a line of another rollout, as it is.
@@ -159,17 +189,118 @@ impl RolloutFile {
 
     /// Writes what was appended.
     ///
-    /// After a failure the lines still wait, so that a later flush can save them once there is room again.
+    /// After a failure nothing of it is in the file, and nothing waits: whoever wants it there appends it again, once there
+    /// is room.
     pub fn flush(&mut self) -> Result<(), RolloutError> {
-        let written = self.pending.write_to(&mut &*self.file);
-        written.map_err(|source| RolloutError::Write { path: self.path.clone(), source })
+        let written = self.pending.write_to(&mut self.appending);
+        written.map_err(|source| RolloutError::Write { path: self.path().to_owned(), source })
     }
 
     /// What makes everything flushed so far survive a crash of the machine. It blocks; run it off the async threads.
-    pub fn sync(&self) -> impl FnOnce() -> Result<(), RolloutError> + Send + 'static {
-        let (file, path) = (Arc::clone(&self.file), self.path.clone());
-        move || file.sync_data().map_err(|source| RolloutError::Write { path, source })
+    pub fn sync(&mut self) -> impl FnOnce() -> Result<(), RolloutError> + Send + 'static {
+        let (file, path) = (self.appending.file(), self.path().to_owned());
+        move || file.and_then(|file| file.sync_data()).map_err(|source| RolloutError::Write { path, source })
     }
+
+    /// Deletes the file of a thread that has come to nothing.
+    pub fn delete(self) {
+        // An empty thread that stays is a lesser evil than an error about an error.
+        let _: io::Result<()> = std::fs::remove_file(self.path());
+    }
+}
+
+/// The end of a file, which may be closed between two writes.
+#[derive(Debug)]
+struct Appending {
+    path: PathBuf,
+    descriptor: Descriptor,
+    /// Which file it is: device and inode.
+    identity: (u64, u64),
+    is_locked: bool,
+    warning: Option<String>,
+}
+
+#[derive(Debug)]
+enum Descriptor {
+    /// Open all the time.
+    Own(Arc<File>),
+    /// Open unless it has been idle for long.
+    Shared(Slot),
+}
+
+impl Appending {
+    fn new(path: &Path, file: File, is_locked: bool, may_close: bool) -> io::Result<Self> {
+        let identity = identity(&file)?;
+        let file = Arc::new(file);
+        let descriptor = if may_close { Descriptor::Shared(Slot::with(file)) } else { Descriptor::Own(file) };
+        Ok(Self { path: path.to_owned(), descriptor, identity, is_locked, warning: None })
+    }
+
+    fn file(&mut self) -> io::Result<Arc<File>> {
+        let slot = match &self.descriptor {
+            Descriptor::Own(file) => return Ok(Arc::clone(file)),
+            Descriptor::Shared(slot) => slot,
+        };
+        if let Some(file) = slot.get() {
+            return Ok(file);
+        }
+        let file = Arc::new(open_files::open(OpenOptions::new().read(true).append(true), &self.path)?);
+        if identity(&file)? != self.identity {
+            return Err(io::Error::other("another file has taken its place"));
+        }
+        // The thread is ours by its claim. Whoever holds this lock pays no heed to claims: a release before them, or a
+        // command that was let read the file. None of them keeps the thread from going on.
+        self.is_locked = match lock(&file, &self.path) {
+            Ok(is_locked) => is_locked,
+            Err(error) => {
+                self.warning = Some(format!("{error} too"));
+                false
+            }
+        };
+        slot.put(Arc::clone(&file));
+        Ok(file)
+    }
+}
+
+impl Write for Appending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&*self.file()?).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Target for Appending {
+    fn end(&mut self, expected: u64) -> io::Result<u64> {
+        let file = self.file()?;
+        let found = file.metadata()?.len();
+        if found == expected {
+            return Ok(expected);
+        }
+        self.warning = Some(format!(
+            "the thread's file {} was changed by somebody else: it has {found} bytes instead of {expected}",
+            self.path.display()
+        ));
+        end_last_line(&file)?;
+        Ok(file.metadata()?.len())
+    }
+
+    fn cut(&mut self, end: u64) -> io::Result<()> {
+        let file = self.file()?;
+        if file.metadata()?.len() > end { file.set_len(end) } else { Ok(()) }
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), RolloutError> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|source| RolloutError::Folder { path: folder.to_owned(), source })
+}
+
+fn claim(home: &Path, path: &Path) -> Result<Option<Claim>, RolloutError> {
+    Claim::take(home, path).map_err(|holder| RolloutError::Locked { path: path.to_owned(), holder })
 }
 
 /// Locks a file for its only writer. False if the file system has no locks: going on without is better than not at all.
@@ -185,6 +316,11 @@ fn lock(file: &File, path: &Path) -> Result<bool, RolloutError> {
 fn is_still_at(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(there)) = (file.metadata(), path.metadata()) else { return false };
     (open.dev(), open.ino()) == (there.dev(), there.ino())
+}
+
+fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let about = file.metadata()?;
+    Ok((about.dev(), about.ino()))
 }
 
 /// Makes a file end with a whole line and returns how many bytes of a torn one were cut off. A last line that lacks

@@ -334,15 +334,33 @@ fn threads_are_put_away_taken_back_named_and_deleted() {
     assert_eq!(home.find(other).preview, "two");
 }
 
+fn file_name(thread: ThreadId) -> String {
+    format!("rollout-2026-01-02T03-04-05-{thread}.jsonl")
+}
+
 #[test]
 fn a_thread_that_is_being_written_stays_where_it_is() {
     let home = Home::new();
     let thread = home.begin_saying(1, "one");
-    let writer = RolloutFile::reopen(home.find(thread).path).unwrap();
-    for error in [home.index.archive(thread).unwrap_err(), home.index.delete(thread).unwrap_err()] {
-        assert!(error.to_string().ends_with("is written by this process already"), "{error}");
+    let path = home.find(thread).path;
+    // Of a thread that is loaded the file may be closed; a release before claims has it open.
+    for has_claim in [true, false] {
+        let writer = if has_claim {
+            let writer = RolloutFile::reopen_in(home.index.home(), path.clone()).unwrap();
+            let others =
+                std::iter::repeat_with(|| home.index.home().join("sessions").join(file_name(ThreadId::fresh())));
+            let others = others.take(200).map(|path| RolloutFile::create_in(home.index.home(), path).unwrap());
+            assert_eq!(others.collect::<Vec<_>>().len(), 200);
+            assert!(fs::File::open(&path).unwrap().try_lock().is_ok(), "its file is closed");
+            writer
+        } else {
+            RolloutFile::reopen(path.clone()).unwrap()
+        };
+        for error in [home.index.archive(thread).unwrap_err(), home.index.delete(thread).unwrap_err()] {
+            assert!(error.to_string().ends_with("is written by this process already"), "{error}");
+        }
+        drop(writer);
     }
-    drop(writer);
     assert!(home.index.archive(thread).unwrap().archived);
 }
 

@@ -402,7 +402,7 @@ fn a_fork_copies_the_first_turns_under_a_name_of_its_own() {
             let mut meta = whole.meta.clone();
             meta.lineage.forked_from_id = Some(meta.id);
             meta.id = ThreadId::fresh();
-            let file = fork(&source, ForkPoint::Turns(keep), &meta, &into).unwrap();
+            let file = fork(folder.path(), &source, ForkPoint::Turns(keep), &meta, &into).unwrap();
             assert_eq!(count_turns(&into).unwrap(), keep.min(turns), "{release} {keep}");
             let copy = History::read(&into).unwrap();
             assert_eq!((copy.meta.id, copy.meta.lineage.forked_from_id), (meta.id, Some(whole.meta.id)));
@@ -418,14 +418,14 @@ fn a_fork_copies_the_first_turns_under_a_name_of_its_own() {
 
 #[test]
 fn a_fork_of_all_is_a_copy_without_what_cannot_be_read() {
-    let (_folder, path) = written(meta() + "oops\n" + &turn("one") + "{torn");
+    let (folder, path) = written(meta() + "oops\n" + &turn("one") + "{torn");
     let into = path.with_extension("copy");
     let mut meta = History::read(&path).unwrap().meta;
     meta.id = ThreadId::fresh();
-    drop(fork(&path, ForkPoint::End, &meta, &into).unwrap());
+    drop(fork(folder.path(), &path, ForkPoint::End, &meta, &into).unwrap());
     let text = std::fs::read_to_string(&into).unwrap();
     assert!(text.ends_with(&turn("one")) && text.lines().count() == 4, "{text}");
-    let error = fork(&path, ForkPoint::End, &meta, &into).unwrap_err();
+    let error = fork(folder.path(), &path, ForkPoint::End, &meta, &into).unwrap_err();
     assert!(error.to_string().starts_with("could not make the thread's file"), "{error}");
     assert_eq!(std::fs::read_to_string(&into).unwrap(), text, "what is there already stays");
 }

@@ -1,50 +1,197 @@
 //! One writer for each thread, and what a writer is told when it cannot write.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
+use chrono::Local;
 use codex_store::{Holder, RolloutError, RolloutFile};
-use serde_json::json;
+use codex_wire::ids::ThreadId;
+use serde_json::{Value, json};
 
-/// Names the file that the other process is to hold.
+/// Names the file that the other process is to hold, and the home that it belongs to.
 const HELD: &str = "CODEX_STORE_TEST_HELD";
+const HOME: &str = "CODEX_STORE_TEST_HOME";
+
+/// Another process that holds a thread.
+struct Other {
+    process: Child,
+}
+
+impl Other {
+    /// Starts the test of this name once more, in a process of its own, and waits until it holds the thread.
+    fn start(test: &str, path: &Path, home: Option<&Path>) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture"])
+            .env(HELD, path)
+            .envs(home.map(|home| (HOME, home)))
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(process.stderr.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap() == "held"));
+        Self { process }
+    }
+
+    /// Whether this is the other process; it holds the thread until its standard input ends.
+    fn is_here() -> bool {
+        let Some(path) = std::env::var_os(HELD).map(PathBuf::from) else { return false };
+        let _file = match std::env::var_os(HOME).map(PathBuf::from) {
+            None => vec![RolloutFile::reopen(path).unwrap()],
+            // The file that is asked for is used first, so it is the first one to be closed.
+            Some(home) => {
+                let mut held = vec![RolloutFile::reopen_in(&home, path).unwrap()];
+                held.extend((0..MANY).map(|_| RolloutFile::create_in(&home, place(&home, ThreadId::fresh())).unwrap()));
+                held
+            }
+        };
+        std::io::stderr().write_all(b"held\n").unwrap();
+        std::io::stdin().lines().for_each(drop);
+        true
+    }
+
+    #[track_caller]
+    fn assert_refuses(&self, error: &RolloutError) {
+        let RolloutError::Locked { holder, .. } = error else { panic!("{error}") };
+        assert_eq!(*holder, Holder::Process(self.process.id()));
+        assert!(error.to_string().ends_with(&format!("is written by process {}", self.process.id())), "{error}");
+    }
+}
+
+/// More files than stay open.
+const MANY: usize = 200;
+
+fn place(home: &Path, thread: ThreadId) -> PathBuf {
+    RolloutFile::place(&home.join("sessions"), thread, Local::now())
+}
+
+/// How many of these files this process has open.
+fn open_below(folder: &Path) -> usize {
+    let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let sessions = folder.join("sessions");
+    links.filter_map(|link| link.path().read_link().ok()).filter(|file| file.starts_with(&sessions)).count()
+}
 
 #[test]
 fn two_processes_do_not_write_one_thread() {
-    if let Some(path) = std::env::var_os(HELD) {
-        hold(PathBuf::from(path));
+    if Other::is_here() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.jsonl");
     drop(RolloutFile::create(path.clone()).unwrap());
-    let mut other = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "two_processes_do_not_write_one_thread", "--nocapture"])
-        .env(HELD, &path)
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(other.stderr.take().unwrap()).lines();
-    assert!(said.any(|line| line.unwrap() == "held"));
-    let error = RolloutFile::reopen(path.clone()).unwrap_err();
-    let RolloutError::Locked { holder, .. } = &error else { panic!("{error}") };
-    assert_eq!(*holder, Holder::Process(other.id()));
-    assert!(error.to_string().ends_with(&format!("is written by process {}", other.id())), "{error}");
-    drop(other.stdin.take());
-    other.wait().unwrap();
+    let mut other = Other::start("two_processes_do_not_write_one_thread", &path, None);
+    other.assert_refuses(&RolloutFile::reopen(path.clone()).unwrap_err());
+    drop(other.process.stdin.take());
+    other.process.wait().unwrap();
     RolloutFile::reopen(path).unwrap();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no lock files are left");
 }
 
-/// What the other process does: holds the thread until its standard input ends.
-fn hold(path: PathBuf) {
-    let _file = RolloutFile::reopen(path).unwrap();
-    std::io::stderr().write_all(b"held\n").unwrap();
-    std::io::stdin().lines().for_each(drop);
+#[test]
+fn a_thread_whose_file_is_closed_is_held_until_its_process_dies() {
+    if Other::is_here() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let path = place(home.path(), ThreadId::fresh());
+    drop(RolloutFile::create_in(home.path(), path.clone()).unwrap());
+    let test = "a_thread_whose_file_is_closed_is_held_until_its_process_dies";
+    let mut other = Other::start(test, &path, Some(home.path()));
+    assert!(File::open(&path).unwrap().try_lock().is_ok(), "the file is closed, so its lock is gone");
+    other.assert_refuses(&RolloutFile::reopen_in(home.path(), path.clone()).unwrap_err());
+    other.process.kill().unwrap();
+    other.process.wait().unwrap();
+    drop(RolloutFile::reopen_in(home.path(), path).unwrap());
+    for folder in ["run/threads", "run/writers"] {
+        assert_eq!(home.path().join(folder).read_dir().unwrap().count(), 0, "{folder} is tidy");
+    }
+}
+
+#[test]
+fn many_threads_are_written_with_few_descriptors() {
+    let home = tempfile::tempdir().unwrap();
+    let threads: Vec<ThreadId> = (0..MANY).map(|_| ThreadId::fresh()).collect();
+    let create = |thread: &ThreadId| RolloutFile::create_in(home.path(), place(home.path(), *thread)).unwrap();
+    let mut files: Vec<RolloutFile> = threads.iter().map(create).collect();
+    for round in 0..3 {
+        for file in &mut files {
+            file.append("event_msg", &json!({"round": round})).unwrap();
+            file.flush().unwrap();
+            assert_eq!(file.take_warning(), None);
+        }
+        assert!(open_below(home.path()) <= 128, "{} are open", open_below(home.path()));
+    }
+    for file in &files {
+        assert!(file.is_locked());
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap().lines().count(), 3);
+    }
+    drop(files);
+    assert_eq!(open_below(home.path()), 0);
+}
+
+/// A thread of which one line is written, and whose file is then closed, because others were used since.
+fn closed(home: &Path) -> (RolloutFile, Vec<RolloutFile>) {
+    let mut file = RolloutFile::create_in(home, place(home, ThreadId::fresh())).unwrap();
+    file.append("event_msg", &json!({"line": 1})).unwrap();
+    file.flush().unwrap();
+    let others = (0..MANY).map(|_| RolloutFile::create_in(home, place(home, ThreadId::fresh())).unwrap()).collect();
+    (file, others)
+}
+
+#[test]
+fn a_closed_file_that_grew_is_told_and_goes_on_at_its_end() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut file, _others) = closed(home.path());
+    let mut stranger = File::options().append(true).open(file.path()).unwrap();
+    stranger.write_all(b"{\"timestamp\":\"t\",\"type\":\"x\",\"payload\":2}\n{\"torn").unwrap();
+    file.append("event_msg", &json!({"line": 3})).unwrap();
+    file.flush().unwrap();
+    let warning = file.take_warning().unwrap();
+    assert!(warning.contains(" was changed by somebody else: it has "), "{warning}");
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        lines.iter().map(|line| line["payload"].clone()).collect::<Vec<_>>(),
+        [json!({"line": 1}), json!(2), json!({"line": 3})]
+    );
+    file.append("event_msg", &json!({"line": 4})).unwrap();
+    file.flush().unwrap();
+    assert_eq!(file.take_warning(), None, "it is told once");
+}
+
+#[test]
+fn a_closed_file_that_a_stranger_locks_goes_on_and_that_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut file, _others) = closed(home.path());
+    let stranger = File::open(file.path()).unwrap();
+    stranger.try_lock().unwrap();
+    file.append("event_msg", &json!({"line": 2})).unwrap();
+    file.flush().unwrap();
+    let warning = file.take_warning().unwrap();
+    assert!(warning.ends_with("is written by this process already too"), "{warning}");
+    assert_eq!(std::fs::read_to_string(file.path()).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn a_closed_file_that_was_replaced_is_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut file, _others) = closed(home.path());
+    let path = file.path().to_owned();
+    std::fs::write(path.with_extension("new"), "another\n").unwrap();
+    std::fs::rename(path.with_extension("new"), &path).unwrap();
+    file.append("event_msg", &json!({"line": 2})).unwrap();
+    let error = file.flush().unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().ends_with("another file has taken its place"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "another\n");
+    std::fs::remove_file(&path).unwrap();
+    file.append("event_msg", &json!({"line": 2})).unwrap();
+    let RolloutError::Write { source, .. } = file.flush().unwrap_err() else { panic!("another error") };
+    assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
 }
 
 #[test]
@@ -59,14 +206,15 @@ fn a_second_writer_in_this_process_is_told_so() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_the_lines_wait() {
+fn a_full_disk_is_told_and_nothing_waits() {
     let mut file = RolloutFile::reopen(PathBuf::from("/dev/full")).unwrap();
-    file.append("event_msg", &json!({"type": "x"})).unwrap();
     for _ in 0..2 {
+        file.append("event_msg", &json!({"type": "x"})).unwrap();
         let error = file.flush().unwrap_err();
         assert_eq!(error.to_string(), "could not write to the thread's file /dev/full");
         let RolloutError::Write { source, .. } = error else { panic!("another error") };
         assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
+        file.flush().unwrap();
     }
 }
 

@@ -173,7 +173,7 @@ fn repair(index: &ThreadIndex, args: &RepairArgs, out: &mut impl Write) -> anyho
         return Ok(());
     };
     let thread = locate::thread(index, word)?;
-    let cut = RolloutFile::reopen(thread.path.clone())?.cut_bytes();
+    let cut = RolloutFile::reopen_in(index.home(), thread.path.clone())?.cut_bytes();
     if cut > 0 {
         writeln!(out, "{}: the last line was cut off, {cut} bytes were removed", thread.path.display())?;
     }

@@ -124,11 +124,13 @@ fn with_a_full_disk() {
     let run = exec(&scripted(HELLO), &["-o", "/dev/full", "hi"], "");
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("error: could not write the last message to /dev/full"), "{}", run.stderr);
-    // A thread that cannot be saved is done all the same, and says so.
+    // A thread that cannot be saved does not start, unless nobody wants it saved.
     let place = scripted(HELLO).file("home/sessions", "in the way");
     let run = exec(&place, &["--json", "hi"], "");
-    assert_eq!(run.code, Some(0));
-    assert!(run.stdout.contains("this thread is not being saved"), "{}", run.stdout);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("error: could not make the folder "), "{}", run.stderr);
+    assert!(run.stderr.contains("Not a directory"), "{}", run.stderr);
+    assert_eq!(exec(&place, &["--ephemeral", "hi"], "").code, Some(0));
 }
 
 /// Runs the program from a shell, which changes something before or while it starts it.
@@ -152,15 +154,52 @@ fn with_every_stream_closed() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
+/// What the system says of the open files that a process may have: the soft and the hard limit.
+fn open_files(limits: &str) -> Vec<&str> {
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("the system tells the limits");
+    line.split_whitespace().skip(3).take(2).collect()
+}
+
+#[test]
+fn with_more_descriptors_than_its_commands() {
+    let look = r#"{"call": "shell", "args": {"command": ["cat", "/proc/self/limits"]}}"#;
+    let place = scripted(&format!(r#"[{{"items": [{look}]}}, {{"items": [{{"hang": true}}]}}]"#));
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "ulimit -Sn 300; exec \"$0\" \"$@\""]).arg(place.command(&[]).get_program());
+    command
+        .args(FLAGS)
+        .arg("hi")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .env_clear()
+        .env("CODEX_HOME", place.path("home"))
+        .env("TMPDIR", place.path("tmp"))
+        .env("PATH", "/usr/bin:/bin");
+    let mut child = command.current_dir(place.path("project")).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
+    let outputs = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
+    let mut outputs = outputs.filter_map(|line| line["item"]["aggregated_output"].as_str().map(str::to_owned));
+    let of_command = outputs.find(|output| !output.is_empty()).expect("the command says something");
+    let of_program = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let [soft, hard] = open_files(&of_command)[..] else { panic!("{of_command}") };
+    assert_eq!(soft, "300");
+    assert_eq!(open_files(&of_program), [hard, hard]);
+}
+
 #[test]
 fn with_files_that_may_not_grow() {
     let place = scripted(HELLO);
     let limited = |args: &[&str]| from_shell(&place, "ulimit -f 0; exec \"$0\" \"$@\"", args);
     let output = limited(&[&FLAGS[..], &["hi"]].concat());
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("this thread is not being saved") && said.contains("turn.completed"), "{said}");
-    let output = limited(&["exec", "--skip-git-repo-check", "-o", "last.txt", "hi"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("could not write to the thread's file") && said.contains("File too large"), "{said}");
+    let day = chrono::Local::now().format("home/sessions/%Y/%m/%d").to_string();
+    let left = std::fs::read_dir(place.path(&day)).unwrap().count();
+    assert_eq!(left, 0, "nothing is left of a thread that could not start");
+    let output = limited(&["exec", "--skip-git-repo-check", "--ephemeral", "-o", "last.txt", "hi"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("error: could not write the last message to last.txt: File too large"), "{said}");

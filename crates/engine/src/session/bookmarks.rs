@@ -61,7 +61,7 @@ impl Session {
         self.emit(Body::WentBack { response_id: response.to_owned(), replacement });
         self.aims.goal.start_over();
         self.log_goal();
-        self.journal.publish();
+        self.publish().await;
         WayBack::Gone
     }
 }

@@ -7,7 +7,7 @@ use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
 use crate::command::{self, CommandRequest, Place};
-use crate::log::{Abort, ItemId};
+use crate::log::{Abort, ItemId, Outcome};
 use crate::opening::asks_first;
 use crate::patching::{self, PatchRequest};
 use crate::tools::{self, Begun, CallResult};
@@ -85,7 +85,7 @@ impl Session {
         };
         match over {
             Some(input) => self.step(input).await,
-            None => self.journal.publish(),
+            None => self.publish().await,
         }
     }
 
@@ -109,7 +109,7 @@ impl Session {
         if let Some(running) = &mut self.running {
             running.work.drop_call(id);
         }
-        Input::Stop(Abort::Interrupted, self.cut_off_calls())
+        Input::Stop(Outcome::Aborted(Abort::Interrupted), self.cut_off_calls())
     }
 
     /// Hands an answer to the call that waits for it: the one of that name, or the only one if the turn is named. False

@@ -31,7 +31,7 @@ impl Session {
         }
         let goal = self.aims.goal.set(change, self.running.is_some(), now())?;
         self.log_goal();
-        self.journal.publish_durably().await;
+        self.publish_durably().await;
         Ok(goal)
     }
 
@@ -39,7 +39,7 @@ impl Session {
         let had_one = self.aims.goal.clear();
         if had_one {
             self.emit(Body::GoalCleared);
-            self.journal.publish_durably().await;
+            self.publish_durably().await;
         }
         had_one
     }

@@ -87,7 +87,7 @@ impl Session {
         for record in items.into_iter().filter_map(|item| Record::new(item).ok()) {
             self.emit(Body::Recorded(record));
         }
-        self.journal.publish_durably().await;
+        self.publish_durably().await;
         true
     }
 }

@@ -1,11 +1,24 @@
 //! The items of one answer while they grow: a client sees each start before it grows, and complete at most once. One
 //! whose answer breaks off never completes.
+//!
+//! Invariant: an answer has an end, whatever the model sends: it fails when it has more items or bytes than any real one.
 
+use codex_model::ModelEvent;
+use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::{ReasoningSummaryText, ResponseItem, WebSearchAction, WebSearchCall};
 use codex_wire::text::Text;
 
 use super::Effect;
-use crate::log::{Body, Delta, Item, ItemId, TurnId};
+use crate::log::{Body, Delta, Failure, Item, ItemId, TurnId};
+
+/// The most items that an answer may have.
+pub(super) const MOST_ITEMS: usize = 4096;
+
+/// The most bytes that an answer may have, with all that its items grow by. A single event has 32 MiB at most.
+const MOST_BYTES: usize = 128 * 1024 * 1024;
+
+/// What an event counts besides its text, so that empty ones come to an end too.
+const EVENT_BYTES: usize = 64;
 
 /// The items of an answer that have started and are not complete.
 #[derive(Debug)]
@@ -14,17 +27,55 @@ pub(super) struct AnswerItems {
     open: Vec<ItemId>,
     /// How many items the provider left without a name; they are named after the turn and this number.
     unnamed: u32,
+    /// How many items were announced, and how many are whole.
+    counted: [usize; 2],
+    /// How many bytes have come.
+    bytes: usize,
 }
 
 impl AnswerItems {
     /// No items yet.
     pub(super) fn new(turn: &TurnId) -> Self {
-        Self { turn: turn.clone(), open: Vec::new(), unnamed: 0 }
+        Self { turn: turn.clone(), open: Vec::new(), unnamed: 0, counted: [0; 2], bytes: 0 }
     }
 
     /// Forgets what is still open, because the answer is over.
     pub(super) fn close(&mut self) {
         self.open.clear();
+        (self.counted, self.bytes) = ([0; 2], 0);
+    }
+
+    /// Counts an event of the answer. Returns why the answer fails, if that is too much.
+    pub(super) fn count(&mut self, event: &ModelEvent) -> Option<Failure> {
+        let text = match event {
+            ModelEvent::ItemAdded(_) => {
+                self.counted[0] += 1;
+                0
+            }
+            ModelEvent::ItemDone(_) => {
+                self.counted[1] += 1;
+                0
+            }
+            ModelEvent::TextDelta { delta, .. }
+            | ModelEvent::ReasoningSummaryDelta { delta, .. }
+            | ModelEvent::ReasoningDelta { delta, .. } => delta.len(),
+            ModelEvent::Opened { .. } | ModelEvent::ReasoningPartAdded { .. } | ModelEvent::Completed { .. } => 0,
+        };
+        self.weigh(text + EVENT_BYTES);
+        let too_much = if self.counted.iter().any(|count| *count > MOST_ITEMS) {
+            format!("{MOST_ITEMS} items")
+        } else if self.bytes > MOST_BYTES {
+            format!("{MOST_BYTES} bytes")
+        } else {
+            return None;
+        };
+        let message = format!("the model's answer has more than {too_much}");
+        Some(Failure { message, hint: None, info: CodexErrorInfo::Other })
+    }
+
+    /// Counts the bytes of an item.
+    pub(super) fn weigh(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 
     /// Starts the item, if it is one that clients see grow.

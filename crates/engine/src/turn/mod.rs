@@ -26,7 +26,7 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 use self::answer::AnswerItems;
 pub(crate) use self::calls::{Call, CallPayload, Company, call_of};
 use self::calls::{Calls, mended};
-use crate::log::{Abort, Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
+use crate::log::{Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 
 /// How often half of what is left of a conversation is left out, so that the rest can be summed up.
 const MOST_HALVINGS: u32 = 6;
@@ -44,8 +44,8 @@ pub(crate) enum Input {
     RetryDue,
     /// A running call has ended.
     CallEnded(ItemId, FunctionCallOutputPayload),
-    /// The turn must stop. This is what the model is told of calls that were running.
-    Stop(Abort, Vec<(ItemId, FunctionCallOutputPayload)>),
+    /// The turn must end this way, which is no completion. This is what the model is told of calls that were running.
+    Stop(Outcome, Vec<(ItemId, FunctionCallOutputPayload)>),
 }
 
 /// What is to be done, in order.
@@ -242,9 +242,10 @@ impl Turn {
         match (self.phase, input) {
             (Phase::Over, _) => {}
             (_, Input::UserSaid(said)) => self.joined.push_back(said),
-            (Phase::Answering, Input::Model(event)) => match self.purpose {
-                Purpose::Answer | Purpose::Nothing => self.answer(event, &mut effects),
-                Purpose::Summary { goes_on } => self.summarize(event, goes_on, &mut effects),
+            (Phase::Answering, Input::Model(event)) => match (self.items.count(&event), self.purpose) {
+                (Some(failure), _) => self.fail(failure, Retry::Never, &mut effects),
+                (None, Purpose::Answer | Purpose::Nothing) => self.answer(event, &mut effects),
+                (None, Purpose::Summary { goes_on }) => self.summarize(event, goes_on, &mut effects),
             },
             (Phase::Answering, Input::AnswerFailed(failure, retry)) => self.fail(failure, retry, &mut effects),
             (Phase::Waiting, Input::RetryDue) => {
@@ -256,7 +257,7 @@ impl Turn {
                     self.run_calls_or_ask(&mut effects);
                 }
             }
-            (_, Input::Stop(abort, outputs)) => self.stop(abort, outputs, &mut effects),
+            (_, Input::Stop(outcome, outputs)) => self.stop(outcome, outputs, &mut effects),
             // Whatever else arrives belongs to something that was cancelled before it could be told.
             (Phase::Waiting | Phase::Calling, Input::Model(_) | Input::AnswerFailed(..))
             | (Phase::Answering | Phase::Calling, Input::RetryDue)
@@ -296,6 +297,7 @@ impl Turn {
             ModelEvent::ItemDone(ResponseItem::Message(message)) => self.last_message = Some(message.text()),
             ModelEvent::Completed { response_id, usage } => {
                 self.last_response = Some(response_id).filter(|id| !id.is_empty());
+                self.items.close();
                 effects.push(Effect::Count { usage, rate_limits: None });
                 let Some(summary) = self.last_message.take().filter(|text| !text.trim().is_empty()) else {
                     return self.fail(no_summary(), Retry::Stream { after: None }, effects);
@@ -372,6 +374,9 @@ impl Turn {
             _ => call_of(&item).into_iter().for_each(|call| self.calls.push(call)),
         }
         record(item, effects);
+        if let Some(Effect::Emit(Body::Recorded(record))) = effects.last() {
+            self.items.weigh(record.json.json_bytes());
+        }
     }
 
     /// Runs the calls that may run now; when none is left, asks again if anything was added to the conversation, else
@@ -433,7 +438,7 @@ impl Turn {
         }
     }
 
-    fn stop(&mut self, abort: Abort, outputs: Vec<(ItemId, FunctionCallOutputPayload)>, effects: &mut Vec<Effect>) {
+    fn stop(&mut self, outcome: Outcome, outputs: Vec<(ItemId, FunctionCallOutputPayload)>, effects: &mut Vec<Effect>) {
         effects.push(Effect::Cancel);
         for (id, output) in outputs {
             self.calls.end(&id, output);
@@ -441,7 +446,7 @@ impl Turn {
         self.drop_calls(effects);
         // The client was told that its input was taken, so the next turn must know of it.
         self.take_in_what_was_said(effects);
-        self.end(Outcome::Aborted(abort), effects);
+        self.end(outcome, effects);
     }
 
     /// Gives every call that has no output yet one that says so.

@@ -1,4 +1,5 @@
 mod calls;
+mod endless;
 mod interleavings;
 
 use codex_wire::error_info::CodexErrorInfo;
@@ -8,6 +9,7 @@ use codex_wire::response::{
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::log::Abort;
 
 /// How many calls run at once in these tests.
 const MOST_AT_ONCE: usize = 3;
@@ -93,10 +95,10 @@ fn input(line: &str) -> Input {
         "refused" => Input::AnswerFailed(failure("refused"), Retry::Never),
         "due" => Input::RetryDue,
         "ended" => Input::CallEnded(ItemId::new(first), FunctionCallOutputPayload::Text(text.to_owned())),
-        "stop" if rest.is_empty() => Input::Stop(Abort::Interrupted, Vec::new()),
+        "stop" if rest.is_empty() => Input::Stop(Outcome::Aborted(Abort::Interrupted), Vec::new()),
         "stop" => {
             let output = FunctionCallOutputPayload::Text(text.to_owned());
-            Input::Stop(Abort::Interrupted, vec![(ItemId::new(first), output)])
+            Input::Stop(Outcome::Aborted(Abort::Interrupted), vec![(ItemId::new(first), output)])
         }
         other => panic!("no such input: {other}"),
     }

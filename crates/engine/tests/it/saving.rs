@@ -1,17 +1,20 @@
 //! What is kept on disk, and when.
 
+use std::fs::{OpenOptions, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use codex_engine::Feed;
 use codex_engine::log::{Body, Event, Item, Outcome};
+use codex_engine::{Beginning, Feed, Insisted, Setup, Thread};
+use codex_store::ForkPoint;
 use expect_test::expect;
 use tokio::sync::Notify;
 
 use crate::shown;
-use crate::world::{World, check, check_lines, one_turn, outcome, start};
+use crate::world::{Client, Prompts, World, check, check_lines, one_turn, outcome, start};
 
 /// Reads the thread's file at the very moment an event is published, inside the call that publishes it.
 struct Witness {
@@ -141,28 +144,48 @@ async fn what_was_sent_is_what_is_saved() {
     }
 }
 
+/// Tries to start what cannot be saved, and returns why not, with the day's folder as `DAY`.
+async fn refusal(world: &World, setup: Setup) -> String {
+    let error = Thread::start(setup).await.expect_err("the thread must not start");
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    let day = chrono::Local::now().format("%Y/%m/%d").to_string();
+    world.without_path(&format!("{error}{cause}")).replace(&day, "DAY")
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_thread_that_cannot_be_saved_says_so_once_and_works() {
+async fn a_thread_that_cannot_be_saved_does_not_start() {
     let world = World::new().file("home/sessions", "in the way");
-    let mut client = world.start(r#"[{"items": [{"text": "still here"}]}]"#).await;
-    let mut events = client.turn("1", "hi").await;
+    let refused = refusal(&world, world.setup("[]").0).await;
+    expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
+    let (setup, _) = world.setup(r#"[{"items": [{"text": "still here"}]}]"#);
+    let setup = Setup { beginning: Beginning::Unsaved(Box::default()), ..setup };
+    let (thread, feed) = Thread::start(setup).await.expect("a thread that is not to be saved starts");
+    let mut client = Client { world, thread, feed, prompts: Prompts::default() };
+    let events = client.turn("1", "hi").await;
     assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("still here".into()), bookmark: None });
-    events
-        .retain(|event| matches!(event.body, Body::Warning { .. } | Body::ThreadStarted(_) | Body::TurnStarted { .. }));
-    let shown: Vec<String> = events.iter().map(|event| shown::event(event)).collect();
-    let shown: Vec<String> = shown.iter().map(|line| client.world.without_path(line)).collect();
-    let day = client.rollout().parent().unwrap().strip_prefix(client.world.path("home")).unwrap().display().to_string();
-    let shown: Vec<String> = shown.iter().map(|line| line.replace(&day, "sessions/DAY")).collect();
-    check_lines(
-        &shown,
-        expect![[r#"
-            - thread started
-            - warning: this thread is not being saved: could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)
-            1 turn started, window Some(258400)
-        "#]],
-    );
-    assert!(client.close().await.is_empty());
-    assert!(!client.rollout().exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thread_that_cannot_be_saved_is_neither_resumed_nor_forked() {
+    let mut client = start("[]").await;
+    client.close().await;
+    let (world, path) = (&client.world, client.rollout().to_owned());
+    let insisted = Insisted::default();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o400)).expect("the file is ours");
+    // Nothing is closed to root.
+    if OpenOptions::new().append(true).open(&path).is_err() {
+        let resumed = Beginning::Resumed { path: path.clone(), insisted };
+        let refused = refusal(world, Setup { beginning: resumed, ..world.setup("[]").0 }).await;
+        assert!(refused.starts_with("could not open the thread's file TEMP/home/sessions/DAY/rollout-"), "{refused}");
+        assert!(refused.ends_with(".jsonl: Permission denied (os error 13)"), "{refused}");
+    }
+    let aside = world.path("home/aside");
+    std::fs::rename(&path, &aside).expect("the file can be moved");
+    std::fs::remove_dir_all(world.path("home/sessions")).expect("the folder can be removed");
+    std::fs::write(world.path("home/sessions"), "in the way").expect("a file can be written");
+    let forked = Beginning::Forked { path: aside, point: ForkPoint::End, insisted };
+    let refused = refusal(world, Setup { beginning: forked, ..world.setup("[]").0 }).await;
+    expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
 }
 
 #[tokio::test(start_paused = true)]

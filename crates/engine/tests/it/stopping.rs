@@ -1,12 +1,17 @@
 //! How turns and threads are stopped.
 
-use codex_engine::Closed;
+use std::sync::Arc;
+
 use codex_engine::log::{Abort, Body, Outcome, TurnId};
 use codex_engine::settings::SettingsChange;
+use codex_engine::{Closed, Setup, Thread};
+use codex_model::{Answer, Model, ModelEvent, Prompt};
+use codex_wire::tokens::RateLimitSnapshot;
 use expect_test::expect;
+use futures_util::stream;
 
 use crate::shown;
-use crate::world::{Client, check, check_lines, one_turn, outcome, said, start};
+use crate::world::{Client, World, check, check_lines, one_turn, outcome, said, start};
 
 const HANG: &str = r#"[{"items": [{"hang": true}]}, {"items": [{"text": "later"}]}]"#;
 
@@ -30,6 +35,29 @@ async fn an_interrupt_ends_a_hanging_turn_once() {
         1 ended Aborted(Interrupted)
     "#]],
     );
+}
+
+/// A model that always has something to say.
+struct Talkative;
+
+impl Model for Talkative {
+    fn ask(&self, _: Prompt) -> Answer {
+        let opened = ModelEvent::Opened { rate_limits: RateLimitSnapshot::default() };
+        let more = || ModelEvent::TextDelta { item_id: "m".to_owned(), delta: "x".to_owned() };
+        Box::pin(stream::iter(std::iter::once(opened).chain(std::iter::repeat_with(more)).map(Ok)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_is_obeyed_while_the_model_never_pauses() {
+    let world = World::new();
+    let (setup, prompts) = world.setup("[]");
+    let (thread, feed) = Thread::start(Setup { model: Arc::new(Talkative), ..setup }).await.expect("it starts");
+    let mut client = Client { world, thread, feed, prompts };
+    client.say("1", "hi").await;
+    client.until(|body| matches!(body, Body::ItemDelta { .. })).await;
+    assert_eq!(client.thread.interrupt().await, Ok(true));
+    assert_eq!(outcome(&client.until_ended().await), Outcome::Aborted(Abort::Interrupted));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use reqwest::{Response, Version};
+use tokio::task::coop::consume_budget;
 
 use super::{
     Shared,
@@ -74,6 +75,8 @@ impl Incoming {
                     return Ok(event);
                 }
             }
+            // What says nothing to us is passed over here, and a stream may be full of it.
+            consume_budget().await;
             self.chunk = match tokio::time::timeout(self.idle_timeout, self.response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => return Err(ModelError::Cut { source: None }),
@@ -95,6 +98,9 @@ impl Incoming {
     }
 
     async fn read_to_end(&mut self) {
-        while let Ok(Some(_)) = self.response.chunk().await {}
+        while let Ok(Some(_)) = self.response.chunk().await {
+            // Without it there is no end to wait for where the provider does not stop.
+            consume_budget().await;
+        }
     }
 }

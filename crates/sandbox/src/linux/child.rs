@@ -30,6 +30,7 @@ use rustix::process::{
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::descriptors::restore_descriptor_limit;
 use super::messages::{End, Failure};
 use super::metadata;
 use super::plan::{Confined, FirstWorkings, Footing, Workings, World};
@@ -425,6 +426,7 @@ fn prepare_command(plan: &Plan) -> Result<(), Failure> {
     if let Some(limit) = plan.most_processes {
         setrlimit(Resource::Nproc, limit).map_err(Failure::of(Step::Privileges))?;
     }
+    restore_descriptor_limit();
     if plan.is_terminal {
         // Only who leads a session can have a terminal. Nobody else leads one: a program that wants a session of its
         // own would have to leave its first process behind, and the command would be over before it began.

@@ -4,6 +4,7 @@
 //! [`landlock`], [`filter`]) and the command in it.
 
 mod child;
+mod descriptors;
 mod filter;
 mod ground;
 mod harden;
@@ -25,6 +26,7 @@ mod tidy;
 mod veil;
 mod world;
 
+pub use descriptors::{raise_descriptor_limit, with_first_descriptor_limit};
 pub use harden::harden;
 pub use pty::Pty;
 pub use rungs::{force_rung, landlock_rung, rung};

@@ -127,7 +127,8 @@ pub(crate) async fn begin(
     let wishes = Wishes { raw_items, raw_reasoning: setup.config.reasoning.raw, goals: false };
     let (thread, feed) = Thread::start(setup).await.map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        ErrorObject::invalid(format!("{error}{cause}"))
+        let message = format!("{error}{cause}");
+        if error.is_unsaved() { ErrorObject::internal(message) } else { ErrorObject::invalid(message) }
     })?;
     let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
     connection.host.loaded.add(thread.clone());

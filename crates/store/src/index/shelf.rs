@@ -1,6 +1,6 @@
 //! Threads put away, taken back, deleted and named.
 
-use std::fs::{DirBuilder, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use codex_files::Links;
 use codex_wire::ids::ThreadId;
 
 use super::{IndexError, ThreadIndex, rows};
+use crate::claim::Claim;
 use crate::holder::Holder;
 use crate::notes::NoteError;
 use crate::threads::{
@@ -105,7 +106,7 @@ impl ThreadIndex {
         let mut file = self.file_of(thread)?;
         loop {
             let failed = |source| ShelfError::Delete { path: file.path.clone(), source };
-            nobody_writes(&file.path)?;
+            let _held = nobody_writes(self.home(), &file.path)?;
             std::fs::remove_file(&file.path).map_err(failed)?;
             // It may be both in use and put away, after a crash or a copy.
             match self.file_of(thread) {
@@ -135,7 +136,7 @@ impl ThreadIndex {
     fn move_file(&self, thread: ThreadId, file: &ThreadFile, to: PathBuf) -> Result<ThreadSummary, ShelfError> {
         let from = &self.summary_of(thread)?.path;
         let failed = |source| ShelfError::Move { from: from.clone(), to: to.clone(), source };
-        let _lock = nobody_writes(&file.path)?;
+        let _held = nobody_writes(self.home(), &file.path)?;
         if let Some(folder) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         }
@@ -151,13 +152,15 @@ impl ThreadIndex {
     }
 }
 
-/// Makes sure that nobody writes to a file, for as long as the lock that is returned lives.
-fn nobody_writes(path: &Path) -> Result<Option<std::fs::File>, ShelfError> {
+/// Makes sure that nobody writes to a thread, for as long as what is returned lives.
+fn nobody_writes(home: &Path, path: &Path) -> Result<(Option<Claim>, Option<File>), ShelfError> {
+    let in_use = |holder| ShelfError::InUse { path: path.to_owned(), holder };
+    let claim = Claim::take(home, path).map_err(in_use)?;
     // A file that we may not write is written by nobody else of ours either.
     let opened = codex_files::open_with(OpenOptions::new().append(true), Links::Followed, path);
-    let Ok(file) = opened else { return Ok(None) };
+    let Ok(file) = opened else { return Ok((claim, None)) };
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(ShelfError::InUse { path: path.to_owned(), holder: Holder::of(&file) }),
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(in_use(Holder::of(&file))),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok((claim, Some(file))),
     }
 }

@@ -31,21 +31,29 @@ pub enum ForkError {
     Write(#[from] RolloutError),
 }
 
-/// Copies a rollout into a new one that begins with a meta line of its own. Lines are copied as they are; those that
+/// Copies a rollout into a new one of a home that begins with a meta line of its own. Lines are copied as they are; those that
 /// cannot be read are left out. What was copied is synced, and the file is open for the thread to go on.
-pub fn fork(source: &Path, point: ForkPoint, meta: &SessionMeta, into: &Path) -> Result<RolloutFile, ForkError> {
+pub fn fork(
+    home: &Path,
+    source: &Path,
+    point: ForkPoint,
+    meta: &SessionMeta,
+    into: &Path,
+) -> Result<RolloutFile, ForkError> {
     let end = match point {
         ForkPoint::End => u64::MAX,
         ForkPoint::Turns(turns) => find_end(source, turns)?,
     };
     let mut lines = RolloutLines::open(source)?;
-    let mut copy = RolloutFile::create(into.to_owned())?;
-    let copied = copy_lines(&mut lines, end, meta, &mut copy);
-    if copied.is_err() {
-        // Half a copy would be taken for a thread. That it may stay when even this fails is the lesser evil.
-        drop(std::fs::remove_file(into));
+    let mut copy = RolloutFile::create_in(home, into.to_owned())?;
+    match copy_lines(&mut lines, end, meta, &mut copy) {
+        Ok(()) => Ok(copy),
+        Err(error) => {
+            // Half a copy would be taken for a thread.
+            copy.delete();
+            Err(error)
+        }
     }
-    copied.map(|()| copy)
 }
 
 fn copy_lines(lines: &mut RolloutLines, end: u64, meta: &SessionMeta, copy: &mut RolloutFile) -> Result<(), ForkError> {

@@ -1,0 +1,308 @@
+//! Which threads this process writes, said so that other processes see it while the files of these threads are closed.
+//!
+//! A lock needs an open descriptor, and a server may have ten thousand threads. So each process locks one file of its own,
+//! and a claim to a thread is one more name of that file: a hard link below `run/threads` that bears the thread's name.
+//! Whoever wants the thread finds the name taken, and the file behind it locked for as long as the process lives. When a
+//! process dies, whatever the way, its lock goes, and with it all of its claims.
+//!
+//! Invariant: of all processes that claim the threads of one home, at most one holds the claim to a thread. Commands in a
+//! sandbox see nothing of `run`, so none of them can hold a lock there.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, DirEntryExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use codex_wire::ids::ThreadId;
+use rustix::io::Errno;
+
+use crate::holder::Holder;
+use crate::open_files;
+use crate::threads::{ARCHIVED, RolloutName, SESSIONS};
+
+/// Where the claims of a home are, one name for each thread that is written.
+const CLAIMS: &str = "run/threads";
+/// Where the files of the processes are that write.
+const WRITERS: &str = "run/writers";
+/// How long a claim is tried while others come and go, or remove what a dead process has left.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long to wait before the next try.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The right of this process to write a thread. It is given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    writer: Arc<Writer>,
+    thread: ThreadId,
+}
+
+impl Claim {
+    /// Claims the thread of a file. None if that is impossible: the file does not lie where threads of the home are, or the
+    /// file system knows no locks or no hard links. Such a file must stay open, with a lock of its own.
+    ///
+    /// # Errors
+    /// Who holds the thread, if somebody does.
+    pub(crate) fn take(home: &Path, path: &Path) -> Result<Option<Self>, Holder> {
+        let Some(thread) = thread_of(home, path) else { return Ok(None) };
+        let begun = Instant::now();
+        loop {
+            let Ok(writer) = Writer::of(home) else { return Ok(None) };
+            let name = writer.claim(thread);
+            let claimed = std::fs::hard_link(&writer.path, &name);
+            let Err(error) = claimed else { return Ok(Some(Self { writer, thread })) };
+            match Errno::from_io_error(&error) {
+                Some(Errno::EXIST) => match look_at(&name) {
+                    Standing::Held(holder) => return Err(holder),
+                    Standing::Disputed(holder) if begun.elapsed() > PATIENCE => return Err(holder),
+                    Standing::Disputed(_) => std::thread::sleep(PAUSE),
+                    Standing::Gone => {}
+                },
+                // The file has as many names as it can have, or somebody has removed it.
+                Some(Errno::MLINK | Errno::NOENT) if begun.elapsed() < PATIENCE => writer.retire(),
+                _ => return Ok(None),
+            }
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let name = self.writer.claim(self.thread);
+        if is_at(&self.writer.lock, &name) {
+            // What stays is told from a claim by the lock that is missing.
+            let _ = std::fs::remove_file(name);
+        }
+    }
+}
+
+/// The thread that a file is known by, if the file lies where the threads of a home are. Where that place is a link, other
+/// homes may share it, and they would not see what is claimed here.
+fn thread_of(home: &Path, path: &Path) -> Option<ThreadId> {
+    let thread = RolloutName::parse(path.file_name()?.to_str()?)?.id;
+    let is_below = |home: &Path| {
+        let folders = [SESSIONS, ARCHIVED].map(|folder| home.join(folder));
+        let folder = folders.iter().find(|folder| path.starts_with(folder))?;
+        folder.symlink_metadata().is_ok_and(|about| about.is_dir()).then_some(())
+    };
+    // Paths that clients give come with all links resolved.
+    is_below(home).or_else(|| is_below(&home.canonicalize().ok()?))?;
+    Some(thread)
+}
+
+/// What there is to a claim that somebody has made.
+enum Standing {
+    /// Whoever made it lives.
+    Held(Holder),
+    /// Whoever made it is gone, and somebody else is about to remove it.
+    Disputed(Holder),
+    /// It is not there any more.
+    Gone,
+}
+
+/// Looks at a claim, and removes it if the process that made it is gone.
+fn look_at(name: &Path) -> Standing {
+    let Ok(mut file) = open_files::open(OpenOptions::new().read(true), name) else { return Standing::Gone };
+    match file.try_lock() {
+        // While the file of a dead process is locked, nobody else removes the claims that were made with it.
+        Ok(()) if is_at(&file, name) => drop(std::fs::remove_file(name)),
+        Err(TryLockError::WouldBlock) if is_at(&file, name) => {
+            let holder = Holder::of(&file);
+            let mut owner = String::new();
+            let is_known = file.read_to_string(&mut owner).is_ok() && !owner.is_empty();
+            let is_owner = match holder {
+                Holder::Own => owner == std::process::id().to_string(),
+                Holder::Process(pid) => owner == pid.to_string(),
+                Holder::Unknown => true,
+            };
+            return if is_owner || !is_known { Standing::Held(holder) } else { Standing::Disputed(holder) };
+        }
+        Ok(()) | Err(_) => {}
+    }
+    Standing::Gone
+}
+
+/// Whether a path still leads to an open file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(there)) = (file.metadata(), path.symlink_metadata()) else { return false };
+    (open.dev(), open.ino()) == (there.dev(), there.ino())
+}
+
+/// The file by which this process claims threads of one home.
+#[derive(Debug)]
+struct Writer {
+    home: PathBuf,
+    path: PathBuf,
+    /// Locked for as long as there are claims. It says which process this is, since others lock it too for a moment, once
+    /// that is gone.
+    lock: File,
+}
+
+/// The present writer of each home. It goes with the last claim.
+static PRESENT: Mutex<Vec<Weak<Writer>>> = Mutex::new(Vec::new());
+
+impl Writer {
+    fn of(home: &Path) -> io::Result<Arc<Self>> {
+        let mut present = PRESENT.lock().unwrap_or_else(PoisonError::into_inner);
+        present.retain(|writer| writer.strong_count() > 0);
+        if let Some(writer) = present.iter().filter_map(Weak::upgrade).find(|writer| writer.home == home) {
+            return Ok(writer);
+        }
+        let writer = Arc::new(Self::new(home)?);
+        present.push(Arc::downgrade(&writer));
+        Ok(writer)
+    }
+
+    fn new(home: &Path) -> io::Result<Self> {
+        for folder in [CLAIMS, WRITERS] {
+            DirBuilder::new().recursive(true).mode(0o700).create(home.join(folder))?;
+        }
+        sweep(home)?;
+        let begun = Instant::now();
+        loop {
+            let path = home.join(WRITERS).join(ThreadId::fresh().to_string());
+            let mut lock = open_files::open(OpenOptions::new().write(true).create_new(true).mode(0o600), &path)?;
+            let locked = lock.try_lock();
+            if locked.is_ok() && is_at(&lock, &path) {
+                // Without it others are sent away a moment too early at worst.
+                let _ = write!(lock, "{}", std::process::id());
+                return Ok(Self { home: home.to_owned(), path, lock });
+            }
+            drop(std::fs::remove_file(&path));
+            // Somebody who sweeps has taken the file for one that a dead process has left, a moment before it was locked.
+            if matches!(locked, Err(TryLockError::Error(_))) || begun.elapsed() > PATIENCE {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+        }
+    }
+
+    /// The name that stands for a claim.
+    fn claim(&self, thread: ThreadId) -> PathBuf {
+        self.home.join(CLAIMS).join(thread.to_string())
+    }
+
+    /// Makes no more claims with this file. Those that it stands for hold.
+    fn retire(&self) {
+        let mut present = PRESENT.lock().unwrap_or_else(PoisonError::into_inner);
+        present.retain(|writer| !std::ptr::eq(writer.as_ptr(), self));
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Removes what processes have left that are gone.
+fn sweep(home: &Path) -> io::Result<()> {
+    for entry in home.join(WRITERS).read_dir()?.flatten() {
+        let path = entry.path();
+        let Ok(file) = open_files::open(OpenOptions::new().read(true), &path) else { continue };
+        if file.try_lock().is_err() {
+            continue;
+        }
+        let about = file.metadata()?;
+        if about.nlink() > 1 {
+            let claims = home.join(CLAIMS).read_dir()?.flatten().filter(|claim| claim.ino() == about.ino());
+            // Only who holds the lock replaces these, so what is still at its place stays there.
+            for claim in claims.map(|claim| claim.path()).filter(|claim| is_at(&file, claim)) {
+                drop(std::fs::remove_file(claim));
+            }
+        }
+        drop(std::fs::remove_file(path));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home_with(thread: ThreadId) -> (tempfile::TempDir, PathBuf) {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("sessions/2026/01/02");
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("rollout-2026-01-02T03-04-05-{thread}.jsonl"));
+        (home, path)
+    }
+
+    fn names(home: &Path, folder: &str) -> usize {
+        home.join(folder).read_dir().map_or(0, Iterator::count)
+    }
+
+    /// Leaves claims behind as a process does that was killed: the names are there, the lock is not.
+    fn leave_behind(home: &Path, threads: &[ThreadId]) {
+        for folder in [CLAIMS, WRITERS] {
+            std::fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        let dead = home.join(WRITERS).join(ThreadId::fresh().to_string());
+        std::fs::write(&dead, "").unwrap();
+        for thread in threads {
+            std::fs::hard_link(&dead, home.join(CLAIMS).join(thread.to_string())).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_thread_is_claimed_once_and_nothing_is_left() {
+        let (home, path) = home_with(ThreadId::fresh());
+        let claim = Claim::take(home.path(), &path).unwrap().unwrap();
+        assert_eq!(Claim::take(home.path(), &path).unwrap_err(), Holder::Own);
+        let other = home_with(ThreadId::fresh()).1;
+        let other = home.path().join("archived_sessions").join(other.file_name().unwrap());
+        std::fs::create_dir(other.parent().unwrap()).unwrap();
+        let second = Claim::take(home.path(), &other).unwrap().unwrap();
+        assert_eq!((names(home.path(), CLAIMS), names(home.path(), WRITERS)), (2, 1));
+        drop((claim, second));
+        assert_eq!((names(home.path(), CLAIMS), names(home.path(), WRITERS)), (0, 0));
+        Claim::take(home.path(), &path).unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_home_that_is_reached_through_a_link_is_the_same() {
+        let (home, path) = home_with(ThreadId::fresh());
+        let link = home.path().join("link");
+        std::os::unix::fs::symlink(home.path(), &link).unwrap();
+        let _claim = Claim::take(home.path(), &path).unwrap().unwrap();
+        assert_eq!(Claim::take(&link, &path.canonicalize().unwrap_or(path)).unwrap_err(), Holder::Own);
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_not_claimed() {
+        let (home, path) = home_with(ThreadId::fresh());
+        let (elsewhere, _) = home_with(ThreadId::fresh());
+        assert!(Claim::take(elsewhere.path(), &path).unwrap().is_none());
+        assert!(Claim::take(home.path(), &path.with_extension("part")).unwrap().is_none());
+        std::fs::rename(home.path().join("sessions"), home.path().join("shared")).unwrap();
+        std::os::unix::fs::symlink(home.path().join("shared"), home.path().join("sessions")).unwrap();
+        assert!(Claim::take(home.path(), &path).unwrap().is_none(), "another home may lead there too");
+    }
+
+    #[test]
+    fn the_claims_of_the_dead_are_void_and_swept() {
+        let thread = ThreadId::fresh();
+        let (home, path) = home_with(thread);
+        leave_behind(home.path(), &[ThreadId::fresh(), thread, ThreadId::fresh()]);
+        let claim = Claim::take(home.path(), &path).unwrap().unwrap();
+        assert_eq!((names(home.path(), CLAIMS), names(home.path(), WRITERS)), (1, 1));
+        // What is left behind while this process has claims already is taken over one by one.
+        let next = ThreadId::fresh();
+        leave_behind(home.path(), &[next]);
+        let path = path.with_file_name(format!("rollout-2026-01-02T03-04-05-{next}.jsonl"));
+        let second = Claim::take(home.path(), &path).unwrap().unwrap();
+        assert_eq!(Claim::take(home.path(), &path).unwrap_err(), Holder::Own);
+        drop((claim, second));
+        assert_eq!(names(home.path(), CLAIMS), 0);
+    }
+
+    #[test]
+    fn a_folder_that_somebody_removes_is_made_anew() {
+        let (home, path) = home_with(ThreadId::fresh());
+        let claim = Claim::take(home.path(), &path).unwrap().unwrap();
+        std::fs::remove_dir_all(home.path().join("run")).unwrap();
+        let other = path.with_file_name(format!("rollout-2026-01-02T03-04-05-{}.jsonl", ThreadId::fresh()));
+        assert!(Claim::take(home.path(), &other).unwrap().is_some());
+        drop(claim);
+    }
+}
