@@ -19,8 +19,8 @@ use crate::walk::{EntryKind, Root, Stamp};
 /// How many folders are looked into.
 const MAX_FOLDERS: usize = 200_000;
 /// How long that may take before a command, and after one.
-const MAX_TIME_BEFORE: Duration = Duration::from_millis(1000);
-const MAX_TIME_AFTER: Duration = Duration::from_millis(2000);
+const MAX_TIME_BEFORE: Duration = Duration::from_secs(1);
+const MAX_TIME_AFTER: Duration = Duration::from_secs(2);
 /// How much is found at most. What is found first lies closest to the root.
 const MAX_POINTS: usize = 20_000;
 /// How many nested repositories stay usable; the git folders of the others are closed as a whole.
@@ -264,30 +264,27 @@ fn is_hook(folder: &Path, name: &OsStr) -> bool {
     name != "update" || folder.file_name().is_some_and(is_for_hooks)
 }
 
-/// The names by which git recognises a git folder.
+/// Which of the names were seen by which git recognises a git folder.
 #[derive(Default)]
-struct Marks {
-    head: bool,
-    objects: bool,
-    refs: bool,
-    common: bool,
-}
+struct Marks([bool; MARKS.len()]);
+
+const MARKS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 impl Marks {
     fn note(&mut self, name: &OsStr) {
-        self.head |= name == "HEAD";
-        self.objects |= name == "objects";
-        self.refs |= name == "refs";
-        self.common |= name == "commondir";
+        for (seen, mark) in self.0.iter_mut().zip(MARKS) {
+            *seen |= name == mark;
+        }
     }
 
     fn is_git_folder(&self) -> bool {
-        self.head && (self.objects && self.refs || self.common)
+        let [head, objects, refs, common] = self.0;
+        head && (objects && refs || common)
     }
 }
 
-#[cfg(target_os = "linux")]
 /// The names directly in a folder that git recognises a repository by: the folder's own, if it is a git folder, and `.git`.
+#[cfg(target_os = "linux")]
 pub(crate) fn repositories_in(root: &Path) -> Vec<Point> {
     let Some(open) = Root::open(root) else { return Vec::new() };
     let Some(folder) = open.folder(Path::new("")) else { return Vec::new() };
@@ -299,7 +296,7 @@ pub(crate) fn repositories_in(root: &Path) -> Vec<Point> {
         folders_changed: i128::MIN,
     };
     let mut marks = Marks::default();
-    for name in ["HEAD", "objects", "refs", "commondir"] {
+    for name in MARKS {
         if folder.stamp_of(name).is_some() {
             marks.note(OsStr::new(name));
         }

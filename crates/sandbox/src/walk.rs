@@ -105,7 +105,7 @@ mod platform {
     pub(crate) type Handle = OwnedFd;
 
     /// How much of a folder is listed at once.
-    const LISTED: usize = 32 * 1024;
+    const LISTED: usize = 16 * 1024;
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 

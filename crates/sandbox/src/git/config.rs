@@ -301,11 +301,9 @@ impl Effective {
         user.add(Path::new("/etc/gitconfig"));
         let home = std::env::home_dir();
         let own = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        for folder in own.or_else(|| home.as_ref().map(|home| home.join(".config"))).iter() {
-            user.add(&folder.join("git/config"));
-        }
-        for path in home.iter() {
-            user.add(&path.join(".gitconfig"));
+        let own = own.or_else(|| home.as_ref().map(|home| home.join(".config")));
+        for file in [own.map(|folder| folder.join("git/config")), home.map(|home| home.join(".gitconfig"))] {
+            user.add(&file.unwrap_or_default());
         }
         user
     }

@@ -41,12 +41,11 @@ fn rename(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
             Ok(()) => return Ok(aside),
             Err(Errno::EXIST) => {}
             // Not every file system can promise not to replace.
-            Err(Errno::INVAL | Errno::NOSYS) => match statat(&folder.handle, &*aside, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => {
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                if matches!(statat(&folder.handle, &*aside, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT)) {
                     return renameat(&folder.handle, name, &folder.handle, &*aside).map(|()| aside);
                 }
-                _ => {}
-            },
+            }
             Err(error) => return Err(error),
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::sequencer::{self, Executed};
 use crate::layout::{Kind, Layout};
 use crate::profile::Profile;
-use crate::search::{Survey, What};
+use crate::search::{Point, Survey, What};
 use crate::walk::Stamp;
 
 /// File systems stamp with a clock that may be behind by a few milliseconds.
@@ -113,7 +113,7 @@ impl Due {
 
     /// The git folders without a checkout that were there before.
     pub(super) fn known_bare(&self) -> HashSet<PathBuf> {
-        self.before.points.iter().filter(|point| point.what == What::Bare).map(|point| point.path()).collect()
+        self.before.points.iter().filter(|point| point.what == What::Bare).map(Point::path).collect()
     }
 
     /// Whether one inspection can serve both.

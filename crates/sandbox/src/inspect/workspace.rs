@@ -117,7 +117,7 @@ impl Inspector<'_> {
             }
             What::DotGit(EntryKind::File) if is_suspect => self.git_file(point),
             What::DotGit(_) if is_suspect => {
-                self.move_point_aside(point, "a `.git` that is neither a folder nor a file")
+                self.move_point_aside(point, "a `.git` that is neither a folder nor a file");
             }
             What::Bare => self.bare(point),
             What::Setting if is_suspect && !is_stand_in(point) => {

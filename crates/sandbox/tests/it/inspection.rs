@@ -67,160 +67,154 @@ const fn attack(name: &'static str, inside: &'static str, after: &'static str) -
     Attack { name, before: "", inside, after }
 }
 
-fn attacks() -> Vec<Attack> {
-    vec![
-        attack("configuration", "@FSM >> .git/config", "git status"),
-        attack(
-            "bare over the root",
-            "rm -f .git/HEAD; echo 'ref: refs/heads/main' > HEAD; mkdir objects refs; { @FSM; \
+const ATTACKS: &[Attack] = &[
+    attack("configuration", "@FSM >> .git/config", "git status"),
+    attack(
+        "bare over the root",
+        "rm -f .git/HEAD; echo 'ref: refs/heads/main' > HEAD; mkdir objects refs; { @FSM; \
             echo '[core]'; echo repositoryformatversion=0; echo bare=false; echo worktree=$W; } > config",
-            "git status",
-        ),
-        attack(
-            "bare over a folder",
-            "cd src; git init -q --bare .; { @FSM; echo repositoryformatversion=0; \
+        "git status",
+    ),
+    attack(
+        "bare over a folder",
+        "cd src; git init -q --bare .; { @FSM; echo repositoryformatversion=0; \
             echo bare=false; echo worktree=$W/src; } > config",
-            "cd src; git status",
-        ),
-        attack("nested repository", "cd src; git init -q; @FSM >> .git/config", "cd src; git status"),
-        attack(
-            "nested in dependencies",
-            "mkdir -p node_modules/a/b/c/d/e/f; cd node_modules/a/b/c/d/e/f; git init -q; \
+        "cd src; git status",
+    ),
+    attack("nested repository", "cd src; git init -q; @FSM >> .git/config", "cd src; git status"),
+    attack(
+        "nested in dependencies",
+        "mkdir -p node_modules/a/b/c/d/e/f; cd node_modules/a/b/c/d/e/f; git init -q; \
             @FSM >> .git/config",
-            "cd node_modules/a/b/c/d/e/f; git status",
-        ),
-        attack(
-            "nested in hidden folders",
-            "mkdir -p .cache/x; cd .cache/x; git init -q; @FSM >> .git/config",
-            "cd .cache/x; git status",
-        ),
-        attack(
-            "after many files",
-            "mkdir many; cd many; seq 10001 | xargs touch; mkdir -p z/z; cd z/z; git init -q; \
+        "cd node_modules/a/b/c/d/e/f; git status",
+    ),
+    attack(
+        "nested in hidden folders",
+        "mkdir -p .cache/x; cd .cache/x; git init -q; @FSM >> .git/config",
+        "cd .cache/x; git status",
+    ),
+    attack(
+        "after many files",
+        "mkdir many; cd many; seq 10001 | xargs touch; mkdir -p z/z; cd z/z; git init -q; \
             @FSM >> .git/config",
-            "cd many/z/z; git status",
-        ),
-        attack(
-            "gitlink with a filter",
-            "git init -q sub; cd sub; echo x > f; git add f; git commit -qm x; printf \
+        "cd many/z/z; git status",
+    ),
+    attack(
+        "gitlink with a filter",
+        "git init -q sub; cd sub; echo x > f; git add f; git commit -qm x; printf \
             '[filter \"e\"]\\n\\tclean = touch $C; cat\\n' >> .git/config; echo '* filter=e' > .gitattributes; echo y > f; \
             cd ..; git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; rm -f $C",
-            "git diff",
-        ),
-        attack(
-            "textconv and merge driver",
-            "cd src; git init -q; echo '* diff=e' > .gitattributes; git add -A; printf \
+        "git diff",
+    ),
+    attack(
+        "textconv and merge driver",
+        "cd src; git init -q; echo '* diff=e' > .gitattributes; git add -A; printf \
             '[diff \"e\"]\\n\\ttextconv = touch $C;\\n' >> .git/config; echo 3 > b",
-            "cd src; git diff",
-        ),
-        attack(
-            "alias",
-            "cd src; git init -q; printf '[alias]\\n\\tst = !touch $C\\n' >> .git/config",
-            "cd src; git st",
-        ),
-        attack(
-            "editor",
-            "cd src; git init -q; printf '[core]\\n\\teditor = touch $C\\n' >> .git/config",
-            "cd src; git commit --allow-empty",
-        ),
-        attack(
-            "include in a new repository",
-            "cd src; git init -q; @FSM > evil; printf '[include]\\n\\tpath = ../evil\\n' >> \
+        "cd src; git diff",
+    ),
+    attack("alias", "cd src; git init -q; printf '[alias]\\n\\tst = !touch $C\\n' >> .git/config", "cd src; git st"),
+    attack(
+        "editor",
+        "cd src; git init -q; printf '[core]\\n\\teditor = touch $C\\n' >> .git/config",
+        "cd src; git commit --allow-empty",
+    ),
+    attack(
+        "include in a new repository",
+        "cd src; git init -q; @FSM > evil; printf '[include]\\n\\tpath = ../evil\\n' >> \
             .git/config",
-            "cd src; git status",
-        ),
-        attack(
-            "settings of a worktree",
-            "git worktree add -q w; git -C w rev-parse; @FSM > .git/worktrees/w/config.worktree; \
+        "cd src; git status",
+    ),
+    attack(
+        "settings of a worktree",
+        "git worktree add -q w; git -C w rev-parse; @FSM > .git/worktrees/w/config.worktree; \
             cd src; git init -q; git config extensions.worktreeConfig true; @FSM > .git/config.worktree",
-            "cd src; git status; cd ../w; git status",
-        ),
-        attack(
-            "hook of a new repository",
-            "cd src; git init -q; printf '#!/bin/sh\\ntouch $C\\n' > .git/hooks/post-commit; \
+        "cd src; git status; cd ../w; git status",
+    ),
+    attack(
+        "hook of a new repository",
+        "cd src; git init -q; printf '#!/bin/sh\\ntouch $C\\n' > .git/hooks/post-commit; \
             chmod +x .git/hooks/post-commit",
-            "cd src; git commit -q --allow-empty -m x",
-        ),
-        attack(
-            "hooks moved in",
-            "mkdir -p prepared; printf '#!/bin/sh\\ntouch $C\\n' > prepared/post-commit; chmod +x \
+        "cd src; git commit -q --allow-empty -m x",
+    ),
+    attack(
+        "hooks moved in",
+        "mkdir -p prepared; printf '#!/bin/sh\\ntouch $C\\n' > prepared/post-commit; chmod +x \
             prepared/post-commit; cd src; git init -q; rm -r .git/hooks; mv ../prepared .git/hooks",
-            "cd src; git commit -q --allow-empty -m x",
-        ),
-        attack(
-            "linked hooks",
-            "mkdir -p p; printf '#!/bin/sh\\ntouch $C\\n' > p/go; chmod +x p/go; cd src; git init -q; rm -r \
+        "cd src; git commit -q --allow-empty -m x",
+    ),
+    attack(
+        "linked hooks",
+        "mkdir -p p; printf '#!/bin/sh\\ntouch $C\\n' > p/go; chmod +x p/go; cd src; git init -q; rm -r \
             .git/hooks; ln -s ../../p .git/hooks; ln -s go ../p/post-commit",
-            "cd src; git commit -q --allow-empty -m x",
-        ),
-        attack(
-            "todo of a rebase",
-            "mkdir -p .git/rebase-merge; cd .git/rebase-merge; git rev-parse HEAD | tee onto orig-head; \
+        "cd src; git commit -q --allow-empty -m x",
+    ),
+    attack(
+        "todo of a rebase",
+        "mkdir -p .git/rebase-merge; cd .git/rebase-merge; git rev-parse HEAD | tee onto orig-head; \
             git symbolic-ref HEAD > head-name; echo 'exec touch $C' > git-rebase-todo; : > done; touch interactive; \
             echo 1 > msgnum; echo 1 > end; : > quiet",
-            "git rebase --continue",
-        ),
-        attack(
-            "todo of a rebase in a worktree",
-            "git worktree add -q w; cd w; git commit -q --allow-empty -m x; \
+        "git rebase --continue",
+    ),
+    attack(
+        "todo of a rebase in a worktree",
+        "git worktree add -q w; cd w; git commit -q --allow-empty -m x; \
             GIT_SEQUENCE_EDITOR='echo exec touch $C; false ||  printf \"break\\nx touch $C\\n\" >' git rebase -q -i HEAD~1",
-            "cd w; git rebase --continue",
-        ),
-        attack(
-            "shared folder of settings",
-            "mkdir alt; cp -r .git/objects .git/refs .git/HEAD alt; @FSM > alt/config; \
+        "cd w; git rebase --continue",
+    ),
+    attack(
+        "shared folder of settings",
+        "mkdir alt; cp -r .git/objects .git/refs .git/HEAD alt; @FSM > alt/config; \
             mkdir -p .git/worktrees/x; cp .git/HEAD .git/worktrees/x; echo $W/alt > .git/worktrees/x/commondir; \
             echo $W/src/.git > .git/worktrees/x/gitdir; echo gitdir: $W/.git/worktrees/x > src/.git",
-            "cd src; git status",
-        ),
-        attack(
-            "file that leads to a folder",
-            "git init -q --bare x.git; { @FSM; echo bare=false; } > x.git/config; echo \
+        "cd src; git status",
+    ),
+    attack(
+        "file that leads to a folder",
+        "git init -q --bare x.git; { @FSM; echo bare=false; } > x.git/config; echo \
             gitdir: ../x.git > src/.git",
-            "cd src; git status",
-        ),
-        attack("file that leads nowhere yet", "echo gitdir: ../later > src/.git", "mv evil later; cd src; git status")
-            .prepared("git init -q --bare evil; { @FSM; echo bare=false; } > evil/config; touch -d @0 evil"),
-        attack(
-            "links in the git folder",
-            "rm .git/index; ln -s $C .git/index; rm -rf .git/logs; ln -s $D .git/logs",
-            "git status; git commit -q --allow-empty -m x; test ! -e $D/HEAD || touch $C",
-        ),
-        attack(
-            "hooks by a comment",
-            "printf '#!/bin/sh\\ntouch $C\\n' > .githooks/post-commit; chmod +x .githooks/post-commit",
-            "git commit -q --allow-empty -m x",
-        )
-        .prepared("mkdir .githooks; printf '[core]\\n\\thooksPath = .githooks # ours\\n' >> .git/config"),
-        attack(
-            "hooks by an included file",
-            "mkdir -p .gh; printf '#!/bin/sh\\ntouch $C\\n' > .gh/post-commit; chmod +x \
+        "cd src; git status",
+    ),
+    attack("file that leads nowhere yet", "echo gitdir: ../later > src/.git", "mv evil later; cd src; git status")
+        .prepared("git init -q --bare evil; { @FSM; echo bare=false; } > evil/config; touch -d @0 evil"),
+    attack(
+        "links in the git folder",
+        "rm .git/index; ln -s $C .git/index; rm -rf .git/logs; ln -s $D .git/logs",
+        "git status; git commit -q --allow-empty -m x; test ! -e $D/HEAD || touch $C",
+    ),
+    attack(
+        "hooks by a comment",
+        "printf '#!/bin/sh\\ntouch $C\\n' > .githooks/post-commit; chmod +x .githooks/post-commit",
+        "git commit -q --allow-empty -m x",
+    )
+    .prepared("mkdir .githooks; printf '[core]\\n\\thooksPath = .githooks # ours\\n' >> .git/config"),
+    attack(
+        "hooks by an included file",
+        "mkdir -p .gh; printf '#!/bin/sh\\ntouch $C\\n' > .gh/post-commit; chmod +x \
             .gh/post-commit",
-            "git commit -q --allow-empty -m x",
-        )
-        .prepared(
-            "printf '[include]\\n\\tpath = ../shared ; x\\n' >> \
+        "git commit -q --allow-empty -m x",
+    )
+    .prepared(
+        "printf '[include]\\n\\tpath = ../shared ; x\\n' >> \
             .git/config; printf '[core]\\nhooksPath = .gh\\n' > shared",
-        ),
-        attack("an included file", "@FSM >> shared", "git status")
-            .prepared("printf '[include]\\n\\tpath = ../shared ; x\\n' >> .git/config; : > shared"),
-        attack(
-            "hooks by another home",
-            "mkdir -p .gh; printf '#!/bin/sh\\ntouch $C\\n' > .gh/post-commit; chmod +x \
+    ),
+    attack("an included file", "@FSM >> shared", "git status")
+        .prepared("printf '[include]\\n\\tpath = ../shared ; x\\n' >> .git/config; : > shared"),
+    attack(
+        "hooks by another home",
+        "mkdir -p .gh; printf '#!/bin/sh\\ntouch $C\\n' > .gh/post-commit; chmod +x \
             .gh/post-commit",
-            "git -c core.hooksPath=.gh commit -q --allow-empty -m x",
-        ),
-        attack("a script that the configuration names", "echo 'touch $C' >> tools/fsm.sh", "git status")
-            .prepared("mkdir tools; echo true > tools/fsm.sh; git config core.fsmonitor 'sh tools/fsm.sh'"),
-        attack(
-            "a bare repository in use",
-            "@FSM >> store.git/config; printf '#!/bin/sh\\ntouch $C\\n' > \
+        "git -c core.hooksPath=.gh commit -q --allow-empty -m x",
+    ),
+    attack("a script that the configuration names", "echo 'touch $C' >> tools/fsm.sh", "git status")
+        .prepared("mkdir tools; echo true > tools/fsm.sh; git config core.fsmonitor 'sh tools/fsm.sh'"),
+    attack(
+        "a bare repository in use",
+        "@FSM >> store.git/config; printf '#!/bin/sh\\ntouch $C\\n' > \
             store.git/hooks/post-update; chmod +x store.git/hooks/post-update",
-            "git push -q ./store.git HEAD",
-        )
-        .prepared("git init -q --bare store.git"),
-    ]
-}
+        "git push -q ./store.git HEAD",
+    )
+    .prepared("git init -q --bare store.git"),
+];
 
 impl Attack {
     const fn prepared(mut self, before: &'static str) -> Self {
@@ -228,7 +222,7 @@ impl Attack {
         self
     }
 
-    fn text(&self, world: &World, text: &str) -> String {
+    fn text(world: &World, text: &str) -> String {
         let canary = world.path("canary").display().to_string();
         let (ws, outside) = (world.ws("").display().to_string(), world.path("outside").display().to_string());
         text.replace("@FSM", FSMONITOR).replace("$C", &canary).replace("$W", &ws).replace("$D", &outside)
@@ -238,7 +232,7 @@ impl Attack {
     fn is_held(&self, is_confined: bool) -> bool {
         let world = repository();
         let outside = |script: &str| {
-            let script = format!("{IDENTITY} {}", self.text(&world, script));
+            let script = format!("{IDENTITY} {}", Self::text(&world, script));
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &script]).current_dir(world.ws("")).env("HOME", world.path("home"));
             command
@@ -250,7 +244,7 @@ impl Attack {
         };
         outside(self.before);
         if is_confined {
-            left(&world, &self.text(&world, self.inside));
+            left(&world, &Self::text(&world, self.inside));
         } else {
             outside(self.inside);
             let _ = std::fs::remove_file(world.path("canary"));
@@ -264,9 +258,9 @@ impl Attack {
 #[test]
 pub(crate) fn nothing_that_a_command_leaves_runs_with_the_next_git() {
     let held = |is_confined| move |attack: &&Attack| attack.is_held(is_confined);
-    let harmless: Vec<&str> = attacks().iter().filter(held(false)).map(|attack| attack.name).collect();
+    let harmless: Vec<&str> = ATTACKS.iter().filter(held(false)).map(|attack| attack.name).collect();
     assert_eq!(harmless, [""; 0], "attacks that come to nothing without a sandbox");
-    let open: Vec<&str> = attacks().iter().filter(|attack| !attack.is_held(true)).map(|attack| attack.name).collect();
+    let open: Vec<&str> = ATTACKS.iter().filter(|attack| !attack.is_held(true)).map(|attack| attack.name).collect();
     assert_eq!(open, [""; 0]);
 }
 
