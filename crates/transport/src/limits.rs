@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// How long whoever has just come keeps its place among strangers. A client that has the token has shown it by then; others
 /// wait in the kernel's queue meanwhile.
-const GRACE: Duration = Duration::from_millis(20);
+const GRACE: Duration = Duration::from_millis(10);
 
 /// What a connection may take.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            strangers: 64,
+            strangers: 128,
             handshake: Duration::from_secs(5),
             quiet: Duration::from_secs(10),
             stall: Duration::from_secs(300),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncRead;
 use tokio::net::unix::OwnedReadHalf;
-use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
@@ -20,6 +20,8 @@ use crate::token::Token;
 use crate::unix::{self, SocketError, UnixSocket};
 use crate::{Address, Reader, Writer, grpc, tcp, ws};
 
+/// How many may wait in the kernel's queue. A client whose first packet finds it full tries again only after a second.
+const BACKLOG: u32 = 4096;
 /// How long clients may take to leave when the server ends.
 const GOODBYES: Duration = Duration::from_secs(5);
 /// How long nobody is accepted when the system has no room for another socket.
@@ -144,7 +146,7 @@ impl Listener {
             return Err(BindError::NoToken { address: address.clone() });
         }
         let failed = |source| BindError::Bind { address: address.clone(), source };
-        let socket = TcpListener::bind(ip).await.map_err(failed)?;
+        let socket = listen(ip).map_err(failed)?;
         let bound = socket.local_addr().map_err(failed)?;
         let address = match address {
             Address::Ws(_) => Address::Ws(bound),
@@ -247,6 +249,15 @@ impl Listener {
             self.spare.restore();
         }
     }
+}
+
+/// Listens on an IP address.
+fn listen(ip: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if ip.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A port that was listened on a moment ago can be listened on again.
+    socket.set_reuseaddr(true)?;
+    socket.bind(ip)?;
+    socket.listen(BACKLOG)
 }
 
 /// Attends to a client in the language of the address it came to.
