@@ -9,6 +9,9 @@ use codex_engine::rules::{self, Rules, Verdict};
 
 use crate::args::CheckArgs;
 
+/// The largest rules file.
+const MOST_BYTES: u64 = 1024 * 1024;
+
 /// Prints the decision and the rule that made it: for people in a terminal, else as JSON.
 pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let verdict = rules(args)?.check(&args.command);
@@ -28,7 +31,8 @@ fn rules(args: &CheckArgs) -> anyhow::Result<Rules> {
         return Ok(rules::in_force(&Home::find(&Env::process())?)?);
     }
     args.rules.iter().try_fold(Rules::empty(), |rules, path| {
-        let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
+        let text =
+            codex_files::read_text(path, MOST_BYTES).with_context(|| format!("could not read {}", path.display()))?;
         Ok(rules.and(Rules::parse(path, &text)?))
     })
 }
@@ -46,4 +50,24 @@ fn describe(argv: &[String], verdict: &Verdict, output: &mut impl Write) -> std:
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_files::testing::{Endless, soon};
+
+    use super::*;
+
+    #[test]
+    fn rules_that_never_end_are_an_error() {
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x.rules");
+            kind.make(&path).unwrap();
+            let args = CheckArgs { rules: vec![path], json: true, pretty: false, command: vec!["ls".to_owned()] };
+            let error = soon(move || rules(&args)).unwrap().unwrap_err();
+            assert!(error.to_string().ends_with("x.rules"), "{error}");
+            assert_eq!(error.root_cause().to_string(), kind.complaint(Some(MOST_BYTES)));
+        }
+    }
 }

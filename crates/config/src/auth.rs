@@ -4,7 +4,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -17,6 +17,9 @@ use crate::{
 
 /// The variable that comes before any other key for a provider with `requires_openai_auth`.
 const CODEX_API_KEY: &str = "CODEX_API_KEY";
+
+/// The largest `auth.json`.
+const MOST_BYTES: u64 = 1024 * 1024;
 
 /// What `auth.json` holds; all empty when there is no such file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -153,15 +156,15 @@ impl Auth {
     /// Reads `auth.json`; a missing file is an empty login.
     pub fn load(home: &Home) -> Result<Self, AuthError> {
         let path = home.auth_file();
-        match fs::read(&path) {
+        match codex_files::read(&path, MOST_BYTES) {
             Ok(bytes) => match decode(&bytes) {
                 Ok(text) => Self::parse(&path, text),
                 Err((line, column)) => {
                     Err(AuthError::Syntax { path, line, column, message: "invalid UTF-8".to_owned() })
                 }
             },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(source) => Err(AuthError::Read { path, source }),
+            Err(error) if error.is_not_found() => Ok(Self::default()),
+            Err(error) => Err(AuthError::Read { path, source: error.into() }),
         }
     }
 

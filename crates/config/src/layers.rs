@@ -1,10 +1,13 @@
 //! The order of the layers: file, selected profile, `-c` overrides, request.
 
-use std::{fmt, io};
+use std::fmt;
 
 use serde_json::{Map, Value as Json};
 
 use crate::{ConfigError, Home, KeyPath, LayerError, Node, Origin, Reader, Tree, Value, position::decode};
+
+/// The largest `config.toml`.
+const MOST_BYTES: u64 = 1024 * 1024;
 
 /// What the command line or a request says over the file.
 #[derive(Clone, Default)]
@@ -74,10 +77,10 @@ pub(crate) fn read_file(home: &Home) -> Result<Tree, ConfigError> {
 /// The text of `config.toml`, if there is such a file.
 pub(crate) fn read_text(home: &Home) -> Result<Option<String>, ConfigError> {
     let path = home.config_file();
-    let bytes = match std::fs::read(&path) {
+    let bytes = match codex_files::read(&path, MOST_BYTES) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(ConfigError::Read { path, source }),
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(ConfigError::Read { path, source: error.into() }),
     };
     match decode(&bytes) {
         Ok(text) => Ok(Some(text.to_owned())),

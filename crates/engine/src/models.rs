@@ -5,6 +5,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+/// The largest catalogue.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
 /// What is known of a model. An unknown one has no known window, is not asked to reason, and calls one tool at a
 /// time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +95,7 @@ impl Catalogue {
     /// Reads a catalogue. One that cannot be read says why, and the thread goes on without.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("model_catalog_json: {}: {error}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+        let text = codex_files::read_text(path, MOST_BYTES).map_err(|error| failed(&error))?;
         let file: CatalogueFile = serde_json::from_str(&text).map_err(|error| failed(&error))?;
         let info = |model: CatalogueModel| {
             let info = ModelInfo {
@@ -109,5 +112,23 @@ impl Catalogue {
     /// Looks a model up.
     pub(crate) fn info(&self, name: &str) -> ModelInfo {
         self.models.get(name).copied().unwrap_or_else(|| ModelInfo::of(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_files::testing::{Endless, soon};
+
+    use super::*;
+
+    #[test]
+    fn a_catalogue_that_never_ends_says_why_it_is_not_read() {
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("models.json");
+            kind.make(&path).unwrap();
+            let error = soon(move || Catalogue::read(&path).err()).unwrap().unwrap();
+            assert!(error.ends_with(&format!("models.json: {}", kind.complaint(Some(MOST_BYTES)))), "{error}");
+        }
     }
 }

@@ -3,8 +3,7 @@
 //! Invariant: a file of the repository is read only if it lies inside the repository once links are resolved, so a
 //! hostile checkout cannot send other files of the machine to a model.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Where to look, and how much to take.
@@ -114,14 +113,10 @@ fn read_inside(path: &Path, root: &Path, limit: usize) -> Result<(String, bool),
     if !real.starts_with(&root) {
         return Err(format!("it is a link that leads out of {}", root.display()));
     }
-    if !real.metadata().map_err(|error| error.to_string())?.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(&real).map_err(|error| error.to_string())?;
-    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    let whole = bytes.len() <= limit;
-    bytes.truncate(limit);
+    let (bytes, whole) = codex_files::read_start(&real, limit as u64).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory => "it is not a regular file".to_owned(),
+        _ => error.to_string(),
+    })?;
     Ok((String::from_utf8_lossy(&bytes).into_owned(), whole))
 }
 
@@ -242,5 +237,23 @@ mod tests {
     fn a_file_cannot_close_the_block_it_stands_in() {
         let message = instructions_message(Path::new("/w"), "a</INSTRUCTIONS>b");
         assert_eq!(message.matches("</INSTRUCTIONS>").count(), 1);
+    }
+
+    #[test]
+    fn instructions_that_never_end_are_not_read_or_cut() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let tree = Tree::new(&[(".git/HEAD", "")]);
+            kind.make(&tree.0.path().join("AGENTS.md")).unwrap();
+            let found = soon(move || tree.read("", 100)).unwrap();
+            assert_eq!(found.warnings.len(), 1, "{kind:?}");
+            let expected = match kind {
+                Endless::Pipe => "was not read: it is not a regular file",
+                Endless::Device => "was not read: it is a link that leads out of",
+                Endless::Sparse => "was cut: instructions may have 100 bytes",
+            };
+            assert!(found.warnings[0].contains(expected), "{:?}", found.warnings);
+        }
     }
 }

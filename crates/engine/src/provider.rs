@@ -1,6 +1,5 @@
 //! From a configured provider to a model that can be asked.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,10 +104,8 @@ fn responses(config: &ProviderConfig, home: &Home, env: &Env, originator: &str) 
 }
 
 fn recorded(path: &Path) -> Arc<dyn Model> {
-    let mut stream = String::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(RECORDED_BYTES).read_to_string(&mut stream));
-    match read {
-        Ok(_) => Arc::new(RecordedModel::new(&stream)),
+    match codex_files::read_text(path, RECORDED_BYTES) {
+        Ok(stream) => Arc::new(RecordedModel::new(&stream)),
         Err(error) => {
             Arc::new(Unavailable { message: format!("{RECORDED}: could not read {}: {error}", path.display()) })
         }
@@ -118,9 +115,8 @@ fn recorded(path: &Path) -> Arc<dyn Model> {
 fn scripted(config: &ProviderConfig) -> Result<Arc<dyn Model>, ConnectError> {
     let (name, text) = match &config.script {
         Some(path) => {
-            let read = std::fs::read_to_string(path);
-            let text =
-                read.map_err(|source| ConnectError::ReadScript { id: config.id.clone(), path: path.clone(), source })?;
+            let failed = |source| ConnectError::ReadScript { id: config.id.clone(), path: path.clone(), source };
+            let text = codex_files::read_text(path, RECORDED_BYTES).map_err(|error| failed(error.into()))?;
             (path.display().to_string(), text)
         }
         None => ("the built-in script".to_owned(), OFFLINE_SCRIPT.to_owned()),

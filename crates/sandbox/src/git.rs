@@ -6,7 +6,6 @@
 //! Invariant: git is not run, and no configuration is obeyed except to close more.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use crate::layout::Builder;
@@ -179,8 +178,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let mut text = Vec::new();
-    fs::File::open(path).ok()?.take(MAX_FILE).read_to_end(&mut text).ok()?;
+    let (text, _) = codex_files::read_start(path, MAX_FILE).ok()?;
     String::from_utf8(text).ok()
 }
 
@@ -212,5 +210,18 @@ mod tests {
                       [includeIf \"gitdir:~/x\"]\n path = ../a\n[include] path=b\n";
         assert_eq!(values(config, "core", "hookspath"), [".husky/_"]);
         assert_eq!(values(config, "include", "path"), ["../a", "b"]);
+    }
+
+    #[test]
+    fn a_file_that_never_ends_says_nothing() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("config");
+            kind.make(&path).expect("a file");
+            let text = soon(move || super::read(&path)).expect("it is not waited for");
+            assert!(text.is_none_or(|text| values(&text, "core", "hookspath").is_empty()), "{kind:?}");
+        }
     }
 }

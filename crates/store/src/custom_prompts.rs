@@ -7,6 +7,13 @@ use codex_wire::prompt::CustomPrompt;
 
 use crate::front_matter::FrontMatter;
 
+/// The largest prompt, and how much all of them may have together.
+const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES_TOGETHER: u64 = 16 << 20;
+
+/// How many entries of the folder are looked at.
+const MOST_ENTRIES: usize = 10_000;
+
 /// The prompts in a folder, by name. What is no readable text is passed over; a missing folder has none.
 pub fn custom_prompts(folder: &Path) -> io::Result<Vec<CustomPrompt>> {
     let entries = match folder.read_dir() {
@@ -14,16 +21,23 @@ pub fn custom_prompts(folder: &Path) -> io::Result<Vec<CustomPrompt>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let mut prompts: Vec<CustomPrompt> = entries.filter_map(|entry| read(&entry.ok()?.path())).collect();
+    let mut left = MOST_BYTES_TOGETHER;
+    let mut prompts = Vec::new();
+    for entry in entries.take(MOST_ENTRIES) {
+        if let Some(prompt) = entry.ok().and_then(|entry| read(&entry.path(), left.min(MOST_BYTES))) {
+            left -= prompt.content.len() as u64;
+            prompts.push(prompt);
+        }
+    }
     prompts.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(prompts)
 }
 
-fn read(path: &Path) -> Option<CustomPrompt> {
-    if path.extension()? != "md" || !path.metadata().ok()?.is_file() {
+fn read(path: &Path, limit: u64) -> Option<CustomPrompt> {
+    if path.extension()? != "md" {
         return None;
     }
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = codex_files::read_text(path, limit).ok()?;
     let matter = FrontMatter::split(&text);
     Some(CustomPrompt {
         name: path.file_stem()?.to_str()?.to_owned(),
@@ -55,5 +69,29 @@ mod tests {
         assert_eq!(prompts[0].content, "Cook $1.\n");
         assert_eq!(prompts[1].content, "Sew a button.\n");
         assert_eq!(custom_prompts(&folder.path().join("missing")).unwrap(), []);
+    }
+
+    #[test]
+    fn a_prompt_that_never_ends_is_passed_over() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            kind.make(&folder.path().join("endless.md")).unwrap();
+            std::fs::write(folder.path().join("sew.md"), "Sew.").unwrap();
+            let root = folder.path().to_owned();
+            let prompts = soon(move || custom_prompts(&root)).unwrap().unwrap();
+            assert_eq!(prompts.len(), 1, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn prompts_are_bounded_together() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..20 {
+            let path = folder.path().join(format!("{number}.md"));
+            std::fs::write(path, "x".repeat(usize::try_from(MOST_BYTES).unwrap())).unwrap();
+        }
+        assert_eq!(custom_prompts(folder.path()).unwrap().len(), 16);
     }
 }

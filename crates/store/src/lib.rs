@@ -35,5 +35,5 @@ pub use rollout::{
     TurnBegin, count_turns, fork,
 };
 pub use rollout_file::{RolloutError, RolloutFile};
-pub use skills::{Skills, find_skills};
+pub use skills::{MOST_SKILL_BYTES, Skills, find_skills};
 pub use threads::{PlaceError, ThreadFile, ThreadSummary, check_path};

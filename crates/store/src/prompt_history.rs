@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use codex_files::Links;
 use codex_wire::history::{HistoryEntry, HistoryLine};
 use codex_wire::ids::ThreadId;
 
@@ -16,6 +17,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 /// When the file outgrows its limit, this share of the limit is kept, so that not every prompt trims it again.
 const KEPT_PERCENT: u64 = 80;
+
+/// The longest prompt that is read back, and how much of the end of a file that has outgrown its limit is looked at.
+const MOST_BYTES_AT_ONCE: u64 = 64 << 20;
 
 /// Why a prompt could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -70,11 +74,18 @@ impl PromptHistory {
     /// client knows.
     #[must_use]
     pub fn entry(&self, log_id: u64, offset: usize) -> Option<HistoryEntry> {
-        let file = File::open(&self.path).ok()?;
+        let file = codex_files::open(&self.path).ok()?;
         if file.metadata().ok()?.ino() != log_id {
             return None;
         }
-        let line = BufReader::new(file).split(b'\n').nth(offset)?.ok()?;
+        let mut lines = BufReader::new(file);
+        for _ in 0..offset {
+            if lines.skip_until(b'\n').ok()? == 0 {
+                return None;
+            }
+        }
+        let mut line = Vec::new();
+        lines.take(MOST_BYTES_AT_ONCE).read_until(b'\n', &mut line).ok()?;
         serde_json::from_slice::<HistoryLine>(&line).ok().map(HistoryEntry::from)
     }
 
@@ -86,7 +97,9 @@ impl PromptHistory {
         let mut bytes = serde_json::to_vec(&line).map_err(|source| error(source.into()))?;
         bytes.push(b'\n');
         let mut options = OpenOptions::new();
-        let mut file = options.read(true).append(true).create(true).mode(0o600).open(&self.path).map_err(error)?;
+        options.read(true).append(true).create(true).mode(0o600);
+        let opened = codex_files::open_with(&mut options, Links::Followed, &self.path);
+        let mut file = opened.map_err(|problem| error(problem.into()))?;
         self.lock(&file)?;
         if ends_in_a_torn_line(&mut file).map_err(error)? {
             bytes.insert(0, b'\n');
@@ -99,7 +112,7 @@ impl PromptHistory {
     }
 
     fn count(&self) -> io::Result<PromptHistoryState> {
-        let file = File::open(&self.path)?;
+        let file = codex_files::open(&self.path)?;
         let log_id = file.metadata()?.ino();
         let mut lines = BufReader::new(file);
         let mut entries = 0;
@@ -143,8 +156,8 @@ fn trim(file: &mut File, limit: u64) -> io::Result<()> {
     }
     let target = limit.saturating_mul(KEPT_PERCENT) / 100;
     let mut text = Vec::new();
-    file.seek(SeekFrom::Start(0))?;
-    file.read_to_end(&mut text)?;
+    file.seek(SeekFrom::Start(size.saturating_sub(limit.max(MOST_BYTES_AT_ONCE))))?;
+    file.take(limit.max(MOST_BYTES_AT_ONCE)).read_to_end(&mut text)?;
     let drop_at_least = text.len().saturating_sub(usize::try_from(target).unwrap_or(usize::MAX));
     // The newest prompt stays even if it alone is too long.
     let last_line = text[..text.len().saturating_sub(1)].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -213,5 +226,37 @@ mod tests {
         history.add(ThreadId::fresh(), "whole").unwrap();
         assert_eq!(text(&history, 0), None);
         assert_eq!(text(&history, 1).as_deref(), Some("whole"));
+    }
+
+    #[test]
+    fn a_history_that_never_ends_is_an_empty_one() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let (_home, history) = history(Some(1000));
+            kind.make(&history.path).unwrap();
+            let log_id = history.path.metadata().unwrap().ino();
+            let looked_at = history.clone();
+            let (state, entry) = soon(move || (looked_at.look(), looked_at.entry(log_id, 0))).unwrap();
+            assert_eq!((state, entry), (PromptHistoryState::default(), None), "{kind:?}");
+            let adding = history.clone();
+            match soon(move || adding.add(ThreadId::fresh(), "x")).unwrap() {
+                Ok(()) => assert_eq!((kind, text(&history, 0).as_deref()), (Endless::Sparse, Some("x"))),
+                Err(error) => assert!(error.to_string().contains("history.jsonl"), "{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_never_released_is_not_waited_for() {
+        let (_home, history) = history(None);
+        history.add(ThreadId::fresh(), "a").unwrap();
+        // Whoever may read the file can lock it.
+        let reader = File::open(&history.path).unwrap();
+        reader.lock().unwrap();
+        let waiting = history.clone();
+        let error = codex_files::testing::soon(move || waiting.add(ThreadId::fresh(), "b")).unwrap().unwrap_err();
+        assert!(matches!(error, PromptHistoryError::Locked { .. }), "{error}");
+        assert_eq!(text(&history, 0).as_deref(), Some("a"));
     }
 }

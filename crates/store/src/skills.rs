@@ -6,6 +6,9 @@ use codex_wire::skill::{SkillErrorInfo, SkillMetadata, SkillScope};
 
 use crate::front_matter::FrontMatter;
 
+/// The largest `SKILL.md`.
+pub const MOST_SKILL_BYTES: u64 = 1024 * 1024;
+
 /// How deep below the folder of all skills a skill may lie.
 const DEPTH: usize = 3;
 
@@ -47,7 +50,7 @@ pub fn find_skills(folder: &Path, scope: &SkillScope) -> Skills {
 }
 
 fn read(file: &Path, scope: &SkillScope) -> Result<SkillMetadata, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let text = codex_files::read_text(file, MOST_SKILL_BYTES).map_err(|error| error.to_string())?;
     let matter = FrontMatter::split(&text);
     let field = |name: &str| matter.field(name).ok_or_else(|| format!("`{name}` is missing between the `---` lines"));
     Ok(SkillMetadata {
@@ -82,5 +85,23 @@ mod tests {
         assert_eq!(found.errors.len(), 1);
         assert_eq!(found.errors[0].message, "`name` is missing between the `---` lines");
         assert_eq!(find_skills(&folder.path().join("missing"), &SkillScope::User), Skills::default());
+    }
+
+    #[test]
+    fn a_description_that_never_ends_is_no_skill() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("sew")).unwrap();
+            kind.make(&folder.path().join("sew/SKILL.md")).unwrap();
+            let root = folder.path().to_owned();
+            let found = soon(move || find_skills(&root, &SkillScope::User)).unwrap();
+            assert!(found.skills.is_empty(), "{kind:?}");
+            // Links and pipes are not taken for skills at all.
+            let told: Vec<&str> = found.errors.iter().map(|error| error.message.as_str()).collect();
+            let expected = (kind == Endless::Sparse).then(|| kind.complaint(Some(MOST_SKILL_BYTES)));
+            assert_eq!(told, Vec::from_iter(expected));
+        }
     }
 }

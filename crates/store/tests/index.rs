@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use codex_files::testing::{Endless, soon};
 use codex_store::{IndexError, ListQuery, RolloutFile, ShelfError, SortKey, SourceKind, ThreadIndex, ThreadSummary};
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
@@ -357,4 +358,31 @@ fn a_link_that_leads_out_of_the_home_is_not_touched() {
     assert!(matches!(home.index.delete(thread), Err(ShelfError::Place(_))));
     assert!(matches!(home.index.archive(thread), Err(ShelfError::Place(_))));
     assert!(target.exists());
+}
+
+#[test]
+fn a_thread_that_never_ends_hides_no_other() {
+    for kind in Endless::ALL {
+        let home = Home::new();
+        home.begin_saying(2, "first");
+        let endless = ThreadId::fresh();
+        let name = format!("sessions/2026/01/02/rollout-2026-01-02T11-00-00-{endless}.jsonl");
+        kind.make(&home.path().join(name)).unwrap();
+        let folder = home.path().to_owned();
+        let page = soon(move || ThreadIndex::open(&folder).list(&all())).unwrap().unwrap();
+        let previews: Vec<_> = page.threads.iter().map(|thread| thread.preview.as_str()).collect();
+        assert_eq!(previews, ["first"], "{kind:?}");
+    }
+}
+
+#[test]
+fn an_index_that_never_ends_is_made_anew() {
+    for kind in Endless::ALL {
+        let home = Home::new();
+        home.begin_saying(2, "first");
+        kind.make(&home.path().join(INDEX)).unwrap();
+        let folder = home.path().to_owned();
+        let page = soon(move || ThreadIndex::open(&folder).list(&all())).unwrap().unwrap();
+        assert_eq!(page.threads.len(), 1, "{kind:?}");
+    }
 }

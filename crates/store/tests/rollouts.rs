@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use codex_store::{Beginning, Entry, Fault, ForkPoint, History, RolloutFile, RolloutLines, count_turns, fork};
+use codex_files::testing::{Endless, soon};
+use codex_store::{
+    Beginning, Entry, Fault, ForkPoint, History, ReadError, RolloutFile, RolloutLines, count_turns, fork,
+};
 use codex_wire::ids::ThreadId;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -503,5 +506,19 @@ proptest! {
         let (_folder, path) = written(&bytes);
         let history = History::read(&path).unwrap();
         prop_assert_eq!(history.items.len(), 2);
+    }
+}
+
+#[test]
+fn a_thread_that_never_ends_is_not_gone_on_with() {
+    for kind in Endless::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rollout.jsonl");
+        kind.make(&path).unwrap();
+        let error = soon(move || {
+            drop(RolloutFile::reopen(path.clone()));
+            History::read(&path)
+        });
+        assert!(matches!(error.unwrap(), Err(ReadError::Open { .. })), "{kind:?}");
     }
 }

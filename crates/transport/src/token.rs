@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use codex_files::Links;
 use subtle::ConstantTimeEq as _;
 
 /// How many random bytes are in a token of our own.
@@ -67,8 +68,8 @@ impl Token {
     /// Reads a token from a file that nobody else can read. It is no link.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
         let failed = |source| TokenError::Read { path: path.to_owned(), source };
-        let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+        let opened = codex_files::open_with(OpenOptions::new().read(true), Links::Refused, path);
+        let file = opened.map_err(|error| failed(error.into()))?;
         let metadata = file.metadata().map_err(failed)?;
         let own = rustix::process::geteuid().as_raw();
         if !metadata.is_file() || metadata.mode() & 0o077 != 0 || ![own, 0].contains(&metadata.uid()) {

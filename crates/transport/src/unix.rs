@@ -8,6 +8,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use codex_files::Links;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
 
@@ -171,10 +172,9 @@ fn lock_path(path: &Path) -> PathBuf {
 }
 
 fn open_lock(path: &Path, create: bool) -> io::Result<File> {
-    let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let mut options = OpenOptions::new();
-    options.read(true).write(create).create(create).truncate(false).mode(0o600).custom_flags(flags);
-    options.open(lock_path(path))
+    options.read(true).write(create).create(create).truncate(false).mode(0o600);
+    Ok(codex_files::open_with(&mut options, Links::Refused, &lock_path(path))?)
 }
 
 /// Takes the lock of a path, which a process holds as long as it listens there.

@@ -1,6 +1,5 @@
 //! `codex app-server daemon`: a server in the background, on the Unix socket in the home folder.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -186,11 +185,11 @@ impl Daemon {
             let _: std::io::Result<usize> = stderr.take(COMPLAINT_BYTES).read_to_string(&mut text);
         }
         if text.is_empty()
-            && let Ok(mut log) = File::open(&self.log)
+            && let Ok(mut log) = codex_files::open(&self.log)
         {
             let end = log.seek(SeekFrom::End(0)).unwrap_or_default();
             let _: std::io::Result<u64> = log.seek(SeekFrom::Start(end.saturating_sub(COMPLAINT_BYTES)));
-            let _: std::io::Result<usize> = log.read_to_string(&mut text);
+            let _: std::io::Result<usize> = log.take(COMPLAINT_BYTES).read_to_string(&mut text);
         }
         let last = text.lines().rev().find_map(|line| line.strip_prefix("error: "));
         last.map(|line| format!(": {line}")).unwrap_or_default()

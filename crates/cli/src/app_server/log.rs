@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use anyhow::Context;
+use codex_files::Links;
 
 /// How many bytes a file may have. One older file is kept.
 const FILE_BYTES: u64 = 1024 * 1024;
@@ -59,8 +60,9 @@ struct Rotated {
 
 impl Rotated {
     fn open(path: &Path) -> std::io::Result<Self> {
-        let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600);
+        let file = codex_files::open_with(&mut options, Links::Refused, path)?;
         let bytes = file.metadata()?.len();
         Ok(Self { path: path.to_owned(), file, bytes })
     }

@@ -108,7 +108,7 @@ fn prompt(given: Option<&String>, options: &ExecOptions, begun: Instant) -> anyh
 }
 
 fn picture(path: &Path) -> anyhow::Result<UserInput> {
-    let readable = File::open(path).with_context(|| format!("--image: could not read {}", path.display()))?;
+    let readable = codex_files::open(path).with_context(|| format!("--image: could not read {}", path.display()))?;
     drop(readable);
     let path = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
     Ok(UserInput::LocalImage { path })

@@ -5,6 +5,9 @@
 use anyhow::Context;
 use serde_json::{Map, Value};
 
+/// The largest schema.
+const MOST_BYTES: u64 = 1024 * 1024;
+
 /// How deep schemas may refer to each other.
 const DEEPEST: usize = 64;
 
@@ -17,7 +20,7 @@ pub(crate) struct Schema {
 impl Schema {
     /// Reads the file of a schema.
     pub(crate) fn read(path: &std::path::Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path);
+        let text = codex_files::read_text(path, MOST_BYTES);
         let text = text.with_context(|| format!("--output-schema: could not read {}", path.display()))?;
         let root: Value =
             serde_json::from_str(&text).with_context(|| format!("--output-schema: {} is not JSON", path.display()))?;
@@ -195,5 +198,19 @@ mod tests {
     #[test]
     fn a_schema_that_refers_to_itself_comes_to_an_end() {
         check(json!({"$ref": "#"}), "1", None);
+    }
+
+    #[test]
+    fn a_schema_that_never_ends_is_an_error() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("schema.json");
+            kind.make(&path).unwrap();
+            let error = soon(move || Schema::read(&path)).unwrap().unwrap_err();
+            assert!(error.to_string().contains("schema.json"), "{error}");
+            assert_eq!(error.root_cause().to_string(), kind.complaint(Some(MOST_BYTES)));
+        }
     }
 }

@@ -143,7 +143,8 @@ fn import(index: &ThreadIndex, args: &ImportArgs, out: &mut impl Write) -> anyho
     let imported = if args.bundle == Path::new("-") {
         index.import(&mut std::io::stdin().lock())?
     } else {
-        let file = File::open(&args.bundle).with_context(|| format!("could not read {}", args.bundle.display()))?;
+        let file =
+            codex_files::open(&args.bundle).with_context(|| format!("could not read {}", args.bundle.display()))?;
         index.import(&mut BufReader::new(file))?
     };
     if args.json {

@@ -1,3 +1,6 @@
+use std::fs;
+
+use codex_files::testing::{Endless, soon};
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
@@ -256,4 +259,16 @@ fn a_missing_variable_is_explained_by_the_configuration() {
             mock needs a key in the variable MOCK_KEY, which is not set
             hint: ask the admin"#]],
     );
+}
+
+#[test]
+fn a_login_that_never_ends_is_an_error() {
+    for kind in Endless::ALL {
+        let temp = TempDir::new().unwrap();
+        let home = Home::at(temp.path());
+        kind.make(&home.auth_file()).unwrap();
+        let error = soon(move || Auth::load(&home)).unwrap().unwrap_err();
+        let shown = show_error(&error).replace(&temp.path().display().to_string(), "@");
+        assert_eq!(shown, format!("could not read @/auth.json\ncaused by: {}", kind.complaint(Some(MOST_BYTES))));
+    }
 }

@@ -1,5 +1,6 @@
 use std::fs;
 
+use codex_files::testing::{Endless, soon};
 use expect_test::expect;
 use serde_json::json;
 use tempfile::TempDir;
@@ -119,4 +120,19 @@ fn a_file_that_cannot_be_read_is_an_error() {
 fn debug_output_of_overrides_hides_values() {
     let shown = format!("{:?}", values(&["model_providers.m.experimental_bearer_token=sk-1"]));
     expect!["Overrides { profile: None, values: 1, request: 0 }"].assert_eq(&shown);
+}
+
+#[test]
+fn a_configuration_that_never_ends_is_an_error() {
+    for kind in Endless::ALL {
+        let temp = TempDir::new().unwrap();
+        let home = Home::at(temp.path());
+        kind.make(&home.config_file()).unwrap();
+        let error = soon(move || read_text(&home)).unwrap().unwrap_err();
+        assert!(
+            matches!(&error, ConfigError::Read { path, source }
+            if path.ends_with("config.toml") && source.to_string() == kind.complaint(Some(MOST_BYTES))),
+            "{error:?}"
+        );
+    }
 }

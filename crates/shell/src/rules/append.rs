@@ -1,17 +1,23 @@
 //! Adding a rule that the user has agreed to.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use codex_files::Links;
 use codex_wire::command_line::display;
 
-use super::{Rules, RulesError};
+use super::{FILE_BYTES, Rules, RulesError};
 use crate::danger::danger;
 use crate::reach::is_wrapper;
 use crate::sight::Word;
 use crate::understand::{base_name, is_shell, script};
+
+/// How long, and in what steps, the lock of another process is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Adds a rule that allows commands which begin with some words to `default.rules` in a folder.
 ///
@@ -115,10 +121,12 @@ fn rule_line(prefix: &[String]) -> String {
 /// Adds a line, under a lock, unless it is there; returns what the file then holds.
 fn append(folder: &Path, path: &Path, line: &str) -> io::Result<String> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let mut file: File = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
-    file.lock()?;
-    let mut known = String::new();
-    file.read_to_string(&mut known)?;
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600);
+    let mut file = codex_files::open_with(&mut options, Links::Followed, path)?;
+    lock(&file)?;
+    let unreadable = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    let mut known = String::from_utf8(codex_files::read_open(&file, FILE_BYTES)?).map_err(unreadable)?;
     if known.lines().any(|known| known == line.trim_end()) {
         return Ok(known);
     }
@@ -129,4 +137,19 @@ fn append(folder: &Path, path: &Path, line: &str) -> io::Result<String> {
     file.sync_data()?;
     known.push_str(&addition);
     Ok(known)
+}
+
+/// Takes the lock of a file. Whoever may read the file can hold it, so it is not waited for longer than a moment.
+fn lock(file: &File) -> io::Result<()> {
+    let deadline = Instant::now() + LOCK_WAIT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::park_timeout(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is locked by another process"));
+            }
+        }
+    }
 }

@@ -17,11 +17,15 @@ pub use append::append_allow;
 pub(crate) use append::too_broad;
 pub use check::{Match, Verdict};
 
+use codex_files::FileError;
 use rule::Rule;
 use syntax::{Call, SyntaxError};
 
 /// The largest rules file, in bytes.
-const FILE_BYTES: u64 = 4 * 1024 * 1024;
+const FILE_BYTES: u64 = 1024 * 1024;
+
+/// How many rules files a folder may have.
+const MOST_FILES: usize = 256;
 
 /// What a rule says about the commands it matches, the strictest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,6 +122,9 @@ impl Rules {
         };
         let mut paths = Vec::new();
         for entry in entries {
+            if paths.len() == MOST_FILES {
+                return Err(failed(io::Error::other(format!("there are more than {MOST_FILES} rules files"))));
+            }
             let path = entry.map_err(failed)?.path();
             if path.extension().is_some_and(|extension| extension == "rules") && !path.is_dir() {
                 paths.push(path);
@@ -159,11 +166,8 @@ impl Rules {
 }
 
 fn read(path: &Path) -> Result<String, RulesError> {
-    let failed = |source| RulesError::Read { path: path.to_owned(), source };
-    if fs::metadata(path).map_err(failed)?.len() > FILE_BYTES {
-        return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, "the file is too large for rules")));
-    }
-    fs::read_to_string(path).map_err(failed)
+    let failed = |error: FileError| RulesError::Read { path: path.to_owned(), source: error.into() };
+    codex_files::read_text(path, FILE_BYTES).map_err(failed)
 }
 
 fn parse(path: &Path, text: &str) -> Result<Vec<Rule>, SyntaxError> {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use codex_files::testing::{Endless, soon};
 use codex_shell::{Decision, Rules, append_allow};
 use expect_test::{Expect, expect};
 
@@ -404,4 +405,31 @@ fn rules_that_would_allow_nearly_anything_are_refused() {
     for prefix in accepted {
         append_allow(folder.path(), &argv(prefix)).unwrap();
     }
+}
+
+#[test]
+fn rules_that_never_end_are_an_error() {
+    for kind in Endless::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        kind.make(&folder.path().join("default.rules")).unwrap();
+        let (home, again) = (folder.path().to_owned(), folder.path().to_owned());
+        let error = soon(move || Rules::load(&home)).unwrap().unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(error.to_string().ends_with("default.rules"), "{error}");
+        assert_eq!(cause, kind.complaint(Some(1024 * 1024)));
+        assert!(soon(move || append_allow(&again, &argv(&["touch", "x"]))).unwrap().is_err(), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_never_released_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    append_allow(folder.path(), &argv(&["touch", "x"])).unwrap();
+    // Whoever may read the file can lock it.
+    let reader = fs::File::open(folder.path().join("default.rules")).unwrap();
+    reader.lock().unwrap();
+    let home = folder.path().to_owned();
+    let error = soon(move || append_allow(&home, &argv(&["touch", "y"]))).unwrap().unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(cause, "it is locked by another process");
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use codex_files::Links;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::IndexError;
@@ -84,7 +85,9 @@ impl Database {
     }
 
     fn open_file(home: &Path, path: &Path) -> Result<Self, Unusable> {
-        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        let file = codex_files::open_with(&mut options, Links::Followed, path).map_err(io::Error::from)?;
         let inode = file.metadata()?.ino();
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags)?;

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use codex_files::Links;
 use codex_wire::ids::ThreadId;
 
 use super::{IndexError, ThreadIndex, rows};
@@ -153,7 +154,8 @@ impl ThreadIndex {
 /// Makes sure that nobody writes to a file, for as long as the lock that is returned lives.
 fn nobody_writes(path: &Path) -> Result<Option<std::fs::File>, ShelfError> {
     // A file that we may not write is written by nobody else of ours either.
-    let Ok(file) = OpenOptions::new().append(true).open(path) else { return Ok(None) };
+    let opened = codex_files::open_with(OpenOptions::new().append(true), Links::Followed, path);
+    let Ok(file) = opened else { return Ok(None) };
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(ShelfError::InUse { path: path.to_owned(), holder: Holder::of(&file) }),
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),

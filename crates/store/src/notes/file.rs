@@ -1,11 +1,12 @@
 //! One file of notes: read as a whole, changed by one at a time, replaced as a whole.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use codex_files::Links;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -40,10 +41,10 @@ impl NoteFile {
 
     /// What is noted; nothing if there is no file.
     pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, NoteError> {
-        match File::open(&self.path) {
+        match codex_files::open(&self.path) {
             Ok(file) => self.read_open(&file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
-            Err(source) => Err(NoteError::Read { path: self.path.clone(), source }),
+            Err(error) if error.is_not_found() => Ok(T::default()),
+            Err(error) => Err(NoteError::Read { path: self.path.clone(), source: error.into() }),
         }
     }
 
@@ -73,9 +74,8 @@ impl NoteFile {
     }
 
     fn read_open<T: DeserializeOwned + Default>(&self, file: &File) -> Result<T, NoteError> {
-        let mut bytes = Vec::new();
-        let read = file.take(MOST_BYTES).read_to_end(&mut bytes);
-        read.map_err(|source| NoteError::Read { path: self.path.clone(), source })?;
+        let read = codex_files::read_open(file, MOST_BYTES);
+        let bytes = read.map_err(|error| NoteError::Read { path: self.path.clone(), source: error.into() })?;
         // A file that was only locked so far is empty.
         if bytes.is_empty() {
             return Ok(T::default());
@@ -96,7 +96,8 @@ impl NoteFile {
         for _ in 0..LOCK_TRIES {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false).mode(0o600);
-            let file = options.open(&self.path).map_err(failed)?;
+            let opened = codex_files::open_with(&mut options, Links::Followed, &self.path);
+            let file = opened.map_err(|error| failed(error.into()))?;
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => std::thread::park_timeout(LOCK_PAUSE),
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
@@ -113,10 +114,10 @@ impl NoteFile {
     }
 
     fn replace(&self, notes: &impl Serialize) -> io::Result<()> {
-        // Whoever holds the lock is alone, so what lies here was left behind by one that was killed.
         let temporary = self.path.with_extension("tmp");
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        // Whoever holds the lock is alone, so what lies here was left behind by one that was killed, or put here as a trap.
+        let _: io::Result<()> = std::fs::remove_file(&temporary);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(&serde_json::to_vec(notes)?)?;
         if self.is_precious {
             file.sync_data()?;
@@ -190,5 +191,34 @@ mod tests {
         notes.remove().unwrap();
         notes.remove().unwrap();
         assert!(notes.read::<Vec<u32>>().unwrap().is_empty());
+    }
+
+    #[test]
+    fn notes_that_never_end_are_an_error() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("notes.json");
+            kind.make(&path).unwrap();
+            let (notes, again) = (NoteFile::fleeting(path.clone()), NoteFile::fleeting(path));
+            let error = soon(move || notes.read::<Vec<u32>>()).unwrap().unwrap_err();
+            assert!(error.to_string().contains("notes.json"), "{error}");
+            assert!(soon(move || again.change(add(1))).unwrap().is_err(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_new_file_is_removed() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("notes.json");
+            kind.make(&path.with_extension("tmp")).unwrap();
+            let notes = NoteFile::precious(path.clone());
+            soon(move || notes.change(add(1))).unwrap().unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "[1]");
+        }
     }
 }

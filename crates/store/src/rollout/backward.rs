@@ -77,6 +77,7 @@ impl<'a> BackwardLines<'a> {
 
 /// Where the last line begins if it lacks its end; none if the file is empty or ends with a whole line.
 pub(crate) fn last_line(file: &File, length: u64) -> io::Result<Option<u64>> {
+    codex_files::check_whole(file)?;
     let mut lines = BackwardLines::before(file, length)?;
     Ok(lines.next_span()?.filter(|span| span.end == length).map(|span| span.start))
 }

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::base::{self, Base, Compacted};
 use super::items;
 use super::line::{BadLine, EventHead, Head, ItemHead, Line, Text};
-use super::lines::{Entry, ReadError, RolloutLines};
+use super::lines::{Entry, ReadError, RolloutLines, open};
 use super::lost_meta::LostMeta;
 
 /// How far from its beginning a file must say which thread it records.
@@ -106,7 +106,7 @@ impl History {
     /// Reads what a thread needs to go on. It blocks; run it off the async threads.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         let meta = read_meta(path)?;
-        let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+        let file = open(path)?;
         let failed = |source| ReadError::Read { path: path.to_owned(), source };
         let base = file.metadata().and_then(|about| base::find(&file, about.len())).map_err(failed)?;
         let mut rebuild = Rebuild::default();
@@ -138,7 +138,7 @@ impl History {
 
 /// How many turns of the user a whole rollout records, those taken back not counted.
 pub fn count_turns(path: &Path) -> Result<usize, ReadError> {
-    let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+    let file = open(path)?;
     let counted = file.metadata().and_then(|about| base::count_turns(&file, about.len()));
     counted.map_err(|source| ReadError::Read { path: path.to_owned(), source })
 }

@@ -66,22 +66,27 @@ pub struct RolloutLines {
     offset: u64,
 }
 
+/// Opens a rollout for reading.
+pub(super) fn open(path: &Path) -> Result<File, ReadError> {
+    codex_files::open(path).map_err(|error| ReadError::Open { path: path.to_owned(), source: error.into() })
+}
+
 impl RolloutLines {
     /// Opens a rollout at its beginning.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+        let file = open(path)?;
         Ok(Self::of(path, file, 0, READ_BYTES))
     }
 
     /// Opens a rollout of which little more than the beginning will be read.
     pub(crate) fn open_head(path: &Path) -> Result<Self, ReadError> {
-        let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+        let file = open(path)?;
         Ok(Self::of(path, file, 0, HEAD_READ_BYTES))
     }
 
     /// Opens a rollout where a line begins. Lines are numbered from there.
     pub(crate) fn open_at(path: &Path, offset: u64) -> Result<Self, ReadError> {
-        let file = File::open(path).map_err(|source| ReadError::Open { path: path.to_owned(), source })?;
+        let file = open(path)?;
         Self::from_offset(path, file, offset)
     }
 
@@ -213,5 +218,21 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_a_bad_line() {
         assert_eq!(entries(b"{\"type\":\"\xff\"}\n"), ["1 0 NotALine"]);
+    }
+
+    #[test]
+    fn a_rollout_that_never_ends_is_not_opened() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("rollout.jsonl");
+            kind.make(&path).unwrap();
+            let error = soon(move || RolloutLines::open(&path)).unwrap().unwrap_err();
+            assert!(
+                matches!(&error, ReadError::Open { source, .. } if source.to_string() == kind.complaint(None)),
+                "{error:?}"
+            );
+        }
     }
 }

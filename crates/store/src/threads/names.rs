@@ -1,18 +1,22 @@
 //! What people call their threads: a file of lines that is only appended to, where the newest line of a thread counts.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::fs::{OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use chrono::{SecondsFormat, Utc};
+use codex_files::Links;
 use codex_wire::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 
 /// The file below the home, shared with other releases.
 pub(crate) const NAMES_FILE: &str = "session_index.jsonl";
+
+/// The largest file of names that is read.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// How often, and how long apart, the lock of another process is waited for.
 const LOCK_TRIES: u32 = 50;
@@ -29,13 +33,13 @@ struct NameLine {
 /// The names of all threads that have one. A line that cannot be read names nothing.
 pub(crate) fn read_names(path: &Path) -> io::Result<HashMap<ThreadId, String>> {
     let mut names = HashMap::new();
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
-        Err(error) => return Err(error),
+    let text = match codex_files::read(path, MOST_BYTES) {
+        Ok(text) => text,
+        Err(error) if error.is_not_found() => return Ok(names),
+        Err(error) => return Err(error.into()),
     };
-    for line in BufReader::new(file).split(b'\n') {
-        let Ok(line) = serde_json::from_slice::<NameLine>(&line?) else { continue };
+    for line in text.split(|byte| *byte == b'\n') {
+        let Ok(line) = serde_json::from_slice::<NameLine>(line) else { continue };
         if line.thread_name.is_empty() {
             names.remove(&line.id);
         } else {
@@ -51,7 +55,9 @@ pub(crate) fn append_name(path: &Path, thread: ThreadId, name: &str) -> io::Resu
     let line = NameLine { id: thread, thread_name: name.to_owned(), updated_at };
     let mut bytes = serde_json::to_vec(&line)?;
     bytes.push(b'\n');
-    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600);
+    let mut file = codex_files::open_with(&mut options, Links::Followed, path)?;
     for _ in 0..LOCK_TRIES {
         // Nobody holds it for longer than one write. Where there are no locks, short appends do not mix either.
         match file.try_lock() {
@@ -82,9 +88,25 @@ mod tests {
         let (one, two) = (ThreadId::fresh(), ThreadId::fresh());
         append_name(&path, one, "first").unwrap();
         append_name(&path, two, "second").unwrap();
-        File::options().append(true).open(&path).unwrap().write_all(b"{\"id\":\"to").unwrap();
+        std::fs::File::options().append(true).open(&path).unwrap().write_all(b"{\"id\":\"to").unwrap();
         append_name(&path, one, "a \"better\" one").unwrap();
         append_name(&path, two, "").unwrap();
         assert_eq!(read_names(&path).unwrap(), HashMap::from([(one, "a \"better\" one".to_owned())]));
+    }
+
+    #[test]
+    fn names_that_never_end_are_an_error() {
+        use codex_files::testing::{Endless, soon};
+
+        for kind in Endless::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(NAMES_FILE);
+            kind.make(&path).unwrap();
+            let again = path.clone();
+            let error = soon(move || read_names(&path)).unwrap().unwrap_err();
+            assert_eq!(error.to_string(), kind.complaint(Some(MOST_BYTES)));
+            let named = soon(move || append_name(&again, ThreadId::fresh(), "x")).unwrap();
+            assert!(named.is_err() || kind == Endless::Sparse, "{kind:?}");
+        }
     }
 }
