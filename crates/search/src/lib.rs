@@ -1,8 +1,11 @@
 //! Finding files by a few letters of their path: `fuzzyFileSearch` and its sessions.
 //!
 //! Invariants: nothing is written, no link is followed, `.git` is never entered, and what is kept in memory is bounded
-//! whatever the size of the tree. Every search ends soon after it is told to. No async code.
+//! whatever the size of the tree. No file is waited for, and every search ends soon after it is told to, or after a while
+//! by itself. No async code.
 
+mod global;
+mod ignored;
 mod ranking;
 mod session;
 mod walk;
@@ -11,6 +14,7 @@ use std::{
     num::NonZeroUsize,
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 use codex_protocol::v2::search::FuzzyFileSearchResult;
@@ -21,6 +25,9 @@ pub use session::{Report, Session};
 
 /// How many results clients of every release expect at most.
 pub const DEFAULT_LIMIT: NonZeroUsize = NonZeroUsize::new(50).unwrap();
+
+/// How long a search may look around.
+const SEARCH_TIME: Duration = Duration::from_secs(20);
 
 /// Where to look and how much to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,11 +50,11 @@ impl Scope {
 
 /// Looks for a query below the roots and returns the best matches, the best first.
 ///
-/// An empty query matches nothing. When the flag goes up, what was found until then is returned.
+/// An empty query matches nothing. When the flag goes up or the time is over, what was found until then is returned.
 #[must_use]
 pub fn search(query: &str, scope: &Scope, cancelled: &AtomicBool) -> Vec<FuzzyFileSearchResult> {
     let Some(mut ranking) = Ranking::new(query, scope.limit) else { return Vec::new() };
-    for entry in Walk::new(scope) {
+    for entry in Walk::new(scope, SEARCH_TIME) {
         if cancelled.load(Ordering::Relaxed) {
             break;
         }

@@ -21,6 +21,9 @@ use crate::{
 /// How much of a tree is remembered. A larger one is walked again for each query.
 const MAX_REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
 
+/// How long the tree may be walked. What was not reached until then is not found.
+const WALK_TIME: Duration = Duration::from_secs(60);
+
 /// How often a query that takes its time shows what it has found so far.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
@@ -94,7 +97,7 @@ impl Session {
 
     fn start_remembering(scope: Scope, most: usize, report: impl FnMut(Report) + Send + 'static) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let tree = Tree { walk: Some(Walk::new(&scope)), entries: Vec::new(), bytes: 0, most };
+        let tree = Tree { walk: Some(Walk::new(&scope, WALK_TIME)), entries: Vec::new(), bytes: 0, most };
         let mut worker = Worker { shared: shared.clone(), scope, tree, report };
         thread::Builder::new().name("file-search".to_owned()).spawn(move || worker.run())?;
         Ok(Self { shared })
@@ -181,7 +184,7 @@ impl<R: FnMut(Report)> Worker<R> {
     /// Looks at everything and says whether the query is still the newest.
     fn look(&mut self, number: u64, query: &str, ranking: &mut Ranking) -> bool {
         if self.tree.is_too_large() {
-            self.tree.walk = Some(Walk::new(&self.scope));
+            self.tree.walk = Some(Walk::new(&self.scope, WALK_TIME));
         }
         for entry in &self.tree.entries {
             if !self.shared.is_newest(number) {

@@ -1,5 +1,6 @@
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
+use codex_files::testing::{Endless, soon};
 use codex_protocol::v2::search::FuzzyFileSearchMatchType;
 use tempfile::TempDir;
 
@@ -141,4 +142,93 @@ fn indices_count_characters_and_case_matters_only_when_it_is_typed() {
     assert_eq!(first("txt abc").unwrap().indices, Some(vec![6, 7, 8, 10, 11, 12]));
     assert!(first("ABC").is_none());
     assert!(first(&"a".repeat(100_000)).is_none());
+}
+
+/// What the walker of the `ignore` crate finds when it reads the rules itself.
+fn as_the_crate_finds_them(root: &Path) -> Vec<String> {
+    let mut walker = ignore::WalkBuilder::new(root);
+    walker.hidden(false).require_git(false).filter_entry(|entry| entry.file_name() != ".git");
+    let entries = walker.build().map(|entry| entry.unwrap());
+    let files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let mut found: Vec<_> = files.map(|entry| entry.path().strip_prefix(root).unwrap().display().to_string()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn the_rules_mean_what_they_mean_to_the_crate() {
+    let temp = tree(&[
+        (".git/info/exclude", "excluded\n!kept.log\n"),
+        (".gitignore", "\u{feff}# x\n*.log\n!kept.log\n/only-here\nbuild/\ndocs/**/*.tmp\n[x\n\\#x\nspace\\ \r\n"),
+        (".ignore", "!again.log\nnever.x\n"),
+        ("x.log", ""),
+        ("kept.log", ""),
+        ("again.log", ""),
+        ("never.x", ""),
+        ("only-here", ""),
+        ("excluded", ""),
+        ("#x", ""),
+        ("space ", ""),
+        ("build/x", ""),
+        ("docs/a/b/x.tmp", ""),
+        ("docs/x.tmp", ""),
+        ("sub/.gitignore", "!x.log\nbuild\n*.x\n"),
+        ("sub/.ignore", "!never.x\n"),
+        ("sub/x.log", ""),
+        ("sub/never.x", ""),
+        ("sub/other.x", ""),
+        ("sub/only-here", ""),
+        ("sub/build/x", ""),
+        ("sub/deep/.gitignore", "*\n!*/\n!*.rs\n"),
+        ("sub/deep/er/x.rs", ""),
+        ("sub/deep/er/x.c", ""),
+        ("nested/.git/info/exclude", "private\n"),
+        ("nested/private", ""),
+        ("nested/x.log", ""),
+        ("linked/.git", "gitdir: GIT/worktrees/linked\n"),
+        (".git/worktrees/linked/commondir", "../..\n"),
+        ("linked/excluded", ""),
+        ("bad/.gitignore", "*.a\n"),
+        ("bad/x.a", ""),
+        ("bad/x.b", ""),
+    ]);
+    let git = temp.path().join(".git").display().to_string();
+    fs::write(temp.path().join("linked/.git"), format!("gitdir: {git}/worktrees/linked\n")).unwrap();
+    fs::write(temp.path().join("bad/.gitignore"), b"*.a\n\xff\n*.b\n").unwrap();
+    for root in [temp.path().to_owned(), temp.path().join("sub"), temp.path().join("sub/deep"), temp.path().join("bad")]
+    {
+        let walk = crate::walk::Walk::new(&Scope::files(vec![root.clone()]), SEARCH_TIME);
+        let mut found: Vec<_> = walk.map(|entry| entry.path.to_string()).collect();
+        found.sort();
+        assert_eq!(found, as_the_crate_finds_them(&root));
+        assert!(!found.is_empty());
+    }
+}
+
+/// Searches for `x`, but not for longer than a test may take.
+fn paths_soon(root: &Path) -> Vec<String> {
+    let root = root.to_owned();
+    soon(move || paths("x", &root)).expect("the search ends")
+}
+
+#[test]
+fn a_file_of_rules_that_never_ends_has_none() {
+    for name in [".gitignore", ".ignore", "sub/.gitignore", ".git/info/exclude", "sub/.git", "common/commondir"] {
+        for kind in Endless::ALL {
+            let temp = tree(&[(".git/info/", ""), ("sub/x.rs", ""), ("common/", ""), ("y/.git", "")]);
+            let common = temp.path().join("common").display().to_string();
+            fs::write(temp.path().join("y/.git"), format!("gitdir: {common}\n")).unwrap();
+            kind.make(&temp.path().join(name)).unwrap();
+            let found = paths_soon(temp.path());
+            assert!(found.contains(&"sub/x.rs".to_owned()), "{name} {kind:?}: {found:?}");
+            assert_eq!(paths_soon(&temp.path().join("sub")), ["x.rs"], "{name} {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn a_walk_ends_when_its_time_is_over() {
+    let temp = tree(&[("x.rs", "")]);
+    let scope = Scope::files(vec![temp.path().to_owned()]);
+    assert_eq!(crate::walk::Walk::new(&scope, Duration::ZERO).count(), 0);
 }

@@ -1,10 +1,15 @@
 //! The files below some folders, one by one, without those that the project ignores.
 
-use std::{path::Path, sync::Arc, vec};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+    vec,
+};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use crate::Scope;
+use crate::{Scope, ignored::Ignored};
 
 /// A file or folder below one of the roots.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +27,20 @@ pub(crate) struct Walk {
     roots: vec::IntoIter<(usize, Arc<Path>)>,
     current: Option<(usize, Arc<Path>, ignore::Walk)>,
     folders: bool,
+    /// How long it may take, and when that is over, once it has begun.
+    limit: Duration,
+    deadline: Option<Instant>,
 }
 
 impl Walk {
-    pub(crate) fn new(scope: &Scope) -> Self {
+    /// A walk that ends after so much time, wherever it is. The time begins with the first entry.
+    pub(crate) fn new(scope: &Scope, limit: Duration) -> Self {
         let roots: Vec<_> = scope.roots.iter().map(|root| Arc::from(root.as_path())).enumerate().collect();
-        Self { roots: roots.into_iter(), current: None, folders: scope.folders }
+        Self { roots: roots.into_iter(), current: None, folders: scope.folders, limit, deadline: None }
+    }
+
+    fn is_over(&mut self) -> bool {
+        Instant::now() >= *self.deadline.get_or_insert_with(|| Instant::now() + self.limit)
     }
 
     fn entry(&self, number: usize, root: &Path, found: &DirEntry) -> Option<Entry> {
@@ -46,6 +59,9 @@ impl Iterator for Walk {
 
     fn next(&mut self) -> Option<Entry> {
         loop {
+            if self.is_over() {
+                return None;
+            }
             if self.current.is_none() {
                 let (number, root) = self.roots.next()?;
                 let walk = walk(&root);
@@ -70,12 +86,11 @@ impl Iterator for Walk {
 /// Walks one root as `ripgrep --hidden` would. Rules of folders above the root count only within a repository, so that
 /// a stray file in the user's own folder does not hide everything.
 fn walk(root: &Path) -> ignore::Walk {
+    let ignored = Ignored::new(root, in_repository(root));
     WalkBuilder::new(root)
-        .hidden(false)
+        .standard_filters(false)
         .follow_links(false)
-        .require_git(false)
-        .parents(in_repository(root))
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .filter_entry(move |entry| entry.file_name() != ".git" && !ignored.is_ignored(entry))
         .build()
 }
 
