@@ -42,6 +42,7 @@ pub use codex_model::Model;
 
 pub use beginning::{Beginning, Insisted};
 pub use feed::Feed;
+pub use images::check_pictures;
 pub use patch_program::{PatchError, apply_patch};
 pub use project_doc::repository_root;
 pub use provider::{ConnectError, connect};

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use chrono::{Local, SecondsFormat, Utc};
 use codex_store::{Beginning as HistoryBeginning, ForkPoint, History, PromptHistory, RolloutError, RolloutFile, Said};
@@ -12,6 +13,7 @@ use codex_wire::policy::AskForApproval;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
+use tokio::time::timeout;
 
 use crate::beginning::{Beginning, Insisted, Past};
 use crate::heard::Heard;
@@ -19,11 +21,18 @@ use crate::journal::Journal;
 use crate::log::{Record, ThreadStarted, TurnId};
 use crate::models::Catalogue;
 use crate::project_doc::{self, ProjectDocs};
+use crate::rules::{self, Rules};
 use crate::settings::Settings;
 use crate::skills;
 use crate::thread::{Setup, StartError};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
+
+/// The largest file of instructions that a configuration may name.
+const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
+
+/// How long the files of a thread and its project may take to be read.
+const PREPARING_TIME: Duration = Duration::from_secs(60);
 
 /// A thread about to start.
 pub(crate) struct Opening {
@@ -41,6 +50,8 @@ pub(crate) struct Opening {
     pub(crate) journal: Journal,
     /// The models that the user has described.
     pub(crate) catalogue: Catalogue,
+    /// What the user has decided about commands.
+    pub(crate) rules: Rules,
     /// What it goes on with.
     pub(crate) past: Option<Box<Continued>>,
 }
@@ -74,13 +85,17 @@ impl Opening {
     /// Reads what the thread needs and opens its log, on a thread that may block.
     pub(crate) async fn prepare(setup: &Setup) -> Result<Self, StartError> {
         let setup = setup.clone();
-        match tokio::task::spawn_blocking(move || Self::read(&setup)).await {
-            Ok(opening) => opening,
-            Err(error) => Err(StartError::Prepare(error)),
+        match timeout(PREPARING_TIME, tokio::task::spawn_blocking(move || Self::read(&setup))).await {
+            Ok(Ok(opening)) => opening,
+            Ok(Err(error)) => Err(StartError::Prepare(error)),
+            Err(_) => Err(StartError::Slow { after: PREPARING_TIME }),
         }
     }
 
     fn read(setup: &Setup) -> Result<Self, StartError> {
+        if !setup.cwd.is_dir() {
+            return Err(StartError::NoSuchFolder { cwd: setup.cwd.clone() });
+        }
         let instructions = instructions(setup)?;
         let mut configured = configured(setup);
         // The folder a thread goes on in decides which instructions and skills count.
@@ -121,11 +136,13 @@ impl Opening {
         let (catalogue, unread) = catalogue(setup);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
         let past = history.map(|history| Box::new(continued(history, before, &preface, asks_again)));
+        let mut warnings: Vec<String> = warnings.into_iter().chain(told.warnings).chain(unread).collect();
         Ok(Self {
             started,
             instructions,
             preface,
-            warnings: warnings.into_iter().chain(told.warnings).chain(unread).collect(),
+            rules: rules::or_none(&setup.home, &mut warnings),
+            warnings,
             catalogue,
             skills: told.skills,
             journal,
@@ -251,8 +268,8 @@ fn base_instructions() -> &'static Arc<str> {
 fn instructions(setup: &Setup) -> Result<Arc<str>, StartError> {
     Ok(match (&setup.base_instructions, &setup.config.instructions.base_file) {
         (Some(text), _) => Arc::clone(text),
-        (None, Some(path)) => std::fs::read_to_string(path)
-            .map_err(|source| StartError::Instructions { path: path.clone(), source })?
+        (None, Some(path)) => codex_files::read_text(path, MOST_INSTRUCTIONS)
+            .map_err(|error| StartError::Instructions { path: path.clone(), source: error.into() })?
             .into(),
         (None, None) => Arc::clone(base_instructions()),
     })

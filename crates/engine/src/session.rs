@@ -117,7 +117,7 @@ impl Session {
         mut setup: Setup,
         inbox: mpsc::Receiver<Box<Command>>,
     ) -> Result<(Self, Feed), StartError> {
-        let Opening { started, instructions, preface, skills, mut warnings, mut journal, catalogue, past } =
+        let Opening { started, instructions, preface, skills, warnings, mut journal, catalogue, rules, past } =
             Opening::prepare(&setup).await?;
         let given = std::mem::take(&mut setup.beginning).given();
         journal.keep_recent(setup.recent_bytes);
@@ -125,7 +125,7 @@ impl Session {
         journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
-        let allowed = Allowed::load(&setup.home, &mut warnings);
+        let allowed = Allowed::by(rules);
         let has_terminals = setup.config.features.get("unified_exec").copied();
         let has_terminals = has_terminals.unwrap_or_else(|| catalogue.info(&settings.model).has_terminals);
         let mut session = Self {

@@ -110,6 +110,12 @@ pub enum StartError {
     /// The work before the start was cut off by the end of the program.
     #[error("could not prepare the thread")]
     Prepare(#[source] tokio::task::JoinError),
+    /// The files of the thread or of its project could not be read in time.
+    #[error("the files of the thread and its project could not be read within {} s", .after.as_secs())]
+    Slow {
+        /// How long they were waited for.
+        after: Duration,
+    },
     /// Our own tool descriptions could not be encoded.
     #[error("could not describe the tools")]
     Tools(#[from] serde_json::Error),
@@ -237,9 +243,6 @@ impl Thread {
     /// # Errors
     /// When the working directory does not exist.
     pub async fn start(setup: Setup) -> Result<(Self, Feed), StartError> {
-        if !setup.cwd.is_dir() {
-            return Err(StartError::NoSuchFolder { cwd: setup.cwd });
-        }
         let (commands, inbox) = mpsc::channel(WAITING_COMMANDS);
         let (config, home) = (Arc::clone(&setup.config), setup.home.clone());
         let (session, feed) = Session::start(setup, inbox).await?;

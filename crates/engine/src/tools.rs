@@ -282,13 +282,12 @@ fn view_image(item: ItemId, arguments: &str, cwd: &Path) -> Begun {
     };
     let event = Body::ImageViewed { item, path: path.clone() };
     Begun::Later(Box::pin(async move {
-        let read = tokio::task::spawn_blocking(move || images::local_image(&path)).await;
-        match read {
-            Ok(part @ ContentItem::InputImage { .. }) => {
+        match images::read_beside(move || images::one_image(&path)).await {
+            Some(part @ ContentItem::InputImage { .. }) => {
                 CallResult { events: vec![event], output: FunctionCallOutputPayload::Parts(vec![part]) }
             }
-            Ok(part) => CallResult::text(part.text().cloned().unwrap_or_default()),
-            Err(error) => CallResult::text(error.to_string()),
+            Some(part) => CallResult::text(part.text().cloned().unwrap_or_default()),
+            None => CallResult::text("the picture could not be read in time"),
         }
     }))
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_config::Home;
 use codex_sandbox::Rung;
 use codex_shell::{Answer, Question, Rules, SandboxState};
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
@@ -45,12 +44,8 @@ struct Approved {
 }
 
 impl Allowed {
-    /// Reads the rules. Ones that cannot be read allow nothing, and the user is told.
-    pub(super) fn load(home: &Home, warnings: &mut Vec<String>) -> Self {
-        let rules = rules::in_force(home).unwrap_or_else(|error| {
-            warnings.push(format!("the rules are not in force: {}", full_message(&error)));
-            Rules::empty()
-        });
+    /// What may run by the rules alone.
+    pub(super) fn by(rules: Rules) -> Self {
         Self { rules, approved: HashSet::new(), roots: Vec::new() }
     }
 }
@@ -163,7 +158,7 @@ impl Session {
         let home = &self.setup.home;
         let mut warnings = Vec::new();
         match codex_shell::append_allow(&home.rules(), prefix) {
-            Ok(()) => self.allowed.rules = Allowed::load(home, &mut warnings).rules,
+            Ok(()) => self.allowed.rules = rules::or_none(home, &mut warnings),
             Err(error) => warnings.push(format!("the rule was not added: {}", full_message(&error))),
         }
         for message in warnings {

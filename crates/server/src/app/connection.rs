@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::beside::Beside;
 use super::desk::{Task, WAITING_TASKS};
+use super::disk::blocking;
 use super::host::Host;
 use super::outbox::Outbox;
 use super::vintage::Vintage;
@@ -190,7 +191,7 @@ impl Connection {
 
     async fn obey(self: &Arc<Self>, id: RequestId, request: ClientRequest) {
         if let ClientRequest::Initialize(params) = request {
-            let result = self.initialize(*params);
+            let result = self.initialize(*params).await;
             return self.outbox.answer::<call::Initialize>(&id, result).await;
         }
         if self.client().is_none() {
@@ -200,10 +201,15 @@ impl Connection {
         super::dispatch::dispatch(self, unanswered, request).await;
     }
 
-    fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
+    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
         let InitializeParams { client_info, capabilities } = params;
         let asked = self.host.start.vintage.or_else(|| capabilities.as_ref().map(implied_vintage));
-        let vintage = asked.unwrap_or_else(|| self.host.vintage());
+        let vintage = if let Some(vintage) = asked {
+            vintage
+        } else {
+            let host = Arc::clone(&self.host);
+            blocking(move || Ok(host.vintage())).await?
+        };
         let capabilities = capabilities.unwrap_or_default();
         let start = &self.host.start;
         let originator = if vintage == Vintage::V0166 { &client_info.name } else { &start.originator };

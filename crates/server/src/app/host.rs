@@ -14,6 +14,7 @@ use codex_wire::rollout::SessionSource;
 use serde_json::{Map, Value};
 
 use super::connection::{Client, Connection, lock};
+use super::disk::Places;
 use super::hearing::Dialect;
 use super::loaded::Loaded;
 use super::vintage::Vintage;
@@ -59,6 +60,8 @@ pub(crate) struct Host {
     /// Where a client wants skills to be looked for besides the usual places, until the server ends.
     skill_roots: Mutex<Vec<PathBuf>>,
     models: Mutex<Vec<(ProviderConfig, Stamp, SharedModel)>>,
+    /// How much the clients may have done at once.
+    pub(crate) places: Places,
     /// The clients that are there.
     connections: Mutex<Vec<Weak<Connection>>>,
 }
@@ -99,8 +102,8 @@ impl Host {
     pub(crate) fn new(start: Start) -> Self {
         let index = ThreadIndex::open(start.home.path());
         let (config, models, switches) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (skill_roots, connections) = (Mutex::default(), Mutex::default());
-        Self { start, loaded: Loaded::default(), index, config, switches, skill_roots, models, connections }
+        let (skill_roots, connections, places) = (Mutex::default(), Mutex::default(), Places::default());
+        Self { start, loaded: Loaded::default(), index, config, switches, skill_roots, models, places, connections }
     }
 
     /// Notes that a client is there.

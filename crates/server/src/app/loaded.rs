@@ -2,11 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use codex_engine::Thread;
 use codex_wire::ids::ThreadId;
+use tokio::time::timeout;
 
 use super::connection::lock;
+
+/// How long running turns may take to stop.
+const LAST_TURNS: Duration = Duration::from_secs(10);
 
 /// The threads that are loaded, by name.
 #[derive(Debug, Default)]
@@ -45,10 +50,10 @@ impl Loaded {
         guard
     }
 
-    /// Ends all threads, each with everything written.
+    /// Ends all threads, each with everything written. One that does not end in time is left behind.
     pub(crate) async fn close(&self) {
         let threads = std::mem::take(&mut *lock(&self.threads));
         let closing = threads.into_values().map(|thread| async move { thread.close().await });
-        futures_util::future::join_all(closing).await;
+        let _: Result<_, _> = timeout(LAST_TURNS, futures_util::future::join_all(closing)).await;
     }
 }

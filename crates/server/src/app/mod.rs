@@ -11,6 +11,7 @@ mod beside;
 mod connection;
 mod created;
 mod desk;
+mod disk;
 mod dispatch;
 mod goals;
 mod hearing;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use self::connection::Connection;
 pub use self::hearing::Dialect;
@@ -46,6 +47,8 @@ pub use self::vintage::Vintage;
 
 /// How long requests may take that are being served when the client has said its last word.
 const LAST_ANSWERS: Duration = Duration::from_secs(30);
+/// How long a client that is alone may take to read what there is left to tell it, when everything has ended.
+const LAST_WORDS: Duration = Duration::from_secs(30);
 
 /// A server.
 #[derive(Debug, Clone)]
@@ -74,6 +77,7 @@ impl AppServer {
         W: AsyncWrite + Unpin,
     {
         let (outbox, writer) = Outbox::new(output);
+        let (over, is_over) = oneshot::channel::<()>();
         let (connection, mut all_answered) = Connection::new(Arc::clone(&self.host), outbox);
         let connection = Arc::new(connection);
         self.host.welcome(&connection);
@@ -83,10 +87,15 @@ impl AppServer {
             let _: Result<_, _> = tokio::time::timeout(LAST_ANSWERS, all_answered.recv()).await;
             connection.leave();
             host.loaded.close().await;
+            drop(over);
             read
         };
         let (read, written) = tokio::join!(read, async {
-            let written = writer.run().await;
+            let written = tokio::select! {
+                written = writer.run() => written,
+                // Work that hangs may hold the connection for as long as it does.
+                () = async { drop(is_over.await); tokio::time::sleep(LAST_WORDS).await } => Ok(()),
+            };
             if written.is_err() {
                 // Nobody reads any more.
                 if let Some(connection) = still_there.upgrade() {

@@ -22,10 +22,11 @@ use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered};
 use super::desk::{Desk, Task};
+use super::disk::blocking;
 use super::dispatch::{new_desk, open_desk};
 use super::hearing::Listening;
 use super::questions::Repeat;
-use super::shelf::{Turns, blocking, parse_name};
+use super::shelf::{Turns, parse_name};
 use super::v2::project::Wishes;
 use super::v2::{history, thread};
 use super::vintage::Vintage;

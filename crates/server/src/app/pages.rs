@@ -14,7 +14,8 @@ use codex_protocol::v2::pages::{
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
 
 use super::connection::Connection;
-use super::shelf::{blocking, parse_name};
+use super::disk::blocking;
+use super::shelf::parse_name;
 use super::v2::history;
 
 /// How many entries a page has when the client does not say.

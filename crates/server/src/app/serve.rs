@@ -18,6 +18,7 @@ use codex_protocol::v2::turn::{
     TurnStartResponse, TurnSteerParams, TurnSteerResponse,
 };
 use codex_wire::ids::{RequestId, ThreadId};
+use codex_wire::input::UserInput;
 use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewRequest, ReviewTarget};
 
 use super::connection::Unanswered;
@@ -110,9 +111,6 @@ async fn start(desk: &mut Desk, params: TurnStartParams) -> Result<TurnStartResp
         summary: params.summary,
         output_schema: params.output_schema,
     };
-    if let Some(cwd) = change.cwd.as_ref().filter(|cwd| !cwd.is_dir() && cwd.is_absolute()) {
-        return Err(ErrorObject::invalid(format!("the working directory {} does not exist", cwd.display())));
-    }
     let key = params.client_user_message_id.map(Into::into);
     let turn = match say(desk, Saying { content: params.input, change, key }).await? {
         Taken { turn, is_new: true } => Turn::begun(turn),
@@ -133,7 +131,13 @@ async fn earlier(desk: &Desk, id: String) -> Result<Turn, ErrorObject> {
 
 async fn stored_turns(desk: &Desk) -> Result<Vec<Turn>, ErrorObject> {
     let (path, vintage) = (desk.thread.started().rollout.clone(), desk.connection.vintage());
-    super::shelf::blocking(move || super::v2::history::turns(&path, vintage).map_err(ErrorObject::from_display)).await
+    super::disk::blocking(move || super::v2::history::turns(&path, vintage).map_err(ErrorObject::from_display)).await
+}
+
+/// Checks what is about to be said: that its folder is there, and that its pictures are not too large.
+pub(crate) async fn check_turn(desk: &Desk, change: &SettingsChange, input: &[UserInput]) -> Result<(), ErrorObject> {
+    let places = &desk.connection.host.places.files;
+    super::disk::check_turn(places, change.cwd.as_deref(), &desk.thread.started().settings.cwd, input).await
 }
 
 /// What became of something that was said.
@@ -146,6 +150,7 @@ struct Taken {
 
 /// Says something.
 async fn say(desk: &Desk, saying: Saying) -> Result<Taken, ErrorObject> {
+    check_turn(desk, &saying.change, &saying.content).await?;
     let turn = fresh_turn();
     let start = desk.thread.say_once(turn.clone(), saying).await.map_err(|_| closed(desk))?;
     Ok(match start {

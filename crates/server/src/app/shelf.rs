@@ -19,8 +19,10 @@ use codex_protocol::v2::turn::{Turn, TurnStatus};
 use codex_store::{IndexError, ListQuery, SectionFilter, ShelfError, SortKey, SourceKind};
 use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::connection::{Connection, Unanswered};
+use super::disk::{self, blocking};
 use super::notes;
 use super::outbox::add_line;
 use super::pages;
@@ -88,14 +90,6 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
         // The others are served elsewhere.
         _ => outbox.refuse(id, ErrorObject::internal("the request went to the wrong place")).await,
     }
-}
-
-/// Does work that blocks.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ErrorObject> + Send + 'static,
-) -> Result<T, ErrorObject> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| ErrorObject::internal(error.to_string()))?
 }
 
 /// The thread of that name, if it is one.
@@ -291,7 +285,7 @@ pub(crate) async fn describe(
     shown.turns = match turns {
         Turns::Unwanted => Vec::new(),
         Turns::Wanted => read.unwrap_or_default(),
-        Turns::Coming(coming) => coming.await.unwrap_or_default(),
+        Turns::Coming(coming) => timeout(disk::USUAL, coming).await.ok().and_then(Result::ok).unwrap_or_default(),
     };
     if let (Some(running), Some(last)) = (&subscription.running, shown.turns.last_mut())
         && last.id == running.as_str()

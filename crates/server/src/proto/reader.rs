@@ -1,5 +1,7 @@
 //! The reading side: lines in, commands to the thread.
 
+use std::time::Duration;
+
 use codex_engine::eq;
 use codex_engine::log::TurnId;
 use codex_engine::settings::SettingsChange;
@@ -16,12 +18,15 @@ use codex_wire::op::{
 use serde_json::Value;
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::{Answer, Prompts};
 use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
 
 /// What some programs put before their first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// How long a submission waits for files.
+const FILES_TIME: Duration = Duration::from_secs(30);
 
 /// The reading side.
 pub(super) struct Reader {
@@ -288,8 +293,9 @@ fn override_settings(change: TurnContextOverride) -> SettingsChange {
 async fn blocking<T: Send + 'static, E: std::error::Error + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, String> {
-    let done = tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?;
-    done.map_err(|error| match error.source() {
+    let done = timeout(FILES_TIME, tokio::task::spawn_blocking(work)).await;
+    let done = done.map_err(|_| format!("it took more than {} s", FILES_TIME.as_secs()))?;
+    done.map_err(|error| error.to_string())?.map_err(|error| match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
     })

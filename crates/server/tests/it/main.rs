@@ -10,6 +10,7 @@ mod app_catalogue;
 mod app_client;
 mod app_commands;
 mod app_config;
+mod app_endless;
 mod app_files;
 mod app_goals;
 mod app_known_items;

@@ -1,7 +1,7 @@
 //! `feedback/upload` and `feedback/save`: what the user thinks of a thread, kept in a folder. Nothing leaves the machine.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -113,10 +113,11 @@ fn rollout(host: &Host, thread: ThreadId) -> Result<PathBuf, ErrorObject> {
 /// Copies a file that the client adds; its number keeps files of the same name apart.
 fn add(folder: &Path, number: usize, file: &Path) -> Result<(), String> {
     let name = file.file_name().ok_or("it has no name")?;
-    let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
-    if !metadata.is_file() || metadata.len() > MOST_BYTES {
-        return Err(format!("it is no file of at most {MOST_BYTES} bytes"));
+    let source = codex_files::open(file).map_err(|error| error.to_string())?;
+    if source.metadata().map_err(|error| error.to_string())?.len() > MOST_BYTES {
+        return Err(format!("it is longer than {MOST_BYTES} bytes"));
     }
     let copy = folder.join(format!("{number}-{}", name.to_string_lossy()));
-    fs::copy(file, copy).map(|_| ()).map_err(|error| error.to_string())
+    let copied = fs::File::create_new(copy).and_then(|mut copy| io::copy(&mut source.take(MOST_BYTES), &mut copy));
+    copied.map(drop).map_err(|error| error.to_string())
 }

@@ -2,12 +2,13 @@
 //!
 //! These are wishes of the client, not of a model, so they reach as far as the user does. All paths are absolute.
 
-use std::fs::{self, Metadata};
-use std::io::{self, ErrorKind, Read as _};
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use codex_files::{FileError, Links};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
@@ -19,7 +20,7 @@ use codex_protocol::v2::fs::{
 
 use super::{Passed, group};
 use crate::app::connection::{Connection, Unanswered};
-use crate::app::shelf::blocking;
+use crate::app::disk::{self, in_place};
 
 /// How large a file may be that is read, so that its Base64 fits a line.
 const MOST_BYTES: u64 = 24 * 1024 * 1024;
@@ -62,40 +63,49 @@ pub(super) fn failed(what: &str, path: &Path) -> impl Fn(io::Error) -> ErrorObje
     }
 }
 
-async fn read_file(_: &Arc<Connection>, params: FsReadFileParams) -> Result<FsReadFileResponse, ErrorObject> {
+/// What is wrong with a file that is opened.
+fn refused(what: &'static str, path: &Path) -> impl Fn(FileError) -> ErrorObject {
+    let path = path.to_owned();
+    move |error| match error {
+        FileError::Io(error) if error.kind() != ErrorKind::IsADirectory => failed(what, &path)(error),
+        FileError::NotRegular | FileError::Io(_) => {
+            ErrorObject::invalid(format!("{} is not a regular file", path.display()))
+        }
+        FileError::TooLong { limit } => {
+            let text = format!("{} is larger than {limit} bytes, the most that is read", path.display());
+            ErrorObject::invalid(text)
+        }
+        FileError::Sparse | FileError::Leased => {
+            ErrorObject::invalid(format!("could not {what} {}: {error}", path.display()))
+        }
+    }
+}
+
+async fn read_file(connection: &Arc<Connection>, params: FsReadFileParams) -> Result<FsReadFileResponse, ErrorObject> {
     let path = absolute(params.path)?;
-    blocking(move || {
-        let failed = failed("read", &path);
-        let metadata = fs::metadata(&path).map_err(&failed)?;
-        // Anything else may never end, or never begin.
-        if !metadata.is_file() {
-            return Err(ErrorObject::invalid(format!("{} is not a regular file", path.display())));
-        }
-        let mut data = Vec::new();
-        fs::File::open(&path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut data)).map_err(&failed)?;
-        if data.len() as u64 > MOST_BYTES {
-            let text = format!("{} is larger than {MOST_BYTES} bytes, the most that is read", path.display());
-            return Err(ErrorObject::invalid(text));
-        }
+    in_place(&connection.host.places.files, disk::USUAL, move || {
+        let data = codex_files::read(&path, MOST_BYTES).map_err(refused("read", &path))?;
         Ok(FsReadFileResponse { data })
     })
     .await
 }
 
-async fn write_file(_: &Arc<Connection>, params: FsWriteFileParams) -> Result<Empty, ErrorObject> {
+async fn write_file(connection: &Arc<Connection>, params: FsWriteFileParams) -> Result<Empty, ErrorObject> {
     let path = absolute(params.path)?;
-    blocking(move || {
-        if fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(ErrorObject::invalid(format!("{} is not a regular file", path.display())));
-        }
-        fs::write(&path, params.data).map(|()| Empty {}).map_err(failed("write", &path))
+    in_place(&connection.host.places.files, disk::USUAL, move || {
+        let refused = refused("write", &path);
+        let mut options = OpenOptions::new();
+        let mut file =
+            codex_files::open_with(options.write(true).create(true), Links::Followed, &path).map_err(refused)?;
+        let written = file.set_len(0).and_then(|()| file.write_all(&params.data));
+        written.map(|()| Empty {}).map_err(failed("write", &path))
     })
     .await
 }
 
-async fn create_directory(_: &Arc<Connection>, params: FsCreateDirectoryParams) -> Result<Empty, ErrorObject> {
+async fn create_directory(connection: &Arc<Connection>, params: FsCreateDirectoryParams) -> Result<Empty, ErrorObject> {
     let path = absolute(params.path)?;
-    blocking(move || {
+    in_place(&connection.host.places.files, disk::USUAL, move || {
         let is_deep = params.recursive.unwrap_or(true);
         let made = if is_deep { fs::create_dir_all(&path) } else { fs::create_dir(&path) };
         made.map(|()| Empty {}).map_err(failed("create", &path))
@@ -108,9 +118,12 @@ fn milliseconds(time: io::Result<SystemTime>) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or_default()
 }
 
-async fn metadata(_: &Arc<Connection>, params: FsGetMetadataParams) -> Result<FsGetMetadataResponse, ErrorObject> {
+async fn metadata(
+    connection: &Arc<Connection>,
+    params: FsGetMetadataParams,
+) -> Result<FsGetMetadataResponse, ErrorObject> {
     let path = absolute(params.path)?;
-    blocking(move || {
+    in_place(&connection.host.places.files, disk::USUAL, move || {
         let own = fs::symlink_metadata(&path).map_err(failed("look at", &path))?;
         let is_symlink = own.is_symlink();
         // A link is shown as what it leads to, or as itself if that is nowhere.
@@ -127,11 +140,11 @@ async fn metadata(_: &Arc<Connection>, params: FsGetMetadataParams) -> Result<Fs
 }
 
 async fn read_directory(
-    _: &Arc<Connection>,
+    connection: &Arc<Connection>,
     params: FsReadDirectoryParams,
 ) -> Result<FsReadDirectoryResponse, ErrorObject> {
     let path = absolute(params.path)?;
-    blocking(move || {
+    in_place(&connection.host.places.files, disk::USUAL, move || {
         let failed = failed("list", &path);
         let mut entries = Vec::new();
         for entry in fs::read_dir(&path).map_err(&failed)? {
@@ -153,9 +166,9 @@ async fn read_directory(
     .await
 }
 
-async fn remove(_: &Arc<Connection>, params: FsRemoveParams) -> Result<Empty, ErrorObject> {
+async fn remove(connection: &Arc<Connection>, params: FsRemoveParams) -> Result<Empty, ErrorObject> {
     let path = absolute(params.path)?;
-    blocking(move || {
+    in_place(&connection.host.places.files, disk::LONG, move || {
         if path.file_name().is_none() {
             return Err(ErrorObject::invalid(format!("{} has no name of its own to be removed by", path.display())));
         }
@@ -171,9 +184,9 @@ async fn remove(_: &Arc<Connection>, params: FsRemoveParams) -> Result<Empty, Er
     .await
 }
 
-async fn copy(_: &Arc<Connection>, params: FsCopyParams) -> Result<Empty, ErrorObject> {
+async fn copy(connection: &Arc<Connection>, params: FsCopyParams) -> Result<Empty, ErrorObject> {
     let (from, to) = (absolute(params.source_path)?, absolute(params.destination_path)?);
-    blocking(move || {
+    in_place(&connection.host.places.files, disk::LONG, move || {
         let metadata = fs::symlink_metadata(&from).map_err(failed("copy", &from))?;
         if metadata.is_dir() && !params.recursive {
             return Err(ErrorObject::invalid(format!("{} is a folder; copy it with recursive", from.display())));
@@ -208,7 +221,7 @@ fn copy_all(from: &Path, to: &Path) -> Result<(), ErrorObject> {
                 waiting.push((from.join(&name), to.join(&name)));
             }
         } else if kind.is_file() {
-            fs::copy(&from, &to).map_err(&failed)?;
+            copy_file(&from, &to).map_err(refused("copy", &from))?;
         } else if kind.is_symlink() {
             let target = fs::read_link(&from).map_err(&failed)?;
             link(&target, &to).map_err(&failed)?;
@@ -217,6 +230,15 @@ fn copy_all(from: &Path, to: &Path) -> Result<(), ErrorObject> {
         }
     }
     Ok(())
+}
+
+/// Copies a regular file and its permissions.
+fn copy_file(from: &Path, to: &Path) -> Result<(), FileError> {
+    let mut source = codex_files::open(from)?;
+    let mut target = codex_files::open_with(OpenOptions::new().write(true).create(true), Links::Followed, to)?;
+    target.set_len(0)?;
+    io::copy(&mut source, &mut target)?;
+    Ok(target.set_permissions(source.metadata()?.permissions())?)
 }
 
 #[cfg(unix)]

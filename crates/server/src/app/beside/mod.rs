@@ -22,8 +22,8 @@ use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 
 use super::connection::{Connection, Unanswered};
+use super::disk::blocking;
 use super::host::Host;
-use super::shelf::blocking;
 
 /// A request that is somebody else's to serve.
 pub(crate) type Passed = Option<(Unanswered, ClientRequest)>;

@@ -15,11 +15,12 @@ use codex_protocol::v2::search::{
     FuzzyFileSearchSessionUpdatedNotification,
 };
 use codex_search::{DEFAULT_LIMIT, Report, Scope, Session};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{Passed, group};
-use crate::app::connection::{Connection, Unanswered, lock};
-use crate::app::shelf::{blocking, tell};
+use crate::app::connection::{Connection, Unanswered, lock, overloaded};
+use crate::app::disk::{self, in_place};
+use crate::app::shelf::tell;
 use crate::app::vintage::Vintage;
 
 /// How many sessions a client may have; each has a thread of its own.
@@ -31,7 +32,14 @@ pub(super) struct Searches {
     next: AtomicU64,
     /// Single searches by number.
     running: Mutex<HashMap<u64, Running>>,
-    sessions: Mutex<HashMap<String, Session>>,
+    sessions: Mutex<HashMap<String, Place<Session>>>,
+}
+
+/// Something that has one of the places of the server.
+#[derive(Debug)]
+struct Place<T> {
+    of: T,
+    _held: OwnedSemaphorePermit,
 }
 
 /// A single search: the token that the client gave it, and the flag that ends it.
@@ -94,7 +102,11 @@ async fn search(
     let scope = scope(connection, roots);
     let searches = &connection.beside.searches;
     let (number, flag) = searches.begin(cancellation_token);
-    let found = blocking(move || Ok(codex_search::search(&query, &scope, &flag))).await;
+    let ended = Arc::clone(&flag);
+    let places = &connection.host.places.searches;
+    let found = in_place(places, disk::USUAL, move || Ok(codex_search::search(&query, &scope, &flag))).await;
+    // One that was given up in the meantime does not go on.
+    ended.store(true, Ordering::Relaxed);
     lock(&searches.running).remove(&number);
     Ok(FuzzyFileSearchResponse { files: found? })
 }
@@ -117,6 +129,8 @@ fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams
     if lock(sessions).len() >= MOST_SESSIONS && !lock(sessions).contains_key(&session_id) {
         return Err(ErrorObject::invalid(format!("at most {MOST_SESSIONS} search sessions may be open")));
     }
+    let places = Arc::clone(&connection.host.places.sessions);
+    let place = places.try_acquire_owned().map_err(|_| overloaded())?;
     let (sender, receiver) = watch::channel(News::default());
     let report = move |report| {
         sender.send_modify(|news| match report {
@@ -128,7 +142,7 @@ fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams
     };
     let session = Session::start(scope(connection, roots), report).map_err(ErrorObject::internal_from)?;
     // A session of the same name ends here.
-    lock(sessions).insert(session_id.clone(), session);
+    lock(sessions).insert(session_id.clone(), Place { of: session, _held: place });
     tokio::spawn(pass_on(Arc::clone(connection), session_id, receiver));
     Ok(Empty {})
 }
@@ -159,7 +173,7 @@ fn update(connection: &Arc<Connection>, params: FuzzyFileSearchSessionUpdatePara
     let FuzzyFileSearchSessionUpdateParams { session_id, query } = params;
     match lock(&connection.beside.searches.sessions).get(&session_id) {
         Some(session) => {
-            session.update(query);
+            session.of.update(query);
             Ok(Empty {})
         }
         None => Err(ErrorObject::invalid(format!("fuzzy file search session not found: {session_id}"))),

@@ -12,8 +12,10 @@ use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::fs::{FsUnwatchParams, FsWatchParams, FsWatchResponse};
 use tokio::task::AbortHandle;
 
+use super::files::failed;
 use super::{Passed, group};
 use crate::app::connection::{Connection, Unanswered, lock};
+use crate::app::disk::{self, in_place};
 
 /// How many watches a client may have; each takes a descriptor.
 const MOST_WATCHES: usize = 64;
@@ -38,14 +40,15 @@ pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
     group! {
         connection, unanswered, request;
         sure { FsUnwatch => unwatch, }
-        plain { FsWatch => watch, }
-        now {}
+        now { FsWatch => watch, }
         aside {}
     }
 }
 
-fn watch(connection: &Arc<Connection>, params: FsWatchParams) -> Result<FsWatchResponse, ErrorObject> {
+async fn watch(connection: &Arc<Connection>, params: FsWatchParams) -> Result<FsWatchResponse, ErrorObject> {
     let path = super::files::absolute(params.path)?;
+    let places = &connection.host.places.files;
+    let opened = in_place(places, disk::USUAL, move || platform::open(&path).map_err(failed("watch", &path))).await?;
     let mut all = lock(&connection.beside.watches.all);
     // A watch whose folder is gone has ended by itself.
     all.retain(|_, watch| !watch.is_finished());
@@ -55,7 +58,7 @@ fn watch(connection: &Arc<Connection>, params: FsWatchParams) -> Result<FsWatchR
     if all.len() >= MOST_WATCHES {
         return Err(ErrorObject::invalid(format!("at most {MOST_WATCHES} paths may be watched")));
     }
-    let (path, watch) = platform::start(connection, params.watch_id.clone(), &path)?;
+    let (path, watch) = platform::start(connection, params.watch_id.clone(), opened)?;
     all.insert(params.watch_id, watch);
     Ok(FsWatchResponse { path })
 }
@@ -73,6 +76,7 @@ mod platform {
     use std::collections::BTreeSet;
     use std::ffi::{OsStr, OsString};
     use std::io;
+    use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStrExt as _;
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
@@ -105,13 +109,25 @@ mod platform {
         changes: Receiver,
     }
 
+    /// What is watched, before anybody waits for its changes.
+    pub(super) struct Opened {
+        /// What the client is shown.
+        shown: PathBuf,
+        folder: PathBuf,
+        only: Option<OsString>,
+        inotify: OwnedFd,
+    }
+
     /// Begins to watch and returns what is watched, without links.
     pub(super) fn start(
         connection: &Arc<Connection>,
         name: String,
-        path: &Path,
+        opened: Opened,
     ) -> Result<(PathBuf, AbortHandle), ErrorObject> {
-        let (shown, mut watched) = open(path).map_err(failed("watch", path))?;
+        let Opened { shown, folder, only, inotify } = opened;
+        // It is no pipe, but it is read like one.
+        let inotify = Receiver::from_owned_fd_unchecked(inotify).map_err(failed("watch", &shown))?;
+        let mut watched = Watched { folder, only, changes: inotify };
         let (connection, root) = (Arc::clone(connection), shown.clone());
         let task = tokio::spawn(async move {
             while let Ok((changed, is_last)) = watched.next(&root).await {
@@ -128,7 +144,8 @@ mod platform {
         Ok((shown, task.abort_handle()))
     }
 
-    fn open(path: &Path) -> io::Result<(PathBuf, Watched)> {
+    /// Finds what a path leads to and watches it. It blocks; run it off the async threads.
+    pub(super) fn open(path: &Path) -> io::Result<Opened> {
         let real = path.canonicalize();
         let (folder, only) = match &real {
             Ok(real) if real.is_dir() => (real.clone(), None),
@@ -149,9 +166,7 @@ mod platform {
             | WatchFlags::ONLYDIR;
         add_watch(&inotify, &folder, kinds)?;
         let shown = only.as_ref().map_or_else(|| folder.clone(), |name| folder.join(name));
-        // It is no pipe, but it is read like one.
-        let changes = Receiver::from_owned_fd_unchecked(inotify)?;
-        Ok((shown, Watched { folder, only, changes }))
+        Ok(Opened { shown, folder, only, inotify })
     }
 
     impl Watched {
@@ -212,8 +227,17 @@ mod platform {
 
     use crate::app::connection::Connection;
 
+    /// What cannot be watched.
+    pub(super) struct Opened;
+
+    /// Finds nothing out.
+    #[expect(clippy::unnecessary_wraps, reason = "it fails elsewhere")]
+    pub(super) fn open(_: &Path) -> std::io::Result<Opened> {
+        Ok(Opened)
+    }
+
     /// Refuses: files are watched on Linux only.
-    pub(super) fn start(_: &Arc<Connection>, _: String, _: &Path) -> Result<(PathBuf, AbortHandle), ErrorObject> {
+    pub(super) fn start(_: &Arc<Connection>, _: String, _: Opened) -> Result<(PathBuf, AbortHandle), ErrorObject> {
         Err(ErrorObject::invalid(format!("this release cannot watch files on {}", std::env::consts::OS)))
     }
 }

@@ -15,7 +15,8 @@ use codex_store::Attachment;
 
 use super::{WithNews, page, refusal, summary};
 use crate::app::connection::Connection;
-use crate::app::shelf::{blocking, parse_name};
+use crate::app::disk::blocking;
+use crate::app::shelf::parse_name;
 
 /// Attaches something, unless it is attached already.
 pub(super) async fn add(

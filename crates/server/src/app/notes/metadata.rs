@@ -9,7 +9,8 @@ use codex_store::RepositoryChange;
 
 use super::{refusal, summary};
 use crate::app::connection::Connection;
-use crate::app::shelf::{blocking, parse_name, read_thread};
+use crate::app::disk::blocking;
+use crate::app::shelf::{parse_name, read_thread};
 
 /// Changes what is known of a thread's repository.
 pub(super) async fn update(

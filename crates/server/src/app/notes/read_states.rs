@@ -13,7 +13,8 @@ use codex_wire::rollout::SessionSource;
 
 use super::{WithNews, refusal, summary};
 use crate::app::connection::Connection;
-use crate::app::shelf::{blocking, parse_name, tell_all};
+use crate::app::disk::blocking;
+use crate::app::shelf::{parse_name, tell_all};
 use crate::app::v2::thread;
 use crate::app::vintage::Vintage;
 

@@ -11,7 +11,8 @@ use codex_store::Appearance;
 
 use super::{page, refusal, summary};
 use crate::app::connection::Connection;
-use crate::app::shelf::{blocking, parse_name};
+use crate::app::disk::blocking;
+use crate::app::shelf::parse_name;
 use crate::app::v2::thread::section as shown;
 
 /// Lists sections.

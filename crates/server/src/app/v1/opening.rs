@@ -21,10 +21,11 @@ use tokio::sync::mpsc;
 use super::messages::messages;
 use crate::app::connection::{Connection, Unanswered};
 use crate::app::desk::{Desk, Task};
+use crate::app::disk::blocking;
 use crate::app::dispatch::open_desk;
 use crate::app::hearing::{Dialect, Listening};
 use crate::app::opening::{begin, find, insisted, read_history, setup};
-use crate::app::shelf::{blocking, tell};
+use crate::app::shelf::tell;
 
 /// A desk at which nobody listens yet, and what waits for it.
 type Place = (Desk, mpsc::Receiver<Box<Task>>);
@@ -123,7 +124,8 @@ async fn resume(connection: &Arc<Connection>, params: ResumeConversationParams) 
     let _turn = connection.host.loaded.turn_to_open(id).await;
     if let Some(thread) = connection.host.loaded.get(id) {
         // It goes on as it is; what was asked to be different would change it under those who use it.
-        let with_thoughts = connection.host.config()?.reasoning.raw;
+        let host = Arc::clone(&connection.host);
+        let with_thoughts = blocking(move || Ok(host.config()?.reasoning.raw)).await?;
         return Ok(Resumed { place: None, configured: describe(&thread, with_thoughts).await? });
     }
     let insisted = insisted(&options);

@@ -1,6 +1,5 @@
 //! What a desk does with the requests of the first version about its conversation.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use codex_engine::settings::SettingsChange;
@@ -71,12 +70,12 @@ async fn say(desk: &Desk, items: Vec<UserInput>, change: SettingsChange) -> Resu
     if items.is_empty() {
         return Err(ErrorObject::invalid("items must not be empty"));
     }
+    crate::app::serve::check_turn(desk, &change, &items).await?;
     let said = desk.thread.say(crate::app::serve::fresh_turn(), items, change).await;
     said.map(|_| Empty {}).map_err(|_| not_found(desk.thread.id()))
 }
 
 async fn say_under(desk: &Desk, params: SendUserTurnParams) -> Result<Empty, ErrorObject> {
-    check_folder(&params.cwd)?;
     let change = SettingsChange {
         cwd: Some(params.cwd),
         approval_policy: Some(params.approval_policy),
@@ -87,13 +86,6 @@ async fn say_under(desk: &Desk, params: SendUserTurnParams) -> Result<Empty, Err
         output_schema: params.output_schema,
     };
     say(desk, params.items, change).await
-}
-
-fn check_folder(cwd: &Path) -> Result<(), ErrorObject> {
-    if cwd.is_absolute() && !cwd.is_dir() {
-        return Err(ErrorObject::invalid(format!("the working directory {} does not exist", cwd.display())));
-    }
-    Ok(())
 }
 
 /// Stops the running turn. A client that listens is answered after it has heard that the turn is over.

@@ -16,8 +16,9 @@ use codex_store::ThreadSummary;
 use codex_wire::rollout::SessionSource;
 
 use crate::app::connection::{Connection, Unanswered};
+use crate::app::disk::blocking;
 use crate::app::host::Host;
-use crate::app::shelf::{archive, blocking, query};
+use crate::app::shelf::{archive, query};
 
 /// Serves the requests of this group.
 pub(super) async fn serve(
