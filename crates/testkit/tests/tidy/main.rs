@@ -1,7 +1,9 @@
-//! The rules of the house, as tests: sizes, names, the direction of dependencies, and how many there are.
+//! The rules of the house, as tests: sizes, names, the direction of dependencies and how many there are, and how files are
+//! read.
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod arrows;
+mod reading;
 mod sizes;
 mod words;
 

@@ -1,0 +1,65 @@
+//! Files are opened and read through `codex-files`, which waits for nobody and has limits.
+
+use crate::{Source, no_complaints, sources};
+
+/// What opens or reads a file whatever it is, in halves so that this file does not hold them.
+const UNGUARDED: &[(&str, &str)] =
+    &[("fs::", "read("), ("fs::", "read_to_string("), ("File::", "open("), ("File::", "options("), ("fs::", "copy(")];
+
+/// Where that is right, by file and by what the line holds, each with its reason.
+const EXCEPTIONS: &[(&str, &str, &str)] = &[
+    ("crates/config/src/replace.rs", "folder.sync_all()", "a folder is synced, not read"),
+    ("crates/store/src/notes/file.rs", "sync_all()", "a folder is synced, not read"),
+    ("crates/store/src/holder.rs", "/proc/locks", "a file of the kernel"),
+    ("crates/store/examples/figures.rs", "/proc/self/status", "a file of the kernel"),
+    ("crates/engine/src/user_agent.rs", "/etc/os-release", "a file of the system, which only root writes"),
+    ("crates/transport/src/token.rs", "/dev/urandom", "a device that is wanted"),
+    (
+        "crates/patch/src/snapshot.rs",
+        "File::options().read(true).custom_flags",
+        "opens as codex-files does, by its own flags",
+    ),
+    ("crates/git/", "", "reads repositories with limits of its own"),
+];
+
+fn is_excepted(source: &Source, line: &str) -> bool {
+    EXCEPTIONS.iter().any(|(file, text, _)| source.name.starts_with(file) && line.contains(text))
+}
+
+fn complaints(source: &Source) -> Vec<String> {
+    if source.is_test() || source.name.starts_with("crates/files/") {
+        return Vec::new();
+    }
+    // Tests stand at the end of a file.
+    let product = source.text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let mut complaints = Vec::new();
+    for (number, line) in product.lines().enumerate() {
+        let is_unguarded = UNGUARDED.iter().any(|(first, second)| line.contains(&format!("{first}{second}")));
+        if is_unguarded && !is_excepted(source, line) {
+            complaints.push(format!("{}:{}: read it with codex-files: {}", source.name, number + 1, line.trim()));
+        }
+    }
+    complaints
+}
+
+#[test]
+fn files_are_read_in_one_way() {
+    no_complaints(sources().iter().flat_map(complaints).collect());
+}
+
+#[test]
+fn exceptions_are_still_needed() {
+    let sources = sources();
+    let is_there = |file: &str, text: &str| {
+        sources.iter().any(|source| source.name.starts_with(file) && source.text.contains(text))
+    };
+    let gone = EXCEPTIONS.iter().filter(|(file, text, _)| !is_there(file, text));
+    no_complaints(gone.map(|(file, _, _)| format!("{file}: no longer an exception")).collect());
+}
+
+#[test]
+fn an_unguarded_read_is_noticed() {
+    let text = format!("fn a() {{ std::fs::{}x) }}\n#[cfg(test)]\nmod tests {{ std::fs::{}x) }}", "read(", "read(");
+    let found = complaints(&Source { name: "crates/x/src/lib.rs".to_owned(), text });
+    assert_eq!(found.len(), 1, "{found:?}");
+}
