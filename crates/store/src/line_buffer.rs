@@ -259,7 +259,9 @@ mod tests {
         let mut kept = None;
         for (number, line) in lines.iter().enumerate() {
             unsaved.push(line);
-            unsaved.iter().for_each(|line| buffer.append_text(line));
+            for line in &unsaved {
+                buffer.append_text(line);
+            }
             if buffer.write_to(&mut file).is_ok() {
                 unsaved.clear();
             } else {

@@ -171,9 +171,12 @@ impl RolloutFile {
     /// any more, as after a failed flush.
     pub fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), RolloutError> {
         let encoded = self.pending.append(kind, payload, &mut self.appending);
-        encoded.map_err(|error| match error.is_io() {
-            true => RolloutError::Write { path: self.path().to_owned(), source: error.into() },
-            false => RolloutError::Encode { kind: kind.to_owned(), source: error },
+        encoded.map_err(|error| {
+            if error.is_io() {
+                RolloutError::Write { path: self.path().to_owned(), source: error.into() }
+            } else {
+                RolloutError::Encode { kind: kind.to_owned(), source: error }
+            }
         })
     }
 

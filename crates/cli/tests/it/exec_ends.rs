@@ -166,7 +166,15 @@ fn with_more_descriptors_than_its_commands() {
     let place = scripted(&format!(r#"[{{"items": [{look}]}}, {{"items": [{{"hang": true}}]}}]"#));
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "ulimit -Sn 300; exec \"$0\" \"$@\""]).arg(place.command(&[]).get_program());
-    command.args(FLAGS).arg("hi").stdin(Stdio::null()).stdout(Stdio::piped()).env_clear().env("CODEX_HOME", place.path("home")).env("TMPDIR", place.path("tmp")).env("PATH", "/usr/bin:/bin");
+    command
+        .args(FLAGS)
+        .arg("hi")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .env_clear()
+        .env("CODEX_HOME", place.path("home"))
+        .env("TMPDIR", place.path("tmp"))
+        .env("PATH", "/usr/bin:/bin");
     let mut child = command.current_dir(place.path("project")).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
     let outputs = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
