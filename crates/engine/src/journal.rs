@@ -223,7 +223,8 @@ impl Journal {
                 }
             }
         }
-        for mut event in self.waiting.drain(..) {
+        // A thread that waits keeps no room for them.
+        for mut event in std::mem::take(&mut self.waiting) {
             event.seq = self.next;
             self.next += 1;
             let event = Arc::new(event);

@@ -39,7 +39,7 @@ use crate::feed::Feed;
 use crate::goal::Pursuit;
 use crate::heard::Heard;
 use crate::journal::Journal;
-use crate::log::{Abort, Approval, Body, Item, Outcome, Record, ThreadStarted, TurnId};
+use crate::log::{Abort, Approval, Body, Item, Record, ThreadStarted, TurnId};
 use crate::models::Catalogue;
 use crate::opening::{Continued, Opening};
 use crate::settings::Settings;
@@ -402,8 +402,8 @@ impl Session {
                 Effect::Wait(delay) => self.work(Work::wait(delay)),
                 Effect::Run(call) => {
                     // Nothing is run of which the file could not tell that it was.
-                    if let Err(error) = self.journal.publish() {
-                        return Box::pin(self.stop_with(Outcome::Failed(unsaved(&error)))).await;
+                    if let Some(outcome) = unsaved(self.journal.publish()) {
+                        return Box::pin(self.stop_with(outcome)).await;
                     }
                     if let Some(input) = self.run_call(&call)
                         && let Some(running) = &mut self.running

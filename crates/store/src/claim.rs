@@ -56,7 +56,7 @@ impl Claim {
                 Some(Errno::EXIST) => match look_at(&name) {
                     Standing::Held(holder) => return Err(holder),
                     Standing::Disputed(holder) if begun.elapsed() > PATIENCE => return Err(holder),
-                    Standing::Disputed(_) => std::thread::sleep(PAUSE),
+                    Standing::Disputed(_) => std::thread::park_timeout(PAUSE),
                     Standing::Gone => {}
                 },
                 // The file has as many names as it can have, or somebody has removed it.

@@ -30,8 +30,8 @@ impl Session {
 
     /// Saves and publishes what has happened. A turn that cannot be saved fails.
     pub(super) async fn publish(&mut self) {
-        if let Err(error) = self.journal.publish() {
-            Box::pin(self.stop_with(Outcome::Failed(unsaved(&error)))).await;
+        if let Some(outcome) = unsaved(self.journal.publish()) {
+            Box::pin(self.stop_with(outcome)).await;
         }
     }
 
@@ -56,20 +56,21 @@ impl Session {
         let outcome = self.bookmark(outcome);
         self.note_result(&outcome).await;
         self.emit(Body::TurnEnded(outcome.clone()));
-        match (self.journal.publish_durably().await, &outcome) {
-            (Err(error), Outcome::Completed { .. }) => {
+        match (unsaved(self.journal.publish_durably().await), &outcome) {
+            (Some(failed), Outcome::Completed { .. }) => {
                 self.journal.withdraw_end();
-                self.emit(Body::TurnEnded(Outcome::Failed(unsaved(&error))));
+                self.emit(Body::TurnEnded(failed));
                 self.publish_durably().await;
             }
-            (Ok(()) | Err(_), _) => self.tell_program(&outcome),
+            (Some(_) | None, _) => self.tell_program(&outcome),
         }
         self.running = None;
     }
 }
 
-/// What a turn that cannot be saved ends with.
-pub(super) fn unsaved(error: &RolloutError) -> Failure {
-    let message = format!("this thread could not be saved: {}", full_message(error));
-    Failure { message, hint: None, info: CodexErrorInfo::Other }
+/// How a turn ends that cannot be saved.
+pub(super) fn unsaved(saved: Result<(), RolloutError>) -> Option<Outcome> {
+    let error = saved.err()?;
+    let message = format!("this thread could not be saved: {}", full_message(&error));
+    Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))
 }
