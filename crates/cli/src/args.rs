@@ -243,6 +243,12 @@ pub(crate) struct DebugArgs {
 /// The forms of `debug`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DebugCommand {
+    /// Run a command in the sandbox of Linux; `codex sandbox linux` under its name in other releases
+    #[command(hide = true)]
+    Landlock(ConfinedArgs),
+    /// Run a command in the sandbox of macOS; `codex sandbox macos` under its name in other releases
+    #[command(hide = true)]
+    Seatbelt(ConfinedArgs),
     /// Print the request that would be sent to the model; nothing is sent
     Prompt {
         /// What the user would say

@@ -7,11 +7,15 @@ use codex_engine::preview;
 use codex_wire::input::UserInput;
 
 use crate::args::{DebugCommand, Shared};
-use crate::{console, proto};
+use crate::{console, proto, sandbox};
 
 /// Prints the body of the first request of a turn. Nothing is sent and nothing is saved.
 pub(crate) fn run(shared: &Shared, command: &DebugCommand) -> anyhow::Result<ExitCode> {
-    let DebugCommand::Prompt { prompt } = command;
+    let prompt = match command {
+        DebugCommand::Prompt { prompt } => prompt,
+        DebugCommand::Landlock(confined) => return sandbox::linux(shared, confined),
+        DebugCommand::Seatbelt(confined) => return sandbox::macos(shared, confined),
+    };
     let setup = proto::setup(shared, &codex_config::Env::process())?;
     let content = vec![UserInput::Text { text: prompt.clone().unwrap_or_else(|| "hello".to_owned()) }];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,6 +1,6 @@
 //! `codex login` and `codex logout`: the key that requests carry.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{BufReader, IsTerminal, Read, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -46,10 +46,10 @@ fn read_key() -> anyhow::Result<String> {
         stdin.read_to_string(&mut key).context("could not read the key")?;
         return Ok(key);
     }
-    console::ask("Paste the key (it is not shown) and press Enter: ")?;
     let unseen = Unseen::begin()?;
+    console::ask("Paste the key (it is not shown) and press Enter: ")?;
     let mut key = Vec::new();
-    for byte in stdin.bytes() {
+    for byte in BufReader::new(stdin).bytes() {
         match byte.context("could not read the key")? {
             b'\r' | b'\n' | END_OF_INPUT => break,
             INTERRUPT => {

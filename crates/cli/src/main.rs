@@ -20,6 +20,7 @@ mod features;
 mod float;
 mod input_file;
 mod lazy;
+mod linux_sandbox;
 mod login;
 mod memory;
 mod output_file;
@@ -51,6 +52,9 @@ fn main() -> ExitCode {
         return apply_patch::run(&words);
     }
     codex_sandbox::harden();
+    if linux_sandbox::is_meant() {
+        return linux_sandbox::run();
+    }
     memory::give_back_large_blocks();
     let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
     let Some(command) = args.command else {

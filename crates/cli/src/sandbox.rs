@@ -17,12 +17,20 @@ use crate::proto::working_directory;
 pub(crate) fn run(shared: &Shared, args: &SandboxArgs) -> anyhow::Result<ExitCode> {
     match &args.form {
         Some(SandboxForm::Explain(confined)) => explain(shared, confined),
-        Some(SandboxForm::Linux(confined)) if cfg!(target_os = "linux") => launch(shared, confined),
-        Some(SandboxForm::Macos(confined)) if cfg!(target_os = "macos") => launch(shared, confined),
-        Some(SandboxForm::Linux(_)) => bail!("this is not Linux"),
-        Some(SandboxForm::Macos(_)) => bail!("this is not macOS"),
+        Some(SandboxForm::Linux(confined)) => linux(shared, confined),
+        Some(SandboxForm::Macos(confined)) => macos(shared, confined),
         None => launch(shared, &args.confined),
     }
+}
+
+/// Runs the command, on Linux.
+pub(crate) fn linux(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
+    if cfg!(target_os = "linux") { launch(shared, args) } else { bail!("this is not Linux") }
+}
+
+/// Runs the command, on macOS.
+pub(crate) fn macos(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
+    if cfg!(target_os = "macos") { launch(shared, args) } else { bail!("this is not macOS") }
 }
 
 /// What a command is confined by here.
@@ -52,8 +60,12 @@ fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
         return Err(Hinted { what: "no command given".to_owned(), hint }.into());
     }
     let Confined { profile, cwd, env, .. } = confined(shared, args)?;
-    let launch =
-        Launch { argv: args.command.clone(), cwd, env, confinement: Confinement::from(profile), stdio: Stdio::Inherit };
+    let confinement = Confinement::from(profile);
+    run_confined(Launch { argv: args.command.clone(), cwd, env, confinement, stdio: Stdio::Inherit })
+}
+
+/// Runs a command to its end, and ends as it did.
+pub(crate) fn run_confined(launch: Launch) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         let mut running = codex_sandbox::spawn(launch)?;

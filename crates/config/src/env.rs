@@ -24,7 +24,9 @@ impl Env {
             Some(variables) => variables.get(name).cloned(),
             None => std::env::var_os(name),
         };
-        value.filter(|value| !value.is_empty())
+        let value = value.filter(|value| !value.is_empty());
+        // Services are often started without it.
+        if value.is_none() && name == "HOME" && self.fixed.is_none() { user_folder() } else { value }
     }
 
     /// The value of a variable without the white space around it; one that is blank or not UTF-8 counts as unset.
@@ -34,6 +36,23 @@ impl Env {
         let value = value.trim();
         (!value.is_empty()).then(|| value.to_owned())
     }
+}
+
+/// The folder of the user that this process runs as, from the list of users.
+fn user_folder() -> Option<OsString> {
+    use std::os::unix::fs::MetadataExt as _;
+    let user = std::fs::metadata("/proc/self").ok()?.uid();
+    folder_of(user, &std::fs::read_to_string("/etc/passwd").ok()?).map(OsString::from)
+}
+
+/// The folder of a user in a list of users: name, password, number, group, comment, folder and shell in a line.
+fn folder_of(user: u32, users: &str) -> Option<&str> {
+    let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let folder = entries.find_map(|entry| match entry[..] {
+        [_, _, number, _, _, folder, ..] if number.parse() == Ok(user) => Some(folder),
+        _ => None,
+    });
+    folder.filter(|folder| folder.starts_with('/'))
 }
 
 impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for Env {
@@ -57,6 +76,16 @@ impl fmt::Debug for Env {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_has_a_folder_without_a_variable() {
+        let users =
+            "# list\nroot:x:0:0:root:/root:/bin/sh\nann:x:1000:100:Ann, a:/home/ann:/bin/sh\nno:x:7:7::none:\nodd\n";
+        let of = |user| folder_of(user, users);
+        assert_eq!((of(0), of(1000), of(7), of(8)), (Some("/root"), Some("/home/ann"), None, None));
+        // A fixed set says everything.
+        assert_eq!(Env::from_iter([("HOME", "")]).get("HOME"), None);
+    }
 
     #[test]
     fn empty_and_blank_variables_count_as_unset() {

@@ -126,7 +126,7 @@ fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<
 fn text_of(bytes: &[u8]) -> anyhow::Result<String> {
     let utf16 = |from: fn([u8; 2]) -> u16, bytes: &[u8]| {
         let units: Vec<u16> = bytes.chunks_exact(2).filter_map(|pair| Some(from(pair.try_into().ok()?))).collect();
-        String::from_utf16(&units).ok().filter(|_| bytes.len() % 2 == 0)
+        String::from_utf16(&units).ok().filter(|_| bytes.len().is_multiple_of(2))
     };
     let text = match bytes {
         [0xff, 0xfe, rest @ ..] => utf16(u16::from_le_bytes, rest),

@@ -16,6 +16,7 @@ mod exec_file;
 mod http;
 mod known;
 mod mistakes;
+mod names;
 mod never_break;
 mod program;
 mod proto;
