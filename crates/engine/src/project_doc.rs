@@ -103,7 +103,7 @@ pub(crate) fn instructions_message(cwd: &Path, text: &str) -> String {
 /// The nearest folder upwards that holds a `.git`: the project that a folder belongs to.
 #[must_use]
 pub fn repository_root(cwd: &Path) -> Option<PathBuf> {
-    cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
+    cwd.ancestors().find(|folder| codex_files::is_checkout(folder)).map(Path::to_owned)
 }
 
 /// Reads up to `limit` bytes of a text below `root`, and tells whether that was all of it.

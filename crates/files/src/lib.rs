@@ -6,11 +6,13 @@
 //! Invariants: only regular files are opened. No open waits for another process longer than a second. A read takes no more
 //! memory than its caller allows. Nothing is locked. No async code.
 
+mod checkout;
 mod open;
 mod read;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use checkout::is_checkout;
 pub use open::{Links, check_whole, open, open_with};
 pub use read::{read, read_open, read_start, read_text};
 

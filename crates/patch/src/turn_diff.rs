@@ -46,7 +46,7 @@ impl TurnDiff {
     /// Starts with nothing. Names are relative to the repository that `cwd` is in, or else to `cwd`.
     #[must_use]
     pub fn new(cwd: &Path) -> Self {
-        let root = cwd.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).unwrap_or(cwd);
+        let root = cwd.ancestors().find(|folder| codex_files::is_checkout(folder)).unwrap_or(cwd);
         Self { root: root.to_owned(), ledger: Ledger::default(), bodies: HashMap::new(), text: String::new() }
     }
 

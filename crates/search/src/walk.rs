@@ -96,5 +96,5 @@ fn walk(root: &Path) -> ignore::Walk {
 
 fn in_repository(root: &Path) -> bool {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    root.ancestors().any(|folder| folder.join(".git").exists())
+    root.ancestors().any(codex_files::is_checkout)
 }

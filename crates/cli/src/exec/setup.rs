@@ -103,7 +103,7 @@ pub(crate) fn is_from_here(config: &Config, key: &str) -> bool {
 /// A model that changes files is let loose only where changes can be undone, or where the user said so.
 fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
     let is_trusted = |folder: &Path| config.projects.get(folder) == Some(&TrustLevel::Trusted);
-    if cwd.ancestors().any(|folder| is_trusted(folder) || folder.join(".git").exists()) {
+    if cwd.ancestors().any(|folder| is_trusted(folder) || codex_files::is_checkout(folder)) {
         return Ok(());
     }
     let what = format!("{} is in no git repository and is not trusted", cwd.display());

@@ -49,7 +49,7 @@ fn a_key_that_is_typed_is_not_shown() {
     assert!(login.is_restored());
     let stored = std::fs::read_to_string(place.path("home/auth.json")).expect("it is stored");
     assert!(stored.contains("\"sk-secret\""), "{stored}");
-    let mut login = Pty::start(&Place::new(), &["login", "--with-api-key"]);
+    let mut login = Pty::start(&place, &["login", "--with-api-key"]);
     login.until("press Enter: ");
     login.send("sk-\u{3}");
     let ended = login.wait();
