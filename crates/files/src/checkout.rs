@@ -2,33 +2,44 @@
 
 use std::path::Path;
 
-/// Whether git would take a folder for the root of a checkout, by its `.git`. An empty one is none: a sandbox holds the name
-/// with it while a command runs, also in folders that everybody shares.
+/// Whether a folder has a `.git` of its own. One that a sandbox holds the name with while a command runs does not count: it is
+/// there also in folders that everybody shares, such as `/tmp`.
 #[must_use]
 pub fn is_checkout(folder: &Path) -> bool {
-    let git = folder.join(".git");
-    match git.symlink_metadata() {
-        Ok(found) if found.is_dir() => std::fs::read_dir(git).is_ok_and(|mut entries| entries.next().is_some()),
-        Ok(_) => true,
-        Err(_) => false,
-    }
+    folder.join(".git").symlink_metadata().is_ok_and(|found| !is_held(&found))
 }
 
-#[cfg(test)]
+/// Whether a mode is that of a placeholder, whatever the umask took away: sticky, and writable for nobody.
+#[cfg(unix)]
+fn is_held(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    found.is_dir() && found.permissions().mode() & 0o1222 == 0o1000
+}
+
+#[cfg(not(unix))]
+fn is_held(_: &std::fs::Metadata) -> bool {
+    false
+}
+
+#[cfg(all(test, unix))]
 mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
-    fn an_empty_folder_is_no_repository() {
+    fn a_name_that_a_sandbox_holds_is_no_repository() {
         let temp = tempfile::tempdir().unwrap();
         let git = temp.path().join(".git");
         assert!(!is_checkout(temp.path()));
-        std::fs::create_dir(&git).unwrap();
-        assert!(!is_checkout(temp.path()));
-        std::fs::write(git.join("HEAD"), "").unwrap();
+        fs::create_dir(&git).unwrap();
         assert!(is_checkout(temp.path()));
-        std::fs::remove_dir_all(&git).unwrap();
-        std::fs::write(&git, "gitdir: elsewhere").unwrap();
+        fs::set_permissions(&git, Permissions::from_mode(0o1555)).unwrap();
+        assert!(!is_checkout(temp.path()));
+        fs::remove_dir(&git).unwrap();
+        fs::write(&git, "gitdir: elsewhere").unwrap();
         assert!(is_checkout(temp.path()));
     }
 }
