@@ -14,7 +14,6 @@ use codex_wire::change::FileChange;
 use serde::Deserialize;
 
 use crate::args::{ApplyArgs, Shared};
-use crate::page::printable;
 use crate::proto::working_directory;
 use crate::threads::locate;
 
@@ -172,7 +171,7 @@ fn marked(mark: char, text: &str) -> String {
 fn apply(git: &OwnGit, cwd: &Path, patch: &str) -> anyhow::Result<()> {
     let applied = git.apply(cwd, patch)?;
     for line in applied.said.lines() {
-        writeln!(std::io::stderr(), "{}", printable(line))?;
+        crate::console::note(format_args!("{line}"));
     }
     anyhow::ensure!(applied.is_complete, "git apply failed, see above; `codex apply --print` shows the diff");
     Ok(())

@@ -2,7 +2,10 @@
 //!
 //! Invariant: this is the only place in the crate that reads the process's variables.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt};
+use std::{collections::BTreeMap, ffi::OsString, fmt, path::Path};
+
+/// How much of the list of users is read.
+const PASSWD_BYTES: u64 = 1024 * 1024;
 
 /// The variables that configuration may look at: the process's own, or a fixed set.
 #[derive(Clone)]
@@ -42,7 +45,7 @@ impl Env {
 fn user_folder() -> Option<OsString> {
     use std::os::unix::fs::MetadataExt as _;
     let user = std::fs::metadata("/proc/self").ok()?.uid();
-    folder_of(user, &std::fs::read_to_string("/etc/passwd").ok()?).map(OsString::from)
+    folder_of(user, &codex_files::read_text(Path::new("/etc/passwd"), PASSWD_BYTES).ok()?).map(OsString::from)
 }
 
 /// The folder of a user in a list of users: name, password, number, group, comment, folder and shell in a line.

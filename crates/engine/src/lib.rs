@@ -16,7 +16,6 @@ mod heard;
 mod images;
 mod journal;
 pub mod log;
-mod models;
 mod notify;
 pub mod one_off;
 mod opening;
@@ -24,7 +23,6 @@ pub mod own_git;
 mod patch_program;
 mod patching;
 pub mod preview;
-mod project_doc;
 mod provider;
 mod recent;
 pub mod review;
@@ -43,10 +41,10 @@ mod work;
 pub use codex_model::Model;
 
 pub use beginning::{Beginning, Insisted};
+pub use codex_config::project_doc::repository_root;
 pub use feed::Feed;
 pub use images::{check_image, check_pictures};
 pub use patch_program::{PatchError, apply_patch};
-pub use project_doc::repository_root;
 pub use provider::{ConnectError, connect};
 pub use thread::{
     Closed, FeedStart, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart, WayBack,

@@ -20,12 +20,12 @@ use crate::foreign;
 use crate::heard::Heard;
 use crate::journal::Journal;
 use crate::log::{Record, ThreadStarted, TurnId};
-use crate::models::Catalogue;
-use crate::project_doc::{self, ProjectDocs};
 use crate::rules::{self, Rules};
 use crate::settings::Settings;
 use crate::skills;
 use crate::thread::{Setup, StartError};
+use codex_config::models::Catalogue;
+use codex_config::project_doc::{self, ProjectDocs};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
 

@@ -40,13 +40,13 @@ use crate::goal::Pursuit;
 use crate::heard::Heard;
 use crate::journal::Journal;
 use crate::log::{Abort, Approval, Body, Item, Record, ThreadStarted, TurnId};
-use crate::models::Catalogue;
 use crate::opening::{Continued, Opening};
 use crate::settings::Settings;
 use crate::thread::{Command, FeedStart, Place, Setup, StartError, Subscription};
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
+use codex_config::models::Catalogue;
 
 /// The state of one thread.
 pub(crate) struct Session {

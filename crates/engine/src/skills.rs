@@ -9,7 +9,7 @@ use codex_config::{Config, Home, TrustLevel};
 use codex_store::{Skills, find_skills};
 use codex_wire::skill::{SkillMetadata, SkillScope, SkillsListEntry};
 
-use crate::project_doc::repository_root;
+use codex_config::project_doc::repository_root;
 
 /// How many bytes of a skill the model is given when the user names it.
 const MOST_BYTES: usize = 64 * 1024;

@@ -21,19 +21,18 @@ use std::ffi::{CString, c_int};
 use std::os::fd::{AsFd as _, AsRawFd, OwnedFd, RawFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, kill_process, pidfd_send_signal,
-    setrlimit, setsid, wait, waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, pidfd_send_signal, setrlimit, setsid, wait,
+    waitid,
 };
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::descriptors::restore_descriptor_limit;
 use super::messages::{End, Failure};
 use super::metadata;
 use super::plan::{Confined, FirstWorkings, Footing, Workings, World};
+use super::reap::{end_descendants, exit_of, reap};
 use super::scope::Ender;
 use super::stand_in::StandIns;
 use super::start::{self, Started};
@@ -221,10 +220,15 @@ fn watch(
         let status = waitid(WaitId::PidFd(child.as_fd()), WaitIdOptions::EXITED).ok().flatten();
         status.as_ref().map_or(Exit::Signal(libc::SIGKILL), exit_of)
     });
+    if let Some(others) = others {
+        others.end_all();
+    }
+    finish(plan, stand_ins, exit, has_first_process);
+}
+
+/// Ends what is left of a command, and tells how it ended.
+fn finish(plan: &Plan, stand_ins: &StandIns, exit: Exit, has_first_process: bool) {
     if !has_first_process {
-        if let Some(others) = others {
-            others.end_all();
-        }
         end_descendants();
         tell(plan, End { exit, is_all: true });
     } else if exit != Exit::Code(0) {
@@ -235,67 +239,6 @@ fn watch(
         stand_ins.remove();
         // How the command ended was told before; this says that nobody need wait any longer.
         tell(plan, End { exit, is_all: true });
-    }
-}
-
-/// How many children are taken in before something else is looked at: others may end as fast as these are taken in.
-const REAPED_AT_ONCE: usize = 4096;
-
-/// Takes in the children that have ended, and says how the command did if it is among them.
-fn reap(orphans: &OwnedFd, command: i32) -> Option<Exit> {
-    let mut exit = None;
-    // One signal may stand for many.
-    while rustix::io::read(orphans, &mut [0_u8; 128]).is_ok() {}
-    for _ in 0..REAPED_AT_ONCE {
-        let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) else { break };
-        if pid.as_raw_nonzero().get() == command {
-            let signal = status.terminating_signal();
-            exit = Some(signal.map_or_else(|| Exit::Code(status.exit_status().unwrap_or(0)), Exit::Signal));
-        }
-    }
-    exit
-}
-
-fn exit_of(status: &WaitIdStatus) -> Exit {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),
-    }
-}
-
-/// Kills children until there are none: the children of a killed one become ours, as this process is their subreaper.
-///
-/// What changes its number faster than it can be killed is given up after a while where no scope holds it.
-fn end_descendants() {
-    const PATIENCE_SECONDS: i64 = 3;
-    let until = clock_gettime(ClockId::Monotonic).tv_sec + PATIENCE_SECONDS;
-    while clock_gettime(ClockId::Monotonic).tv_sec <= until {
-        // What has ended already would only make the list longer.
-        for _ in 0..REAPED_AT_ONCE {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(_) => return,
-            }
-        }
-        let mut killed = false;
-        let mut list = [0_u8; 4096];
-        let file = openat(CWD, c"/proc/thread-self/children", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        let length = file.and_then(|file| rustix::io::read(&file, &mut list)).unwrap_or(0);
-        let mut number = 0_i32;
-        for byte in list.iter().take(length) {
-            if byte.is_ascii_digit() {
-                number = number.wrapping_mul(10).wrapping_add(i32::from(byte - b'0'));
-            } else if let Some(pid) = Pid::from_raw(std::mem::take(&mut number)) {
-                killed |= kill_process(pid, Signal::KILL).is_ok();
-            }
-        }
-        // Somebody of another user cannot be killed, so there is no point in waiting for it.
-        let options = if killed { WaitOptions::empty() } else { WaitOptions::NOHANG };
-        match wait(options) {
-            Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) | Err(_) => return,
-        }
     }
 }
 

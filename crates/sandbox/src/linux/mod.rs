@@ -13,6 +13,7 @@ mod messages;
 mod metadata;
 mod plan;
 mod pty;
+mod reap;
 mod replaced;
 mod rungs;
 mod running;

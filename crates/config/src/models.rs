@@ -11,15 +11,15 @@ const MOST_BYTES: u64 = 16 * 1024 * 1024;
 /// What is known of a model. An unknown one has no known window, is not asked to reason, and calls one tool at a
 /// time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ModelInfo {
+pub struct ModelInfo {
     /// How many tokens fit.
-    pub(crate) context_window: Option<i64>,
+    pub context_window: Option<i64>,
     /// Whether it takes an effort and sums up its reasoning.
-    pub(crate) reasons: bool,
+    pub reasons: bool,
     /// Whether it may be told to make several calls in one answer.
-    pub(crate) calls_in_parallel: bool,
+    pub calls_in_parallel: bool,
     /// Whether it runs its commands in terminals.
-    pub(crate) has_terminals: bool,
+    pub has_terminals: bool,
 }
 
 /// Beginnings of names, the more specific ones first.
@@ -65,7 +65,7 @@ impl ModelInfo {
 
 /// The models of a `model_catalog_json`, which newer releases read too.
 #[derive(Debug, Default)]
-pub(crate) struct Catalogue {
+pub struct Catalogue {
     models: HashMap<String, ModelInfo>,
 }
 
@@ -93,7 +93,7 @@ fn yes() -> bool {
 
 impl Catalogue {
     /// Reads a catalogue. One that cannot be read says why, and the thread goes on without.
-    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("model_catalog_json: {}: {error}", path.display());
         let text = codex_files::read_text(path, MOST_BYTES).map_err(|error| failed(&error))?;
         let file: CatalogueFile = serde_json::from_str(&text).map_err(|error| failed(&error))?;
@@ -110,7 +110,8 @@ impl Catalogue {
     }
 
     /// Looks a model up.
-    pub(crate) fn info(&self, name: &str) -> ModelInfo {
+    #[must_use]
+    pub fn info(&self, name: &str) -> ModelInfo {
         self.models.get(name).copied().unwrap_or_else(|| ModelInfo::of(name))
     }
 }

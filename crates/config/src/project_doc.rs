@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 
 /// Where to look, and how much to take.
 #[derive(Debug, Clone)]
-pub(crate) struct ProjectDocs<'a> {
+pub struct ProjectDocs<'a> {
     /// The home folder of the program.
-    pub(crate) home: &'a Path,
+    pub home: &'a Path,
     /// Where the thread works.
-    pub(crate) cwd: &'a Path,
+    pub cwd: &'a Path,
     /// Whether the user has said that the project is not trusted, so that nothing in it is followed.
-    pub(crate) is_distrusted: bool,
+    pub is_distrusted: bool,
     /// How many bytes all project files together may have; 0 reads none.
-    pub(crate) max_bytes: usize,
+    pub max_bytes: usize,
     /// Names to try where a folder has no `AGENTS.md`.
-    pub(crate) fallback_names: &'a [String],
+    pub fallback_names: &'a [String],
 }
 
 /// What was found.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Instructions {
+pub struct Instructions {
     /// The text of all files; none when there are none.
-    pub(crate) text: Option<String>,
+    pub text: Option<String>,
     /// What could not be taken, for the user.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 const OVERRIDE: &str = "AGENTS.override.md";
@@ -36,7 +36,8 @@ const SEPARATOR: &str = "\n\n--- project-doc ---\n\n";
 
 impl ProjectDocs<'_> {
     /// Reads the files. It blocks; run it off the async threads.
-    pub(crate) fn read(&self) -> Instructions {
+    #[must_use]
+    pub fn read(&self) -> Instructions {
         let mut found = Instructions::default();
         let home = self.first_of(self.home, self.home, &[OVERRIDE, STANDARD], self.max_bytes, &mut found.warnings);
         let project = if self.is_distrusted { None } else { self.read_project(&mut found.warnings) };
@@ -95,7 +96,8 @@ impl ProjectDocs<'_> {
 }
 
 /// The message that hands the instructions to the model.
-pub(crate) fn instructions_message(cwd: &Path, text: &str) -> String {
+#[must_use]
+pub fn instructions_message(cwd: &Path, text: &str) -> String {
     let text = text.replace("</INSTRUCTIONS>", "<\\/INSTRUCTIONS>");
     format!("# AGENTS.md instructions for {}\n\n<INSTRUCTIONS>\n{text}\n</INSTRUCTIONS>", cwd.display())
 }
