@@ -20,7 +20,6 @@ mod notify;
 pub mod one_off;
 mod opening;
 pub mod own_git;
-mod patch_program;
 mod patching;
 pub mod preview;
 mod provider;
@@ -42,9 +41,9 @@ pub use codex_model::Model;
 
 pub use beginning::{Beginning, Insisted};
 pub use codex_config::project_doc::repository_root;
+pub use codex_patch::{PatchError, apply_patch};
 pub use feed::Feed;
 pub use images::{check_image, check_pictures};
-pub use patch_program::{PatchError, apply_patch};
 pub use provider::{ConnectError, connect};
 pub use thread::{
     Closed, FeedStart, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart, WayBack,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codex_patch::{ApplyError, Guard, Operation, ParseError, Patch, PlanError};
+use crate::{ApplyError, Guard, Operation, ParseError, Patch, PlanError};
 
 /// Why a patch was not applied. Every file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum PatchError {
 /// Applies a patch in a folder and says what it has changed. It may write what this process may, which for commands of the
 /// model is what their sandbox lets them.
 pub fn apply_patch(text: &str, cwd: &Path) -> Result<String, PatchError> {
-    let patch = codex_patch::parse(text).map_err(PatchError::Parse)?;
+    let patch = crate::parse(text).map_err(PatchError::Parse)?;
     let plan = patch.plan(cwd).map_err(|error| misfit(&patch, error, cwd))?;
     Ok(plan.apply(&Guard::anywhere())?.summary)
 }
