@@ -38,8 +38,7 @@ impl Show {
             Color::Auto => crate::terminal::colours(console::err_is_terminal(), env),
         };
         let is_dumb = env.text("TERM").is_none_or(|term| term == "dumb");
-        let columns = crossterm::terminal::size().ok().filter(|_| console::err_is_terminal() && !is_dumb);
-        let columns = columns.map(|(columns, _)| usize::from(columns)).filter(|columns| *columns > 0);
+        let columns = console::err_columns().filter(|_| !is_dumb);
         let terminal = Terminal::new(Outlet::new(console::painted_err()), colour);
         let terminal = terminal.verbose(is_verbose).replacing(columns);
         Self { projector: Projector::default(), events: Vec::new(), face: Face::People(terminal) }

@@ -36,7 +36,7 @@ pub(super) struct Allowed {
     /// What the writable folders were when the thread named them.
     held: HeldRoots,
     /// The settings that named them last.
-    held_for: Option<Arc<Settings>>,
+    held_for: Option<(PathBuf, SandboxPolicy)>,
     /// Whether the user was told that nobody can be asked.
     is_told_of_nobody: bool,
     /// What was found in the folders after commands that were allowed.
@@ -249,10 +249,12 @@ impl Session {
 
     /// Finds out which folders the settings name, before any command can change what their names lead to.
     pub(super) fn hold_roots(&mut self) {
-        let settings = self.turn_settings();
-        if !self.allowed.held_for.as_ref().is_some_and(|held| Arc::ptr_eq(held, settings)) {
-            self.allowed.held_for = Some(Arc::clone(settings));
+        let Settings { cwd, sandbox_policy, .. } = &**self.turn_settings();
+        let is_held = |(held, policy): &(PathBuf, SandboxPolicy)| held == cwd && policy == sandbox_policy;
+        if !self.allowed.held_for.as_ref().is_some_and(is_held) {
+            let held = (cwd.clone(), sandbox_policy.clone());
             drop(self.surrounding().profile());
+            self.allowed.held_for = Some(held);
         }
     }
 
