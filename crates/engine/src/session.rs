@@ -48,6 +48,9 @@ use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
 use codex_config::models::Catalogue;
 
+/// How many things a session does before it lets others run, should it never have to wait.
+const STEPS_AT_ONCE: u32 = 512;
+
 /// The state of one thread.
 pub(crate) struct Session {
     setup: Setup,
@@ -219,9 +222,14 @@ impl Session {
     pub(crate) async fn run(mut self: Box<Self>) {
         let mut closing = Vec::new();
         let mut retired = None;
+        let mut steps = 0_u32;
         while self.running.is_some() || closing.is_empty() {
-            // A model that always has something to say must not keep commands, or other threads, waiting.
-            tokio::task::coop::consume_budget().await;
+            // A model that always has something to say must not keep commands, or other threads, waiting. To give way more
+            // often would cost: what piles up meanwhile is merged for clients.
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(STEPS_AT_ONCE) {
+                tokio::task::yield_now().await;
+            }
             match self.wake().await {
                 Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
                 Wake::Arrived(Arrived::Call(id, news)) => Box::pin(self.step_call(id, news)).await,
