@@ -80,7 +80,7 @@ pub enum RolloutError {
 /// Lines gather in memory until [`RolloutFile::flush`] writes them at once; after a flush has returned, what was
 /// appended survives the death of this process, and after a sync that of the machine.
 ///
-/// The file of a thread below a home is closed when it is idle and other threads need the descriptor. A [`Claim`] keeps
+/// The file of a thread below a home is closed when it is idle and other threads need the descriptor. A claim keeps
 /// others of ours from writing it meanwhile.
 #[derive(Debug)]
 pub struct RolloutFile {
