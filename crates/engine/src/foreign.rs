@@ -57,5 +57,5 @@ fn is_trusted(config: &Config, cwd: &Path) -> bool {
 fn is_near(one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (one.canonicalize(), other.canonicalize()) else { return false };
     let holds = one.starts_with(&other) || other.starts_with(&one);
-    one == other || (holds && repository_root(&one).is_some() && codex_git::is_same_repository(&one, &other))
+    one == other || (holds && repository_root(&one).is_some() && codex_workspace::git::is_same_repository(&one, &other))
 }

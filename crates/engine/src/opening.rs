@@ -298,7 +298,7 @@ fn meta(setup: &Setup) -> SessionMeta {
         source: Some(setup.source.clone()),
         model_provider: Some(setup.config.provider.id.clone()),
         lineage: SessionLineage::default(),
-        git: codex_git::git_info(&setup.cwd),
+        git: codex_workspace::git::git_info(&setup.cwd),
     }
 }
 

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use codex_config::{Env, Home, HomeError, Programs, TemporaryFolder};
-use codex_git::Runner;
-pub use codex_git::{Applied, DiffToRemote, GitError};
 use codex_wire::policy::SandboxPolicy;
+use codex_workspace::git::Runner;
+pub use codex_workspace::git::{Applied, DiffToRemote, GitError};
 
 use crate::repository_root;
 
@@ -52,12 +52,12 @@ impl OwnGit {
 
     /// What a checkout has that no remote has.
     pub fn diff_to_remote(&self, cwd: &Path) -> Result<DiffToRemote, GitError> {
-        codex_git::git_diff_to_remote(cwd, &self.runner)
+        codex_workspace::git::git_diff_to_remote(cwd, &self.runner)
     }
 
     /// Applies a diff to the files of a folder.
     pub fn apply(&self, folder: &Path, diff: &str) -> Result<Applied, GitError> {
-        codex_git::apply(folder, diff, &self.runner)
+        codex_workspace::git::apply(folder, diff, &self.runner)
     }
 }
 

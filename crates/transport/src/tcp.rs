@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use codex_protocol::rpc::{ErrorObject, OVERLOADED};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -14,6 +13,10 @@ use crate::listener::{Client, Service, host};
 use crate::peer;
 use crate::pipe::Patient;
 
+/// The code for what the client did wrong.
+const INVALID_REQUEST: i64 = -32600;
+/// The code for a server that is full for now.
+const OVERLOADED: i64 = -32001;
 /// The longest first line.
 const FIRST_LINE_BYTES: u64 = 4096;
 /// How much is read on from a client that was refused, and for how long.
@@ -43,11 +46,25 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Empty>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorObject>,
+    error: Option<Refusal>,
 }
 
 #[derive(Serialize)]
 struct Empty {}
+
+/// Why a client is not served, as an error of JSON-RPC.
+#[derive(Serialize)]
+pub(crate) struct Refusal {
+    code: i64,
+    message: String,
+}
+
+impl Refusal {
+    /// A mistake of the client.
+    fn invalid(message: &str) -> Self {
+        Self { code: INVALID_REQUEST, message: message.to_owned() }
+    }
+}
 
 /// Serves a client that has just come.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
@@ -64,13 +81,13 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
         }
     };
     if !matches!(read, Ok(Ok(_))) {
-        return refuse(&mut output, None, ErrorObject::invalid("no token came in time")).await;
+        return refuse(&mut output, None, Refusal::invalid("no token came in time")).await;
     }
     let first = serde_json::from_slice::<First<'_>>(&line).ok().filter(|first| first.method == AUTHENTICATE);
     let id = first.as_ref().and_then(|first| first.id);
     if !first.as_ref().is_some_and(|first| token.as_ref().is_some_and(|token| token.is(&first.params.token))) {
         let text = "the first line must be {\"id\":0,\"method\":\"authenticate\",\"params\":{\"token\":TOKEN}} with the right token";
-        refuse(&mut output, id, ErrorObject::invalid(text)).await;
+        refuse(&mut output, id, Refusal::invalid(text)).await;
         return drain(input, waiting).await;
     }
     let place = match slots.serve(Way::Ip, limits.quiet) {
@@ -88,15 +105,15 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
 }
 
 /// What a client is told for whom there is no room.
-pub(crate) fn overloaded(why: impl ToString) -> ErrorObject {
-    ErrorObject { code: OVERLOADED, message: why.to_string(), data: None }
+pub(crate) fn overloaded(why: impl ToString) -> Refusal {
+    Refusal { code: OVERLOADED, message: why.to_string() }
 }
 
 /// Answers with an error, as the last word.
 pub(crate) async fn refuse<W: AsyncWrite + Unpin>(
     output: &mut W,
     id: Option<&serde_json::value::RawValue>,
-    error: ErrorObject,
+    error: Refusal,
 ) {
     // Whoever does not hear it learns it from the end of the connection.
     let _: std::io::Result<()> = say(output, &Answer { id, result: None, error: Some(error) }).await;

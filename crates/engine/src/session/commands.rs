@@ -128,7 +128,7 @@ impl Session {
     }
 
     fn judge(&self, request: &CommandRequest, settings: &Settings, sandbox: SandboxState) -> Answer {
-        let is_own = codex_git::is_same_repository(&settings.cwd, &request.cwd);
+        let is_own = codex_workspace::git::is_same_repository(&settings.cwd, &request.cwd);
         // Only under these does it matter what a command destroys.
         let looks = matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::OnFailure);
         let moved_over = looks.then(|| moved_over(&request.argv, &request.cwd)).flatten();

@@ -10,11 +10,11 @@ use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::search::{
-    FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchResult, FuzzyFileSearchSessionCompletedNotification,
-    FuzzyFileSearchSessionStartParams, FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
-    FuzzyFileSearchSessionUpdatedNotification,
+    FuzzyFileSearchMatchType, FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchResult,
+    FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionStartParams, FuzzyFileSearchSessionStopParams,
+    FuzzyFileSearchSessionUpdateParams, FuzzyFileSearchSessionUpdatedNotification,
 };
-use codex_search::{DEFAULT_LIMIT, Report, Scope, Session};
+use codex_workspace::search::{DEFAULT_LIMIT, Match, Report, Scope, Session};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{Passed, group};
@@ -104,11 +104,17 @@ async fn search(
     let (number, flag) = searches.begin(cancellation_token);
     let ended = Arc::clone(&flag);
     let places = &connection.host.places.searches;
-    let found = in_place(places, disk::USUAL, move || Ok(codex_search::search(&query, &scope, &flag))).await;
+    let found = in_place(places, disk::USUAL, move || Ok(codex_workspace::search::search(&query, &scope, &flag))).await;
     // One that was given up in the meantime does not go on.
     ended.store(true, Ordering::Relaxed);
     lock(&searches.running).remove(&number);
-    Ok(FuzzyFileSearchResponse { files: found? })
+    Ok(FuzzyFileSearchResponse { files: found?.into_iter().map(result).collect() })
+}
+
+fn result(found: Match) -> FuzzyFileSearchResult {
+    let Match { root, path, is_folder, file_name, score, indices } = found;
+    let match_type = if is_folder { FuzzyFileSearchMatchType::Directory } else { FuzzyFileSearchMatchType::File };
+    FuzzyFileSearchResult { root, path, match_type, file_name, score, indices: Some(indices) }
 }
 
 /// What a session has found. Only the newest is kept, so a client that does not read costs nothing.
@@ -116,7 +122,7 @@ async fn search(
 struct News {
     updates: u64,
     query: String,
-    files: Vec<FuzzyFileSearchResult>,
+    files: Vec<Match>,
     is_complete: bool,
 }
 
@@ -159,6 +165,7 @@ async fn pass_on(connection: Arc<Connection>, session_id: String, mut receiver: 
         };
         if let Some((query, files)) = updated {
             let session_id = session_id.clone();
+            let files = files.into_iter().map(result).collect();
             let updated = FuzzyFileSearchSessionUpdatedNotification { session_id, query, files };
             tell(&connection, ServerNotification::FuzzyFileSearchSessionUpdated(updated)).await;
         }

@@ -17,9 +17,7 @@ use std::{
     time::Duration,
 };
 
-use codex_protocol::v2::search::FuzzyFileSearchResult;
-
-use crate::{ranking::Ranking, walk::Walk};
+use self::{ranking::Ranking, walk::Walk};
 
 pub use session::{Report, Session};
 
@@ -28,6 +26,23 @@ pub const DEFAULT_LIMIT: NonZeroUsize = NonZeroUsize::new(50).unwrap();
 
 /// How long a search may look around.
 const SEARCH_TIME: Duration = Duration::from_secs(20);
+
+/// A file or folder that matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// The folder it was found in, as it was given.
+    pub root: PathBuf,
+    /// Its path below that.
+    pub path: String,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+    /// The last part of its path.
+    pub file_name: String,
+    /// How well it matches; more is better.
+    pub score: u32,
+    /// Which characters of the path match, counted from 0.
+    pub indices: Vec<u32>,
+}
 
 /// Where to look and how much to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +67,7 @@ impl Scope {
 ///
 /// An empty query matches nothing. When the flag goes up or the time is over, what was found until then is returned.
 #[must_use]
-pub fn search(query: &str, scope: &Scope, cancelled: &AtomicBool) -> Vec<FuzzyFileSearchResult> {
+pub fn search(query: &str, scope: &Scope, cancelled: &AtomicBool) -> Vec<Match> {
     let Some(mut ranking) = Ranking::new(query, scope.limit) else { return Vec::new() };
     for entry in Walk::new(scope, SEARCH_TIME) {
         if cancelled.load(Ordering::Relaxed) {

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{DirEntry, Match};
 
-use crate::global;
+use super::global;
 
 /// The largest file of rules that is read.
 pub(crate) const MOST_BYTES: u64 = 256 * 1024;

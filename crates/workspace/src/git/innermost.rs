@@ -1,6 +1,6 @@
 //! Which repository `git` would take its settings from.
 //!
-//! Unlike [`Repository`](crate::repository::Repository) this is not about what a repository says but about what `git` would
+//! Unlike [`Repository`](super::repository::Repository) this is not about what a repository says but about what `git` would
 //! obey, so whatever it could take for one counts: a `.git` of any kind, and a folder that looks like a bare repository.
 
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use std::{
 
 use ignore::{DirEntry, WalkBuilder};
 
-use crate::{Scope, ignored::Ignored};
+use super::{Scope, ignored::Ignored};
 
 /// A file or folder below one of the roots.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
+use super::{
     DiffToRemote, refs,
     repository::Repository,
     run::{Git, RunError, Runner},

@@ -24,7 +24,7 @@ use std::{path::Path, time::Duration};
 
 use codex_wire::rollout::GitInfo;
 
-use crate::repository::Repository;
+use self::repository::Repository;
 
 pub use apply::Applied;
 pub use changes::GitError;

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{file::read, settings::Settings};
+use super::{file::read, settings::Settings};
 
 /// A checkout and its git folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,13 +8,12 @@ use std::{
     sync::Arc,
 };
 
-use codex_protocol::v2::search::{FuzzyFileSearchMatchType, FuzzyFileSearchResult};
 use nucleo_matcher::{
     Config, Matcher, Utf32Str,
     pattern::{AtomKind, CaseMatching, Normalization, Pattern},
 };
 
-use crate::walk::Entry;
+use super::{Match, walk::Entry};
 
 /// The rest of a longer query is not looked at: nobody types it, and matching costs its length times the path's.
 const MAX_QUERY: usize = 512;
@@ -54,30 +53,26 @@ impl Ranking {
     }
 
     /// The best matches so far, the best first.
-    pub(crate) fn results(&mut self, roots: &[PathBuf]) -> Vec<FuzzyFileSearchResult> {
+    pub(crate) fn results(&mut self, roots: &[PathBuf]) -> Vec<Match> {
         let mut best: Vec<_> = self.best.iter().map(|Reverse(ranked)| ranked.clone()).collect();
         best.sort_by(|one, other| other.cmp(one));
         best.into_iter().filter_map(|ranked| Some(self.result(&ranked, roots.get(ranked.root)?))).collect()
     }
 
-    fn result(&mut self, ranked: &Ranked, root: &Path) -> FuzzyFileSearchResult {
+    fn result(&mut self, ranked: &Ranked, root: &Path) -> Match {
         let mut indices = Vec::new();
         let path = Utf32Str::new(&ranked.path, &mut self.buffer);
         self.pattern.indices(path, &mut self.matcher, &mut indices);
         // Words of a query are matched one by one and may meet in the same letters.
         indices.sort_unstable();
         indices.dedup();
-        FuzzyFileSearchResult {
+        Match {
             root: root.to_owned(),
             path: ranked.path.to_string(),
-            match_type: if ranked.folder {
-                FuzzyFileSearchMatchType::Directory
-            } else {
-                FuzzyFileSearchMatchType::File
-            },
+            is_folder: ranked.folder,
             file_name: ranked.path.rsplit('/').next().unwrap_or_default().to_owned(),
             score: ranked.score,
-            indices: Some(indices),
+            indices,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use crate::{
+use super::{
     file::{self, Links},
     repository::Repository,
     run::{Git, Runner},

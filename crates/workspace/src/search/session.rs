@@ -10,10 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use codex_protocol::v2::search::FuzzyFileSearchResult;
-
-use crate::{
-    Scope,
+use super::{
+    Match, Scope,
     ranking::Ranking,
     walk::{Entry, Walk},
 };
@@ -35,7 +33,7 @@ pub enum Report {
         /// Of this query.
         query: String,
         /// The best first.
-        files: Vec<FuzzyFileSearchResult>,
+        files: Vec<Match>,
     },
     /// Everything was looked at for the newest query.
     Completed,
@@ -207,7 +205,7 @@ impl<R: FnMut(Report)> Worker<R> {
         true
     }
 
-    fn report(&mut self, number: u64, query: &str, files: Vec<FuzzyFileSearchResult>) {
+    fn report(&mut self, number: u64, query: &str, files: Vec<Match>) {
         self.say(number, Report::Updated { query: query.to_owned(), files });
     }
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{GitError, repository::Repository, run::Runner, stage::Stage};
+use super::{GitError, repository::Repository, run::Runner, stage::Stage};
 
 /// How much of what git says is kept.
 const MAX_SAID: usize = 1024 * 1024;

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path},
 };
 
-use crate::{
+use super::{
     file::{read, read_up_to},
     repository::Repository,
 };

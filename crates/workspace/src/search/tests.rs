@@ -1,7 +1,6 @@
 use std::{fs, path::Path, time::Duration};
 
 use codex_files::testing::{Endless, soon};
-use codex_protocol::v2::search::FuzzyFileSearchMatchType;
 use tempfile::TempDir;
 
 use super::*;
@@ -17,7 +16,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     temp
 }
 
-fn found(query: &str, scope: &Scope) -> Vec<FuzzyFileSearchResult> {
+fn found(query: &str, scope: &Scope) -> Vec<Match> {
     search(query, scope, &AtomicBool::new(false))
 }
 
@@ -30,13 +29,13 @@ fn paths(query: &str, root: &Path) -> Vec<String> {
 fn files_are_found_as_recorded() {
     let temp = tree(&[("alpha.txt", ""), ("sub/beta_alpine.txt", ""), ("gamma.txt", "")]);
     let root = temp.path().to_owned();
-    let file = |path: &str, name: &str, score, indices| FuzzyFileSearchResult {
+    let file = |path: &str, name: &str, score, indices| Match {
         root: root.clone(),
         path: path.to_owned(),
-        match_type: FuzzyFileSearchMatchType::File,
+        is_folder: false,
         file_name: name.to_owned(),
         score,
-        indices: Some(indices),
+        indices,
     };
     assert_eq!(
         found("alp", &Scope::files(vec![root.clone()])),
@@ -95,15 +94,8 @@ fn folders_are_found_where_they_are_wanted() {
     let root = temp.path().to_owned();
     assert_eq!(paths("alp", &root), ["alpha/file.txt"]);
     let scope = Scope { folders: true, ..Scope::files(vec![root]) };
-    let found: Vec<_> = found("alp", &scope).into_iter().map(|file| (file.path, file.match_type)).collect();
-    assert_eq!(
-        found,
-        [
-            ("alpha".to_owned(), FuzzyFileSearchMatchType::Directory),
-            ("alpha/file.txt".to_owned(), FuzzyFileSearchMatchType::File),
-            ("alpine".to_owned(), FuzzyFileSearchMatchType::Directory),
-        ]
-    );
+    let found: Vec<_> = found("alp", &scope).into_iter().map(|file| (file.path, file.is_folder)).collect();
+    assert_eq!(found, [("alpha".to_owned(), true), ("alpha/file.txt".to_owned(), false), ("alpine".to_owned(), true),]);
 }
 
 #[test]
@@ -138,8 +130,8 @@ fn a_cancelled_search_returns_at_once() {
 fn indices_count_characters_and_case_matters_only_when_it_is_typed() {
     let temp = tree(&[("größe/Abc.txt", "")]);
     let first = |query: &str| found(query, &Scope::files(vec![temp.path().to_owned()])).into_iter().next();
-    assert_eq!(first("abc").unwrap().indices, Some(vec![6, 7, 8]));
-    assert_eq!(first("txt abc").unwrap().indices, Some(vec![6, 7, 8, 10, 11, 12]));
+    assert_eq!(first("abc").unwrap().indices, [6, 7, 8]);
+    assert_eq!(first("txt abc").unwrap().indices, [6, 7, 8, 10, 11, 12]);
     assert!(first("ABC").is_none());
     assert!(first(&"a".repeat(100_000)).is_none());
 }
@@ -197,7 +189,7 @@ fn the_rules_mean_what_they_mean_to_the_crate() {
     fs::write(temp.path().join("bad/.gitignore"), b"*.a\n\xff\n*.b\n").unwrap();
     for root in [temp.path().to_owned(), temp.path().join("sub"), temp.path().join("sub/deep"), temp.path().join("bad")]
     {
-        let walk = crate::walk::Walk::new(&Scope::files(vec![root.clone()]), SEARCH_TIME);
+        let walk = super::walk::Walk::new(&Scope::files(vec![root.clone()]), SEARCH_TIME);
         let mut found: Vec<_> = walk.map(|entry| entry.path.to_string()).collect();
         found.sort();
         assert_eq!(found, as_the_crate_finds_them(&root));
@@ -230,5 +222,5 @@ fn a_file_of_rules_that_never_ends_has_none() {
 fn a_walk_ends_when_its_time_is_over() {
     let temp = tree(&[("x.rs", "")]);
     let scope = Scope::files(vec![temp.path().to_owned()]);
-    assert_eq!(crate::walk::Walk::new(&scope, Duration::ZERO).count(), 0);
+    assert_eq!(super::walk::Walk::new(&scope, Duration::ZERO).count(), 0);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ignore::gitignore::Gitignore;
 
-use crate::ignored;
+use super::ignored;
 
 /// The rules of the user's own file. They are about paths below the folder that the program works in.
 pub(crate) fn rules() -> Gitignore {
