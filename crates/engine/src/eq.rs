@@ -2,23 +2,21 @@
 //!
 //! A pure function: the same event always gives the same messages.
 
+use codex_log::messages;
 use codex_wire::event::{
     AgentMessageContentDeltaEvent, AgentMessageDeltaEvent, AgentMessageEvent, AgentReasoningDeltaEvent,
-    AgentReasoningEvent, AgentReasoningRawContentDeltaEvent, AgentReasoningRawContentEvent,
-    AgentReasoningSectionBreakEvent, ApplyPatchApprovalRequestEvent, BackgroundEventEvent, EnteredReviewModeEvent,
-    ErrorEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandBeginEvent, ExecCommandEndEvent,
-    ExecCommandOutputDeltaEvent, ExecCommandSource, ExecOutputStream, ExitedReviewModeEvent, ItemCompletedEvent,
-    ItemStartedEvent, PatchApplyBeginEvent, PatchApplyEndEvent, RawResponseItemEvent, ReasoningContentDeltaEvent,
-    ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent,
-    TerminalInteractionEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent, TurnDiffEvent, TurnItem,
-    UserMessageEvent, ViewImageToolCallEvent, WarningEvent, WebSearchBeginEvent, WebSearchEndEvent,
+    AgentReasoningRawContentDeltaEvent, AgentReasoningSectionBreakEvent, ApplyPatchApprovalRequestEvent,
+    BackgroundEventEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandBeginEvent, ExecCommandEndEvent,
+    ExecCommandOutputDeltaEvent, ExecCommandSource, ExecOutputStream, ItemCompletedEvent, ItemStartedEvent,
+    PatchApplyBeginEvent, PatchApplyEndEvent, RawResponseItemEvent, ReasoningContentDeltaEvent,
+    ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent, TerminalInteractionEvent, TurnDiffEvent,
+    TurnItem, ViewImageToolCallEvent, WarningEvent, WebSearchBeginEvent, WebSearchEndEvent,
 };
 use codex_wire::ids::ThreadId;
-use codex_wire::input::UserInput;
 
 use crate::log::{
-    Abort, Approval, Body, CommandEnd, CommandItem, CommandStatus, Compacted, Delta, Event, Item, ItemId, Outcome,
-    PatchEnd, PatchItem, PatchStatus, ReviewEntered, Subject, ThreadStarted,
+    Approval, Body, CommandEnd, CommandItem, CommandStatus, Compacted, Delta, Event, Item, ItemId, PatchEnd, PatchItem,
+    PatchStatus, Subject, ThreadStarted,
 };
 
 /// Which of the messages that releases have added over time a reader wants.
@@ -37,9 +35,6 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
     let view = View { event, vocabulary };
     match &event.body {
         Body::ThreadStarted(started) => out.push(session_configured(event.thread, started)),
-        Body::TurnStarted { context_window } => {
-            out.push(EventMsg::TaskStarted(TaskStartedEvent { model_context_window: *context_window }));
-        }
         Body::ModelAsked(_)
         | Body::WentBack { .. }
         | Body::RolledBack(_)
@@ -68,23 +63,18 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
             out.push(EventMsg::ViewImageToolCall(ViewImageToolCallEvent { call_id, path }));
         }
         Body::PlanUpdated(plan) => out.push(EventMsg::PlanUpdate(plan.clone())),
-        Body::ReviewEntered(review) => out.push(entered_review_mode(review)),
-        Body::ReviewExited(output) => {
-            let review_output = output.as_deref().cloned();
-            out.push(EventMsg::ExitedReviewMode(ExitedReviewModeEvent { review_output }));
-        }
         Body::Compacted(compacted) => view.compacted(compacted, out),
-        Body::TokensCounted { info, rate_limits } => {
-            let (info, rate_limits) = (info.clone(), Some((**rate_limits).clone()));
-            out.push(EventMsg::TokenCount(TokenCountEvent { info, rate_limits }));
-        }
         Body::AnswerRetried { failure, attempt, limit, delay } => {
             let message = format!("{}; retrying {attempt}/{limit} in {}ms", failure.message, delay.as_millis());
             let codex_error_info = Some(failure.info.clone());
             out.push(EventMsg::StreamError(StreamErrorEvent { message, codex_error_info }));
         }
         Body::Warning { message } => out.push(EventMsg::Warning(WarningEvent { message: message.clone() })),
-        Body::TurnEnded(outcome) => turn_ended(outcome, out),
+        Body::TurnStarted { .. }
+        | Body::TokensCounted { .. }
+        | Body::ReviewEntered(_)
+        | Body::ReviewExited(_)
+        | Body::TurnEnded(_) => messages::kept(&event.body, out),
     }
 }
 
@@ -93,14 +83,6 @@ fn terminal_interaction(item: &ItemId, terminal: u64, stdin: &str) -> EventMsg {
         call_id: item.as_str().to_owned(),
         process_id: terminal.to_string(),
         stdin: stdin.to_owned(),
-    })
-}
-
-fn entered_review_mode(review: &ReviewEntered) -> EventMsg {
-    EventMsg::EnteredReviewMode(EnteredReviewModeEvent {
-        target: review.target.clone(),
-        user_facing_hint: Some(review.hint.clone()),
-        prompt: Some(review.prompt.clone()),
     })
 }
 
@@ -121,27 +103,6 @@ pub fn session_configured(thread: ThreadId, started: &ThreadStarted) -> EventMsg
         initial_messages: None,
         rollout_path: started.rollout.clone(),
     })
-}
-
-fn turn_ended(outcome: &Outcome, out: &mut Vec<EventMsg>) {
-    let (last_agent_message, response_id) = match outcome {
-        Outcome::Completed { last_message, bookmark } => (last_message.clone(), bookmark.clone()),
-        Outcome::Aborted(abort) => {
-            let reason = match abort {
-                Abort::Interrupted => TurnAbortReason::Interrupted,
-                Abort::Replaced => TurnAbortReason::Replaced,
-                Abort::ReviewEnded => TurnAbortReason::ReviewEnded,
-            };
-            return out.push(EventMsg::TurnAborted(TurnAbortedEvent { reason }));
-        }
-        Outcome::Failed(failure) => {
-            let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-            let (message, codex_error_info) = (format!("{}{hint}", failure.message), Some(failure.info.clone()));
-            out.push(EventMsg::Error(ErrorEvent { message, codex_error_info }));
-            (None, None)
-        }
-    };
-    out.push(EventMsg::TaskComplete(TaskCompleteEvent { last_agent_message, response_id }));
 }
 
 /// An event with what its reader wants of it.
@@ -222,19 +183,8 @@ impl View<'_> {
                 let (call_id, query) = (id.as_str().to_owned(), query.clone());
                 out.push(EventMsg::WebSearchEnd(WebSearchEndEvent { call_id, query }));
             }
-            Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(user_message(content))),
-            Item::AgentMessage { text, .. } => {
-                out.push(EventMsg::AgentMessage(AgentMessageEvent { message: text.clone() }));
-            }
-            Item::Reasoning { summary, raw, .. } => {
-                out.extend(
-                    summary.iter().map(|text| EventMsg::AgentReasoning(AgentReasoningEvent { text: text.clone() })),
-                );
-                if self.vocabulary.raw_reasoning {
-                    out.extend(raw.iter().map(|text| {
-                        EventMsg::AgentReasoningRawContent(AgentReasoningRawContentEvent { text: text.clone() })
-                    }));
-                }
+            Item::UserMessage { .. } | Item::AgentMessage { .. } | Item::Reasoning { .. } => {
+                messages::said(item, self.vocabulary.raw_reasoning, out);
             }
         }
     }
@@ -395,20 +345,6 @@ fn source(command: &CommandItem) -> ExecCommandSource {
         CommandItem { terminal: Some(_), .. } => ExecCommandSource::UnifiedExecStartup,
         CommandItem { .. } => ExecCommandSource::Agent,
     }
-}
-
-/// The text of a message and the pictures in it.
-fn user_message(content: &[UserInput]) -> UserMessageEvent {
-    let mut message = String::new();
-    let mut images = Vec::new();
-    for item in content {
-        match item {
-            UserInput::Text { text } => message.push_str(text),
-            UserInput::Image { image_url } => images.push(image_url.clone()),
-            UserInput::LocalImage { .. } | UserInput::Skill { .. } | UserInput::Mention { .. } => {}
-        }
-    }
-    UserMessageEvent { message, images: Some(images) }
 }
 
 /// The items that the event queue has as such; a command has messages of its own.

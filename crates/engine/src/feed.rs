@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::log::{Body, Delta, Event};
+use crate::log::{Body, Event};
 
 /// How many events may wait before deltas are merged.
 const MERGE_ABOVE: usize = 256;
@@ -128,42 +128,12 @@ fn merge(events: &mut VecDeque<Arc<Event>>, event: &Arc<Event>) -> bool {
     !is_full
 }
 
-impl Delta {
-    fn continues(&self, next: &Self) -> bool {
-        match (self, next) {
-            (Self::Text(_), Self::Text(_)) => true,
-            (Self::Summary { index: a, .. }, Self::Summary { index: b, .. })
-            | (Self::Raw { index: a, .. }, Self::Raw { index: b, .. }) => a == b,
-            (Self::Output { stream: a, .. }, Self::Output { stream: b, .. }) => a == b,
-            _ => false,
-        }
-    }
-
-    fn shrink_to_fit(&mut self) {
-        match self {
-            Self::Text(text) | Self::Summary { text, .. } | Self::Raw { text, .. } => text.shrink_to_fit(),
-            Self::Output { bytes, .. } => bytes.shrink_to_fit(),
-            Self::SummaryPart { .. } => {}
-        }
-    }
-
-    fn append(&mut self, next: &Self) {
-        match (self, next) {
-            (Self::Text(text), Self::Text(more))
-            | (Self::Summary { text, .. }, Self::Summary { text: more, .. })
-            | (Self::Raw { text, .. }, Self::Raw { text: more, .. }) => text.push_str(more),
-            (Self::Output { bytes, .. }, Self::Output { bytes: more, .. }) => bytes.extend_from_slice(more),
-            _ => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use codex_wire::ids::ThreadId;
 
     use super::*;
-    use crate::log::ItemId;
+    use crate::log::{Delta, ItemId};
 
     fn event(seq: u64, body: Body) -> Arc<Event> {
         Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })

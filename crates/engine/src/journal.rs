@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
+use codex_log::encode::{encode, has_lines};
+use codex_log::replay_buffer::ReplayBuffer;
 use codex_store::{RolloutError, RolloutFile};
 use codex_wire::ids::ThreadId;
 
 use crate::feed::{Feed, FeedWriter, feed};
 use crate::log::{Body, Event, Outcome, TurnId};
-use crate::recent::Recent;
-use crate::rollout;
 use crate::work::full_message;
 
 /// Numbers, saves and publishes the events of one thread.
@@ -31,7 +31,7 @@ pub(crate) struct Journal {
     /// Whether it was announced that the thread is not being saved. That is done once, not at every event.
     is_announced: bool,
     /// What was published last, for readers that come back.
-    recent: Recent,
+    recent: ReplayBuffer,
     feeds: Vec<FeedWriter>,
 }
 
@@ -47,7 +47,7 @@ impl Journal {
             failed: None,
             unsaved: Vec::new(),
             is_announced: false,
-            recent: Recent::default(),
+            recent: ReplayBuffer::default(),
             feeds: Vec::new(),
         }
     }
@@ -137,7 +137,7 @@ impl Journal {
 
     fn append_lines(&mut self, event: &Event) {
         let (Some(file), None) = (&mut self.file, &self.failed) else { return };
-        match rollout::append(event, file) {
+        match encode(event, file) {
             Ok(()) => {}
             // To try again would be of no use.
             Err(error @ RolloutError::Encode { .. }) => self.announce(&error),
@@ -217,7 +217,7 @@ impl Journal {
                     if !is_done {
                         self.waiting.push(event.clone());
                     }
-                    if !is_in_file && rollout::has_lines(&event.body) {
+                    if !is_in_file && has_lines(&event.body) {
                         self.unsaved.push(event);
                     }
                 }
@@ -250,13 +250,13 @@ impl Journal {
 /// that it came to nothing is told all the same.
 fn is_done(body: &Body) -> bool {
     let is_told = matches!(body, Body::TurnStarted { .. } | Body::TurnEnded(Outcome::Failed(_) | Outcome::Aborted(_)));
-    rollout::has_lines(body) && !is_told
+    has_lines(body) && !is_told
 }
 
 /// Whether nothing else tells that an event was not saved: no turn fails for it.
 fn is_heard_only_here(event: &Event) -> bool {
     let is_outside = event.turn.is_none() || matches!(event.body, Body::TurnEnded(Outcome::Aborted(_)));
-    is_outside && rollout::has_lines(&event.body)
+    is_outside && has_lines(&event.body)
 }
 
 /// A clock before 1970 gives 0, which no reader trips over.

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{Local, SecondsFormat, Utc};
+use codex_log::keys::IdempotencyKeys;
 use codex_store::{Beginning as HistoryBeginning, History, PromptHistory, RolloutFile, Said};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
@@ -17,7 +18,6 @@ use tokio::time::timeout;
 
 use crate::beginning::{Beginning, Insisted, Past};
 use crate::foreign;
-use crate::heard::Heard;
 use crate::journal::Journal;
 use crate::log::{Record, ThreadStarted, TurnId};
 use crate::rules::{self, Rules};
@@ -66,7 +66,7 @@ pub(crate) struct Continued {
     /// What its last turn ran under.
     pub(crate) before: Option<Settings>,
     /// What was said last under keys of the client's.
-    pub(crate) heard: Heard,
+    pub(crate) heard: IdempotencyKeys,
     /// The turn that goes on, if questions of it wait for an answer.
     pub(crate) unfinished: Option<TurnId>,
     /// What it works towards.
@@ -331,7 +331,7 @@ fn continued(mut history: History, before: Option<Settings>, preface: &[Message]
         let told: Vec<_> = told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect();
         past.put_before(told);
     }
-    let mut heard = Heard::default();
+    let mut heard = IdempotencyKeys::default();
     for Said { key, turn } in history.keys {
         heard.note(key.into(), TurnId::new(turn));
     }

@@ -16,6 +16,7 @@ mod terminals;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use codex_log::keys::IdempotencyKeys;
 use codex_model::Prompt;
 use codex_patch::TurnDiff;
 use codex_wire::input::UserInput;
@@ -37,7 +38,6 @@ use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
 use crate::goal::Pursuit;
-use crate::heard::Heard;
 use crate::journal::Journal;
 use crate::log::{Abort, Approval, Body, Item, Record, ThreadStarted, TurnId};
 use crate::opening::{Continued, Opening};
@@ -70,7 +70,7 @@ pub(crate) struct Session {
     /// The questions that wait for an answer.
     asked: Vec<Arc<Approval>>,
     /// What was said last under keys of the client's.
-    heard: Heard,
+    heard: IdempotencyKeys,
     /// The ends of turns, in a session whose client may go back to them.
     bookmarks: Option<Vec<Bookmark>>,
     /// Whether the client has said its last word, so that questions can only be denied.
@@ -146,7 +146,7 @@ impl Session {
             aims: Aims::default(),
             reviewing: None,
             asked: Vec::new(),
-            heard: Heard::default(),
+            heard: IdempotencyKeys::default(),
             bookmarks: None,
             is_finishing: false,
             journal,

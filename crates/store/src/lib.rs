@@ -28,9 +28,7 @@ pub use holder::Holder;
 pub use index::{
     IndexError, ListQuery, Page, SearchHit, SearchResults, SectionFilter, ShelfError, SortKey, SourceKind, ThreadIndex,
 };
-pub use notes::{
-    Appearance, Attachment, InSection, NoteError, Notes, ReadMark, ReadState, RepositoryChange, Section, Unread,
-};
+pub use notes::{Appearance, Attachment, InSection, NoteError, Notes, ReadMark, RepositoryChange, Section};
 pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};
 pub use rollout::{
     BadLine, Beginning, Entry, Fault, ForkError, ForkPoint, History, Line, OpenCall, ReadError, RolloutLines, Said,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use chrono::{SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat};
 use serde::Serialize;
 
 /// What lines are written to: bytes go to its end, and can be taken back from there.
@@ -49,18 +49,20 @@ impl LineBuffer {
         Self { end, ..Self::default() }
     }
 
-    /// Adds a line that bears the time of now. Of a line that cannot be encoded nothing is added, or, if much of it is in the
+    /// Adds a line that bears a time, in milliseconds of Unix time. Of a line that cannot be encoded nothing is added, or, if much of it is in the
     /// file already, a beginning that readers pass over.
     ///
     /// A long line goes into the file while it is encoded, so that it is not held as a whole. If that fails, all that waits
     /// is given up, as after a failed [`LineBuffer::write_to`], and the error is one of input and output.
     pub(crate) fn append<P: Serialize + ?Sized>(
         &mut self,
+        at_ms: i64,
         kind: &str,
         payload: &P,
         file: &mut impl Target,
     ) -> serde_json::Result<()> {
-        let timestamp = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
+        let timestamp = DateTime::from_timestamp_millis(at_ms).unwrap_or_default();
+        let timestamp = timestamp.to_rfc3339_opts(SecondsFormat::Millis, true);
         let whole = self.bytes.len();
         let mut spilling = Spilling { buffer: self, file, has_spilled: false };
         let encoded = serde_json::to_writer(&mut spilling, &TimedLine { timestamp, kind, payload });
@@ -340,10 +342,10 @@ mod tests {
         let path = folder.path().join("rollout");
         let mut file = Faulty::at(&path, usize::MAX, 0, false);
         buffer.append_text("whole");
-        assert!(buffer.append("event_msg", &Odd, &mut file).is_err());
+        assert!(buffer.append(0, "event_msg", &Odd, &mut file).is_err());
         assert_eq!(buffer.len(), 6);
         let long = "x".repeat(3 * SPILLED_BYTES);
-        assert!(buffer.append("event_msg", &(&long, Odd), &mut file).is_err());
+        assert!(buffer.append(0, "event_msg", &(&long, Odd), &mut file).is_err());
         buffer.append_text(r#"{"timestamp":"t","type":"x","payload":1}"#);
         buffer.write_to(&mut file).unwrap();
         let (good, bad) = read(&path);
@@ -358,14 +360,14 @@ mod tests {
             let path = folder.path().join(format!("{good}-{torn}"));
             let mut file = Faulty::at(&path, good, torn, false);
             let mut buffer = LineBuffer::default();
-            let appended = buffer.append("event_msg", &long, &mut file);
+            let appended = buffer.append(0, "event_msg", &long, &mut file);
             assert!(buffer.bytes.capacity() < 3 * SPILLED_BYTES, "{}", buffer.bytes.capacity());
             if good < usize::MAX {
                 assert!(appended.unwrap_err().is_io());
                 assert_eq!(std::fs::read(&path).unwrap(), b"");
-                buffer.append("event_msg", &long, &mut file).unwrap();
+                buffer.append(0, "event_msg", &long, &mut file).unwrap();
             }
-            buffer.append("event_msg", &"short", &mut file).unwrap();
+            buffer.append(0, "event_msg", &"short", &mut file).unwrap();
             buffer.write_to(&mut file).unwrap();
             let (lines, bad) = read(&path);
             assert_eq!((lines.len(), bad), (2, 0));

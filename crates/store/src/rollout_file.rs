@@ -6,7 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chrono::{DateTime, Local};
+use chrono::{DateTime, Local, Utc};
+use codex_log::encode::LineSink;
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
 
@@ -170,14 +171,7 @@ impl RolloutFile {
     /// Adds a line to those that wait for the next flush. Of a long one most is written at once; if that fails, nothing waits
     /// any more, as after a failed flush.
     pub fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), RolloutError> {
-        let encoded = self.pending.append(kind, payload, &mut self.appending);
-        encoded.map_err(|error| {
-            if error.is_io() {
-                RolloutError::Write { path: self.path().to_owned(), source: error.into() }
-            } else {
-                RolloutError::Encode { kind: kind.to_owned(), source: error }
-            }
-        })
+        self.line(Utc::now().timestamp_millis(), kind, payload)
     }
 
     /// Adds a line of another rollout, as it is.
@@ -209,6 +203,21 @@ impl RolloutFile {
     pub fn delete(self) {
         // An empty thread that stays is a lesser evil than an error about an error.
         let _: io::Result<()> = std::fs::remove_file(self.path());
+    }
+}
+
+impl LineSink for RolloutFile {
+    type Error = RolloutError;
+
+    fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), RolloutError> {
+        let encoded = self.pending.append(at_ms, kind, payload, &mut self.appending);
+        encoded.map_err(|error| {
+            if error.is_io() {
+                RolloutError::Write { path: self.path().to_owned(), source: error.into() }
+            } else {
+                RolloutError::Encode { kind: kind.to_owned(), source: error }
+            }
+        })
     }
 }
 

@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::Path;
 
+use codex_log::{ReadState, Unread};
 use codex_store::{
-    Appearance, IndexError, ListQuery, NoteError, Notes, ReadMark, ReadState, RepositoryChange, SectionFilter, SortKey,
-    ThreadIndex, Unread,
+    Appearance, IndexError, ListQuery, NoteError, Notes, ReadMark, RepositoryChange, SectionFilter, SortKey,
+    ThreadIndex,
 };
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;

@@ -115,20 +115,6 @@ impl Ran {
     }
 }
 
-impl CommandEnd {
-    /// The end of a command that was not allowed to run.
-    pub(crate) fn declined(why: &str) -> Self {
-        Self {
-            exit_code: -1,
-            duration: Duration::ZERO,
-            stdout: String::new(),
-            stderr: why.to_owned(),
-            aggregated: why.to_owned(),
-            formatted: why.to_owned(),
-        }
-    }
-}
-
 /// What the model is told of a command that its turn's end cut off.
 pub(crate) fn aborted_text(duration: Duration) -> String {
     format!("Wall time: {:.1} seconds\naborted by user", duration.as_secs_f64())

@@ -3,21 +3,18 @@
 //! The file is read back into the log, and the log goes through the same projections as that of a living thread. What
 //! no file keeps, such as the pieces in which a text came, is played as one piece.
 
-mod log;
-pub(crate) mod stored;
-
 use std::collections::VecDeque;
 use std::path::Path;
 
 use codex_engine::eq::{self, Vocabulary};
 use codex_engine::log::{Event, TurnId};
+use codex_log::decode::LogReader;
 use codex_protocol::rpc::Notification;
 use codex_store::{Entry, ReadError, RolloutLines};
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 use serde_json::json;
 
-use self::log::LogReader;
 use crate::app::Vintage;
 use crate::app::v2::project::{Projector, Wishes};
 use crate::exec;

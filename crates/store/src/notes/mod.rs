@@ -19,7 +19,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;
 
 pub use attachments::Attachment;
-pub use read_state::{ReadMark, ReadState, Unread};
+pub use read_state::ReadMark;
 pub use repository::RepositoryChange;
 pub(crate) use sections::Sections;
 pub use sections::{Appearance, InSection, Section};

@@ -1,31 +1,9 @@
 //! What of a thread the user has read.
 
+use codex_log::{ReadState, Unread};
 use codex_wire::ids::ThreadId;
-use serde::{Deserialize, Serialize};
 
 use super::{NoteError, Notes};
-
-/// The revision of a thread about which nothing was noted.
-const UNTOUCHED: &str = "00000000-0000-0000-0000-000000000000";
-
-/// What of a thread the user has not read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReadState {
-    /// Where it begins; none if everything was read.
-    pub first_unread: Option<Unread>,
-    /// Changes whenever something is added or marked, so that nobody marks as read what they have not seen.
-    pub revision: String,
-}
-
-/// Where begins what was not read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unread {
-    /// At the beginning, because the user has said so.
-    Start,
-    /// At a turn that has ended since.
-    Turn(String),
-}
 
 /// What the user says of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,17 +14,9 @@ pub enum ReadMark {
     Unread,
 }
 
-impl Default for ReadState {
-    fn default() -> Self {
-        Self { first_unread: None, revision: UNTOUCHED.to_owned() }
-    }
-}
-
-impl ReadState {
-    /// The same after a change.
-    fn at(first_unread: Option<Unread>) -> Self {
-        Self { first_unread, revision: ThreadId::fresh().to_string() }
-    }
+/// A state after a change.
+fn changed(first_unread: Option<Unread>) -> ReadState {
+    ReadState { first_unread, revision: ThreadId::fresh().to_string() }
 }
 
 impl Notes {
@@ -60,7 +30,7 @@ impl Notes {
     pub fn turn_ended(&self, thread: ThreadId, turn: &str) -> Result<ReadState, NoteError> {
         self.read_state_file(thread).change(|state: &mut ReadState| {
             let first = state.first_unread.take().unwrap_or_else(|| Unread::Turn(turn.to_owned()));
-            *state = ReadState::at(Some(first));
+            *state = changed(Some(first));
             Ok(state.clone())
         })
     }
@@ -80,7 +50,7 @@ impl Notes {
             };
             let is_new = marked != state.first_unread;
             if is_new {
-                *state = ReadState::at(marked);
+                *state = changed(marked);
             }
             Ok((state.clone(), is_new))
         })
@@ -100,7 +70,7 @@ impl Notes {
             if !is_gone(state) {
                 return Ok(None);
             }
-            *state = ReadState::at(None);
+            *state = changed(None);
             Ok(Some(state.clone()))
         })
     }

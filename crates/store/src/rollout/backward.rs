@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::line::HEAD_BYTES;
+use codex_log::line::HEAD_BYTES;
 
 /// What is read from the file at once.
 const BLOCK_BYTES: usize = 1 << 20;

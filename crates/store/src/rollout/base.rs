@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use codex_log::line::{Head, Line};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::backward::{BackwardLines, Span};
-use super::line::{Head, Line};
 use super::lines::LONGEST_LINE;
 
 /// After the compaction was found, how much more is read to find settings and token counts that precede it.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use codex_log::turn_marks::TurnMarks;
 use codex_wire::rollout::SessionMeta;
 
 use super::lines::{Entry, ReadError, RolloutLines};
-use super::marks::TurnMarks;
 use crate::rollout_file::{RolloutError, RolloutFile};
 
 /// After so many bytes the lines that were copied are written.

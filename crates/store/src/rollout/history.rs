@@ -6,6 +6,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use codex_log::line::{BadLine, EventHead, Head, ItemHead, Line, Text};
+use codex_log::request_item;
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
 use codex_wire::rollout::{SessionMeta, TurnContextItem};
@@ -13,8 +15,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::base::{self, Base, Compacted};
-use super::items;
-use super::line::{BadLine, EventHead, Head, ItemHead, Line, Text};
 use super::lines::{Entry, ReadError, RolloutLines, open};
 use super::lost_meta::LostMeta;
 
@@ -197,7 +197,7 @@ impl Rebuild {
 
     fn see_item(&mut self, payload: &RawValue) {
         let Some(head) = ItemHead::of(payload) else { return };
-        let Some(item) = items::for_request(payload, &head) else { return };
+        let Some(item) = request_item::for_request(payload, &head) else { return };
         let place = self.items.len();
         self.items.push(item);
         if head.is_message_of("user") {
@@ -304,7 +304,7 @@ impl Rebuild {
             self.beginning = Some(Beginning::Summary);
             let said = base::said_before(file, line.range.start)?;
             let texts = said.iter().map(String::as_str).chain([&*compacted.message]);
-            self.items.extend(texts.filter_map(items::user_message));
+            self.items.extend(texts.filter_map(request_item::user_message));
         }
         self.replaced = self.items.len();
         self.unclaimed = None;

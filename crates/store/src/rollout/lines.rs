@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::line::{BadLine, Fault, Line};
+use codex_log::line::{BadLine, Fault, Line};
 
 /// The longest line that is read. A longer one would let a broken file take all memory.
 pub(crate) const LONGEST_LINE: usize = 64 << 20;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use chrono::{SecondsFormat, Utc};
+use codex_log::line::Line;
 use codex_wire::rollout::{SessionLineage, SessionMeta, TurnContextItem};
 
-use super::line::Line;
 use crate::threads::RolloutName;
 
 /// What the lines of a thread say of it besides its first.

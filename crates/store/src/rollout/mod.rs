@@ -4,18 +4,15 @@ mod backward;
 mod base;
 mod fork;
 mod history;
-mod items;
-mod line;
 mod lines;
 mod lost_meta;
-mod marks;
 
+pub use codex_log::line::{BadLine, Fault, Line};
 pub use fork::{ForkError, ForkPoint, fork};
 pub use history::{Beginning, History, OpenCall, Said, TurnBegin, count_turns};
-pub use line::{BadLine, Fault, Line};
 pub use lines::{Entry, ReadError, RolloutLines};
 
 pub(crate) use backward::last_line;
-pub(crate) use line::ItemHead;
+pub(crate) use codex_log::line::ItemHead;
 pub(crate) use lines::{LONGEST_LINE, is_line};
 pub(crate) use lost_meta::LostMeta;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use codex_engine::review;
+use codex_log::stored::StoredItem;
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use codex_store::{Entry, Line, ReadError, RolloutLines};
@@ -15,7 +16,6 @@ use serde_json::value::RawValue;
 
 use super::item::thread_item;
 use crate::app::vintage::Vintage;
-use crate::replay::stored::StoredItem;
 
 /// Reads the turns of a file. It blocks; run it off the async threads.
 pub(crate) fn turns(path: &Path, vintage: Vintage) -> Result<Vec<Turn>, ReadError> {

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use codex_engine::log::ThreadStarted;
 use codex_engine::settings::Settings;
+use codex_log::{ReadState, Unread};
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::read_state::{ThreadReadState, ThreadReadStateChangedNotification, ThreadUnreadPosition};
 use codex_protocol::v2::section::{ThreadSection, ThreadSectionAppearance};
 use codex_protocol::v2::thread::{
     Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadPlace, ThreadStatus, Unsaid,
 };
-use codex_store::{Appearance, ReadState, Section, ThreadSummary, Unread};
+use codex_store::{Appearance, Section, ThreadSummary};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
 use serde_json::Value;

@@ -3,11 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codex_engine::log::{
-    Abort, Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, ReviewEntered, ThreadStarted, TurnId,
-};
-use codex_engine::settings::Settings;
-use codex_store::Line;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::{EventMsg, TurnAbortReason};
 use codex_wire::ids::ThreadId;
@@ -21,11 +16,16 @@ use codex_wire::text::Text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::stored::StoredItem;
+use crate::line::Line;
+use crate::settings::Settings;
+use crate::stored::StoredItem;
+use crate::{
+    Abort, Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, ReviewEntered, ThreadStarted, TurnId,
+};
 
 /// Reads the log of a thread from its lines.
 #[derive(Debug)]
-pub(super) struct LogReader {
+pub struct LogReader {
     path: PathBuf,
     thread: Option<ThreadId>,
     /// The first line, until the thread is ready.
@@ -55,7 +55,8 @@ struct Names<'a> {
 
 impl LogReader {
     /// Reads that file, whose first turn ran under this.
-    pub(super) fn new(path: &Path, context: Option<TurnContextItem>) -> Self {
+    #[must_use]
+    pub fn new(path: &Path, context: Option<TurnContextItem>) -> Self {
         Self {
             path: path.to_owned(),
             thread: None,
@@ -71,7 +72,7 @@ impl LogReader {
     }
 
     /// Takes a line.
-    pub(super) fn take(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
+    pub fn take(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
         if let Ok(time) = chrono::DateTime::parse_from_rfc3339(&line.timestamp) {
             self.at_ms = time.timestamp_millis();
         }
@@ -106,7 +107,7 @@ impl LogReader {
     }
 
     /// Ends what nobody has ended.
-    pub(super) fn finish(&mut self, out: &mut Vec<Event>) {
+    pub fn finish(&mut self, out: &mut Vec<Event>) {
         self.start(out);
         if self.turn.is_some() {
             self.end(Outcome::Aborted(Abort::Interrupted), out);

@@ -28,7 +28,7 @@ pub struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Reads a line. The number and the place are for the caller to set.
-    pub(crate) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         if let Some(line) = Self::parse_usual(text) {
             return Ok(line);
         }
@@ -52,12 +52,14 @@ impl<'a> Line<'a> {
     }
 
     /// The payload in the shape that the caller expects.
-    pub(crate) fn payload_as<T: DeserializeOwned>(&self) -> Option<T> {
+    #[must_use]
+    pub fn payload_as<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(self.payload.get()).ok()
     }
 
     /// The `type` inside the payload of an event, and what else tells events apart.
-    pub(crate) fn event(&self) -> Option<EventHead<'a>> {
+    #[must_use]
+    pub fn event(&self) -> Option<EventHead<'a>> {
         (self.kind == "event_msg").then(|| serde_json::from_str(self.payload.get()).ok()).flatten()
     }
 }
@@ -74,53 +76,55 @@ struct Envelope<'a> {
 
 /// A text that is copied only if it has escapes.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 /// What tells items of the conversation apart.
 #[derive(Debug, Deserialize)]
-pub(crate) struct ItemHead<'a> {
+pub struct ItemHead<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Cow<'a, str>,
+    pub kind: Cow<'a, str>,
     #[serde(borrow, default)]
-    pub(crate) role: Option<Text<'a>>,
+    pub role: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) call_id: Option<Text<'a>>,
+    pub call_id: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) name: Option<Text<'a>>,
+    pub name: Option<Text<'a>>,
     #[serde(default)]
-    pub(crate) id: Option<IgnoredAny>,
+    pub id: Option<IgnoredAny>,
     #[serde(default, rename = "internal_chat_message_metadata_passthrough")]
-    pub(crate) passthrough: Option<IgnoredAny>,
+    pub passthrough: Option<IgnoredAny>,
 }
 
 impl<'a> ItemHead<'a> {
     /// Looks at an item.
-    pub(crate) fn of(item: &'a RawValue) -> Option<Self> {
+    #[must_use]
+    pub fn of(item: &'a RawValue) -> Option<Self> {
         serde_json::from_str(item.get()).ok()
     }
 
     /// Whether this is a message of such a role.
-    pub(crate) fn is_message_of(&self, role: &str) -> bool {
+    #[must_use]
+    pub fn is_message_of(&self, role: &str) -> bool {
         self.kind == "message" && self.role.as_ref().is_some_and(|text| text.0 == role)
     }
 }
 
 /// What tells events apart.
 #[derive(Debug, Deserialize)]
-pub(crate) struct EventHead<'a> {
+pub struct EventHead<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Cow<'a, str>,
+    pub kind: Cow<'a, str>,
     #[serde(borrow, default)]
     item: Option<EventItem<'a>>,
     #[serde(default)]
     num_turns: Option<usize>,
     /// The client's own name for what the user said.
     #[serde(borrow, default)]
-    pub(crate) client_id: Option<Text<'a>>,
+    pub client_id: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) turn_id: Option<Text<'a>>,
+    pub turn_id: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) call_id: Option<Text<'a>>,
+    pub call_id: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -131,7 +135,8 @@ struct EventItem<'a> {
 
 impl EventHead<'_> {
     /// Whether it says that the user said something.
-    pub(crate) fn is_user_message(&self) -> bool {
+    #[must_use]
+    pub fn is_user_message(&self) -> bool {
         match &*self.kind {
             "user_message" => true,
             "item_completed" => self.item.as_ref().is_some_and(|item| item.kind == "UserMessage"),
@@ -140,29 +145,30 @@ impl EventHead<'_> {
     }
 
     /// How many turns it takes back.
-    pub(crate) fn turns_taken_back(&self) -> usize {
+    #[must_use]
+    pub fn turns_taken_back(&self) -> usize {
         if self.kind == "thread_rolled_back" { self.num_turns.unwrap_or(0) } else { 0 }
     }
 }
 
 /// The beginning of a line, read without parsing the line: enough to tell what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head<'a> {
-    pub(crate) timestamp: &'a str,
+pub struct Head<'a> {
+    pub timestamp: &'a str,
     /// The type of the line.
-    pub(crate) kind: &'a str,
+    pub kind: &'a str,
     /// The type inside the payload; empty if the payload does not begin with one.
-    pub(crate) inner: &'a str,
+    pub inner: &'a str,
     /// Where the payload begins.
-    pub(crate) payload: usize,
+    pub payload: usize,
 }
 
 /// How much of a line is enough to read its head.
-pub(crate) const HEAD_BYTES: usize = 512;
+pub const HEAD_BYTES: usize = 512;
 
 impl<'a> Head<'a> {
     /// Reads the head of a line with the members and the order that all releases write; none for any other.
-    pub(crate) fn of(line: &'a [u8]) -> Option<Self> {
+    pub fn of(line: &'a [u8]) -> Option<Self> {
         let (timestamp, rest) = word(line.strip_prefix(b"{\"timestamp\":")?)?;
         let rest = rest.strip_prefix(b",")?;
         let rest = match rest.strip_prefix(b"\"ordinal\":") {
@@ -212,7 +218,8 @@ pub enum Fault {
 }
 
 impl BadLine {
-    pub(crate) fn new(path: &Path, number: u64, start: u64, fault: Fault) -> Self {
+    #[must_use]
+    pub fn new(path: &Path, number: u64, start: u64, fault: Fault) -> Self {
         Self { path: path.to_owned(), number, start, fault }
     }
 }

@@ -1,6 +1,6 @@
 //! Where the turns of a rollout begin.
 
-use super::line::{EventHead, ItemHead, Line};
+use crate::line::{EventHead, ItemHead, Line};
 
 /// Watches the lines of a rollout go by and notes where turns begin.
 ///
@@ -8,7 +8,7 @@ use super::line::{EventHead, ItemHead, Line};
 /// lead to it: what the program tells the model about the surroundings, and the message itself. The event that tells the
 /// message says that it was a turn.
 #[derive(Debug, Default)]
-pub(crate) struct TurnMarks {
+pub struct TurnMarks {
     /// The turns that were not taken back.
     turns: Vec<TurnMark>,
     /// Where the lines begin that may lead to a turn.
@@ -30,7 +30,7 @@ struct TurnMark {
 
 impl TurnMarks {
     /// Takes note of a line.
-    pub(crate) fn see(&mut self, line: &Line<'_>) {
+    pub fn see(&mut self, line: &Line<'_>) {
         match &*line.kind {
             "response_item" => {
                 let leads = ItemHead::of(line.payload)
@@ -90,7 +90,7 @@ impl TurnMarks {
     }
 
     /// Where each turn begins.
-    pub(crate) fn starts(&self) -> impl Iterator<Item = u64> {
+    pub fn starts(&self) -> impl Iterator<Item = u64> {
         self.turns.iter().map(|turn| turn.start)
     }
 }

@@ -3,18 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::log::TurnId;
+use crate::TurnId;
 
 /// How many keys are remembered. A client repeats what it said last, not what it said long ago.
 const KEPT: usize = 256;
 
 /// The keys that were heard last, each with the turn that took it in.
 #[derive(Debug, Default)]
-pub(crate) struct Heard(VecDeque<(Arc<str>, TurnId)>);
+pub struct IdempotencyKeys(VecDeque<(Arc<str>, TurnId)>);
 
-impl Heard {
+impl IdempotencyKeys {
     /// Remembers a key.
-    pub(crate) fn note(&mut self, key: Arc<str>, turn: TurnId) {
+    pub fn note(&mut self, key: Arc<str>, turn: TurnId) {
         if self.0.len() == KEPT {
             self.0.pop_front();
         }
@@ -22,7 +22,8 @@ impl Heard {
     }
 
     /// The turn that took in what was said under a key.
-    pub(crate) fn turn_of(&self, key: &str) -> Option<&TurnId> {
+    #[must_use]
+    pub fn turn_of(&self, key: &str) -> Option<&TurnId> {
         self.0.iter().rev().find(|(heard, _)| **heard == *key).map(|(_, turn)| turn)
     }
 }
@@ -33,12 +34,12 @@ mod tests {
 
     #[test]
     fn the_oldest_keys_are_forgotten_first() {
-        let mut heard = Heard::default();
+        let mut keys = IdempotencyKeys::default();
         for number in 0..=KEPT {
-            heard.note(number.to_string().into(), TurnId::new(format!("turn {number}")));
+            keys.note(number.to_string().into(), TurnId::new(format!("turn {number}")));
         }
-        assert_eq!(heard.turn_of("0"), None);
-        assert_eq!(heard.turn_of("1"), Some(&TurnId::new("turn 1")));
-        assert_eq!(heard.0.len(), KEPT);
+        assert_eq!(keys.turn_of("0"), None);
+        assert_eq!(keys.turn_of("1"), Some(&TurnId::new("turn 1")));
+        assert_eq!(keys.0.len(), KEPT);
     }
 }

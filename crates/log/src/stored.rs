@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_engine::log::{CommandEnd, CommandItem, CommandStatus, Item, ItemId, PatchEnd, PatchItem, PatchStatus};
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 use serde::Deserialize;
 
+use crate::{CommandEnd, CommandItem, CommandStatus, Item, ItemId, PatchEnd, PatchItem, PatchStatus};
+
 /// An item that is whole.
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-pub(crate) enum StoredItem {
+pub enum StoredItem {
     CommandExecution(StoredCommand),
     FileChange {
         id: String,
@@ -32,7 +33,7 @@ pub(crate) enum StoredItem {
 
 /// A command that is over.
 #[derive(Deserialize)]
-pub(crate) struct StoredCommand {
+pub struct StoredCommand {
     id: String,
     command: Vec<String>,
     cwd: PathBuf,
@@ -54,7 +55,8 @@ pub(crate) struct StoredCommand {
 
 impl StoredItem {
     /// The item as it began, and as it ended.
-    pub(crate) fn both(self) -> Option<(Item, Item)> {
+    #[must_use]
+    pub fn both(self) -> Option<(Item, Item)> {
         match self {
             Self::CommandExecution(command) => Some(command.both()),
             Self::FileChange { id, changes, status } => {

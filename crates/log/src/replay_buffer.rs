@@ -6,31 +6,31 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::log::Event;
-use crate::standing::Standing;
+use crate::Event;
+use crate::open_items::OpenItems;
 
 /// The last events of a thread.
 #[derive(Debug, Default)]
-pub(crate) struct Recent {
+pub struct ReplayBuffer {
     events: VecDeque<Arc<Event>>,
     bytes: usize,
     /// What the events before these have left open.
-    forgotten: Standing,
+    forgotten: OpenItems,
     /// How many bytes are kept; none of it if 0.
     limit: usize,
     /// The number of the next event.
     next: u64,
 }
 
-impl Recent {
+impl ReplayBuffer {
     /// Keeps so many bytes from here on.
-    pub(crate) fn keep(&mut self, limit: usize) {
+    pub fn keep(&mut self, limit: usize) {
         self.limit = limit;
         self.shrink();
     }
 
     /// Adds an event that was published.
-    pub(crate) fn push(&mut self, event: &Arc<Event>) {
+    pub fn push(&mut self, event: &Arc<Event>) {
         self.next = event.seq + 1;
         if self.limit > 0 {
             self.bytes += event.weight();
@@ -42,19 +42,22 @@ impl Recent {
     }
 
     /// The number of the event that was published last.
-    pub(crate) fn last(&self) -> Option<u64> {
+    #[must_use]
+    pub fn last(&self) -> Option<u64> {
         self.next.checked_sub(1)
     }
 
     /// The events after one; none if some of them are forgotten, or if there was no such event.
-    pub(crate) fn after(&self, seq: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
+    #[must_use]
+    pub fn after(&self, seq: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
         let first = self.events.front().map_or(self.next, |event| event.seq);
         let is_known = seq < self.next && seq + 1 >= first;
         is_known.then(|| self.events.iter().filter(move |event| event.seq > seq))
     }
 
     /// What was open after an event, or after the last one.
-    pub(crate) fn standing(&self, after: Option<u64>) -> Vec<Arc<Event>> {
+    #[must_use]
+    pub fn standing(&self, after: Option<u64>) -> Vec<Arc<Event>> {
         let mut standing = self.forgotten.clone();
         for event in self.events.iter().take_while(|event| after.is_none_or(|after| event.seq <= after)) {
             standing.take(event);
@@ -77,7 +80,8 @@ mod tests {
     use codex_wire::ids::ThreadId;
 
     use super::*;
-    use crate::log::{Body, EVENT_BYTES};
+    use crate::Body;
+    use crate::weight::EVENT_BYTES;
 
     fn warning(seq: u64, bytes: usize) -> Arc<Event> {
         let text = "x".repeat(bytes);
@@ -85,13 +89,13 @@ mod tests {
         Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })
     }
 
-    fn seqs(recent: &Recent, after: u64) -> Option<Vec<u64>> {
+    fn seqs(recent: &ReplayBuffer, after: u64) -> Option<Vec<u64>> {
         recent.after(after).map(|events| events.map(|event| event.seq).collect())
     }
 
     #[test]
     fn what_is_kept_is_an_unbroken_run_to_the_last_event() {
-        let mut recent = Recent::default();
+        let mut recent = ReplayBuffer::default();
         recent.keep(3 * (EVENT_BYTES + 100));
         for seq in 0..5 {
             recent.push(&warning(seq, 100));
@@ -106,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_event_larger_than_the_room_is_not_kept() {
-        let mut recent = Recent::default();
+        let mut recent = ReplayBuffer::default();
         recent.keep(EVENT_BYTES + 100);
         recent.push(&warning(0, 10));
         recent.push(&warning(1, 1000));
@@ -117,7 +121,7 @@ mod tests {
 
     #[test]
     fn without_room_only_the_last_number_is_known() {
-        let mut recent = Recent::default();
+        let mut recent = ReplayBuffer::default();
         assert_eq!(recent.last(), None);
         recent.push(&warning(0, 1));
         recent.push(&warning(1, 1));
@@ -130,10 +134,11 @@ mod tests {
             let body = Body::TurnStarted { context_window: None };
             Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })
         };
-        let standing =
-            |recent: &Recent, after| -> Vec<u64> { recent.standing(after).iter().map(|event| event.seq).collect() };
+        let standing = |recent: &ReplayBuffer, after| -> Vec<u64> {
+            recent.standing(after).iter().map(|event| event.seq).collect()
+        };
         for limit in [0, EVENT_BYTES, 100 * EVENT_BYTES] {
-            let mut recent = Recent::default();
+            let mut recent = ReplayBuffer::default();
             recent.keep(limit);
             recent.push(&began(0));
             recent.push(&warning(1, 1));
@@ -141,7 +146,7 @@ mod tests {
             recent.push(&began(2));
             assert_eq!(standing(&recent, None), [2], "{limit}");
         }
-        let mut recent = Recent::default();
+        let mut recent = ReplayBuffer::default();
         recent.keep(100 * EVENT_BYTES);
         recent.push(&began(0));
         recent.push(&began(1));

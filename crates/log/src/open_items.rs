@@ -7,20 +7,20 @@
 
 use std::sync::Arc;
 
-use crate::log::{Body, Delta, Event, Item, ItemId};
+use crate::{Body, Delta, Event, Item, ItemId};
 
 /// How many pieces of output are kept for the beginning of one character.
 const MOST_PIECES: usize = 3;
 
 /// The events of a running turn that later ones refer to, oldest first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Standing {
+pub struct OpenItems {
     events: Vec<Arc<Event>>,
 }
 
-impl Standing {
+impl OpenItems {
     /// Goes on by one event.
-    pub(crate) fn take(&mut self, event: &Arc<Event>) {
+    pub fn take(&mut self, event: &Arc<Event>) {
         match &event.body {
             Body::TurnStarted { .. } => self.events = vec![Arc::clone(event)],
             Body::TurnEnded(_) => self.events = Vec::new(),
@@ -43,7 +43,8 @@ impl Standing {
     }
 
     /// The events.
-    pub(crate) fn into_events(self) -> Vec<Arc<Event>> {
+    #[must_use]
+    pub fn into_events(self) -> Vec<Arc<Event>> {
         self.events
     }
 
@@ -92,10 +93,10 @@ mod tests {
     use codex_wire::text::Text;
 
     use super::*;
-    use crate::log::Outcome;
+    use crate::Outcome;
 
     fn standing(bodies: Vec<Body>) -> Vec<u64> {
-        let mut standing = Standing::default();
+        let mut standing = OpenItems::default();
         for (seq, body) in (0..).zip(bodies) {
             standing.take(&Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body }));
         }

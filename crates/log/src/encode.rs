@@ -1,4 +1,4 @@
-//! The file of a thread as a projection of its log, in the form that other releases read too.
+//! The lines that store an event, in the form that other releases read too.
 //!
 //! Deltas are not kept: the items they lead to are. Of the event queue only what a resumed client is shown again is
 //! kept; the rest follows from the items of the conversation.
@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codex_store::{RolloutError, RolloutFile};
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 use codex_wire::encoded::EncodedItem;
@@ -17,12 +16,27 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 
-use crate::eq::{self, Vocabulary};
-use crate::log::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId};
 use crate::settings::Settings;
+use crate::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId, messages};
+
+/// Takes the lines of a log, in order.
+pub trait LineSink {
+    /// Why a line was not taken.
+    type Error;
+
+    /// Takes a line of a type that says what happened at a time, in milliseconds of Unix time.
+    ///
+    /// # Errors
+    /// When the line cannot be encoded or kept.
+    fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), Self::Error>;
+}
 
 /// Appends the lines that an event gives.
-pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), RolloutError> {
+///
+/// # Errors
+/// When the sink does not take one of them.
+pub fn encode<S: LineSink>(event: &Event, sink: &mut S) -> Result<(), S::Error> {
+    let mut file = Timed { at_ms: event.at_ms, sink };
     match &event.body {
         Body::ThreadStarted(started) if started.is_resumed => Ok(()),
         Body::ThreadStarted(started) => file.append("session_meta", &started.meta),
@@ -60,7 +74,7 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
         | Body::TokensCounted { .. }
         | Body::ReviewEntered(_)
         | Body::ReviewExited(_)
-        | Body::TurnEnded(_) => append_shown(event, file),
+        | Body::TurnEnded(_) => append_kept(event, &mut file),
         Body::ItemStarted(_)
         | Body::ItemDelta { .. }
         | Body::TerminalWritten { .. }
@@ -74,7 +88,8 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
 }
 
 /// Whether an event may give lines.
-pub(crate) fn has_lines(body: &Body) -> bool {
+#[must_use]
+pub fn has_lines(body: &Body) -> bool {
     !matches!(
         body,
         Body::ItemStarted(_)
@@ -89,17 +104,28 @@ pub(crate) fn has_lines(body: &Body) -> bool {
     )
 }
 
-/// Appends what clients of the queue are shown, as far as it is kept.
-fn append_shown(event: &Event, file: &mut RolloutFile) -> Result<(), RolloutError> {
+/// Appends what is kept in the words of the event queue.
+fn append_kept<S: LineSink>(event: &Event, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
     let item = match &event.body {
         Body::ItemCompleted(item) => Some(item),
         _ => None,
     };
     let names = Names::of(event, item);
     let mut messages = Vec::new();
-    eq::project(event, Vocabulary { raw_reasoning: true, ..Vocabulary::default() }, &mut messages);
-    let mut kept = messages.iter().filter(|message| is_kept(message));
-    kept.try_for_each(|message| file.append("event_msg", &NamedLine { message, names }))
+    messages::kept(&event.body, &mut messages);
+    messages.iter().try_for_each(|message| file.append("event_msg", &NamedLine { message, names }))
+}
+
+/// A sink for the lines of one event.
+struct Timed<'a, S> {
+    at_ms: i64,
+    sink: &'a mut S,
+}
+
+impl<S: LineSink> Timed<'_, S> {
+    fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), S::Error> {
+        self.sink.line(self.at_ms, kind, payload)
+    }
 }
 
 /// Which turn and which item a line is about. Readers that do not know these members pass over them.
@@ -264,23 +290,6 @@ fn shown(item: &Item) -> ShownItem<'_> {
 struct CompactedLine<'a> {
     message: &'a str,
     replacement_history: &'a [EncodedItem],
-}
-
-fn is_kept(message: &EventMsg) -> bool {
-    matches!(
-        message,
-        EventMsg::UserMessage(_)
-            | EventMsg::AgentMessage(_)
-            | EventMsg::AgentReasoning(_)
-            | EventMsg::AgentReasoningRawContent(_)
-            | EventMsg::TokenCount(_)
-            | EventMsg::EnteredReviewMode(_)
-            | EventMsg::ExitedReviewMode(_)
-            | EventMsg::TurnAborted(_)
-            | EventMsg::TaskStarted(_)
-            | EventMsg::TaskComplete(_)
-            | EventMsg::Error(_)
-    )
 }
 
 fn turn_context(settings: &Settings) -> TurnContextItem {

@@ -6,12 +6,12 @@ use codex_wire::response::{Message, ResponseItem};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::line::ItemHead;
+use crate::line::ItemHead;
 
 /// An item as it goes into a request; none if it is not for the model.
 ///
 /// Names that a provider gave and notes that a release made for itself are left out: other providers refuse them.
-pub(crate) fn for_request(item: &RawValue, head: &ItemHead<'_>) -> Option<Arc<RawValue>> {
+pub fn for_request(item: &RawValue, head: &ItemHead<'_>) -> Option<Arc<RawValue>> {
     if head.kind == "ghost_snapshot" {
         return None;
     }
@@ -25,6 +25,6 @@ pub(crate) fn for_request(item: &RawValue, head: &ItemHead<'_>) -> Option<Arc<Ra
 }
 
 /// A message in the user's name, as it goes into a request.
-pub(crate) fn user_message(text: &str) -> Option<Arc<RawValue>> {
+pub fn user_message(text: &str) -> Option<Arc<RawValue>> {
     serde_json::value::to_raw_value(&ResponseItem::Message(Message::user(text))).ok().map(Arc::from)
 }

@@ -3,7 +3,7 @@
 use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
 
-use super::{Body, Delta, Event, Item, Outcome};
+use crate::{Body, Delta, Event, Item, Outcome};
 
 /// What an event costs besides the texts in it.
 pub(crate) const EVENT_BYTES: usize = 256;

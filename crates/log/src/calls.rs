@@ -8,7 +8,7 @@ use std::time::Duration;
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 
-use super::ItemId;
+use crate::ItemId;
 
 /// A command the model runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +61,21 @@ pub struct CommandEnd {
     pub aggregated: String,
     /// What the model gets of it.
     pub formatted: String,
+}
+
+impl CommandEnd {
+    /// The end of a command that was not allowed to run.
+    #[must_use]
+    pub fn declined(why: &str) -> Self {
+        Self {
+            exit_code: -1,
+            duration: Duration::ZERO,
+            stdout: String::new(),
+            stderr: why.to_owned(),
+            aggregated: why.to_owned(),
+            formatted: why.to_owned(),
+        }
+    }
 }
 
 /// A patch of the model.

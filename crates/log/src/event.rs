@@ -1,22 +1,17 @@
-//! The vocabulary of a thread's log. Everything that anyone sees is a projection of these events.
+//! The events of a thread.
 //!
 //! Invariant: the engine alone makes events; within a thread their numbers grow by one.
-
-mod calls;
-mod weight;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_store::ReadState;
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::encoded::EncodedItem;
 use codex_wire::error_info::CodexErrorInfo;
-use codex_wire::event::ExecOutputStream;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -27,10 +22,8 @@ use codex_wire::rollout::SessionMeta;
 use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
-pub use self::calls::{CommandEnd, CommandItem, CommandStatus, PatchEnd, PatchItem, PatchStatus};
-#[cfg(test)]
-pub(crate) use self::weight::EVENT_BYTES;
 use crate::settings::Settings;
+use crate::{CommandItem, Delta, PatchItem, ReadState};
 
 /// The name of a turn: the id of the submission that started it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -317,39 +310,6 @@ impl Item {
     }
 }
 
-/// How an item has grown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delta {
-    /// More of a message.
-    Text(Text),
-    /// A new part of a reasoning summary begins.
-    SummaryPart {
-        /// Which part, from 0.
-        index: i64,
-    },
-    /// More of a reasoning summary.
-    Summary {
-        /// Which part, from 0.
-        index: i64,
-        /// The text.
-        text: Text,
-    },
-    /// More of the thoughts themselves.
-    Raw {
-        /// Which part, from 0.
-        index: i64,
-        /// The text.
-        text: Text,
-    },
-    /// More of what a command prints.
-    Output {
-        /// Where it was printed.
-        stream: ExecOutputStream,
-        /// The bytes, which need not be text.
-        bytes: Vec<u8>,
-    },
-}
-
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
@@ -363,7 +323,8 @@ pub struct Approval {
 
 impl Body {
     /// The warning that nobody has answered a question in time, or can any more.
-    pub(crate) fn unanswered(what: &str, after: Duration) -> Self {
+    #[must_use]
+    pub fn unanswered(what: &str, after: Duration) -> Self {
         let why = if after.is_zero() {
             "nobody can answer any more".to_owned()
         } else {

@@ -1,0 +1,71 @@
+//! How items grow.
+
+use codex_wire::event::ExecOutputStream;
+use codex_wire::text::Text;
+
+/// How an item has grown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// More of a message.
+    Text(Text),
+    /// A new part of a reasoning summary begins.
+    SummaryPart {
+        /// Which part, from 0.
+        index: i64,
+    },
+    /// More of a reasoning summary.
+    Summary {
+        /// Which part, from 0.
+        index: i64,
+        /// The text.
+        text: Text,
+    },
+    /// More of the thoughts themselves.
+    Raw {
+        /// Which part, from 0.
+        index: i64,
+        /// The text.
+        text: Text,
+    },
+    /// More of what a command prints.
+    Output {
+        /// Where it was printed.
+        stream: ExecOutputStream,
+        /// The bytes, which need not be text.
+        bytes: Vec<u8>,
+    },
+}
+
+impl Delta {
+    /// Whether another one can be added to it: it is of the same kind and part.
+    #[must_use]
+    pub fn continues(&self, next: &Self) -> bool {
+        match (self, next) {
+            (Self::Text(_), Self::Text(_)) => true,
+            (Self::Summary { index: a, .. }, Self::Summary { index: b, .. })
+            | (Self::Raw { index: a, .. }, Self::Raw { index: b, .. }) => a == b,
+            (Self::Output { stream: a, .. }, Self::Output { stream: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Gives room back that it does not use.
+    pub fn shrink_to_fit(&mut self) {
+        match self {
+            Self::Text(text) | Self::Summary { text, .. } | Self::Raw { text, .. } => text.shrink_to_fit(),
+            Self::Output { bytes, .. } => bytes.shrink_to_fit(),
+            Self::SummaryPart { .. } => {}
+        }
+    }
+
+    /// Adds one that continues it.
+    pub fn append(&mut self, next: &Self) {
+        match (self, next) {
+            (Self::Text(text), Self::Text(more))
+            | (Self::Summary { text, .. }, Self::Summary { text: more, .. })
+            | (Self::Raw { text, .. }, Self::Raw { text: more, .. }) => text.push_str(more),
+            (Self::Output { bytes, .. }, Self::Output { bytes: more, .. }) => bytes.extend_from_slice(more),
+            _ => {}
+        }
+    }
+}

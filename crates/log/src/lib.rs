@@ -1,0 +1,31 @@
+//! A thread as an append-only log of events: its vocabulary, and the lines that store it.
+//!
+//! Everything that anyone sees of a thread is a projection of its events. Files keep them as lines in the form that other
+//! releases read too; this crate alone knows what such a line says.
+//!
+//! Invariant: types and pure functions. No files, no clock, no async runtime.
+
+mod calls;
+pub mod decode;
+mod delta;
+pub mod encode;
+mod event;
+pub mod keys;
+pub mod line;
+pub mod messages;
+pub mod open_items;
+mod read_state;
+pub mod replay_buffer;
+pub mod request_item;
+pub mod settings;
+pub mod stored;
+pub mod turn_marks;
+mod weight;
+
+pub use calls::{CommandEnd, CommandItem, CommandStatus, PatchEnd, PatchItem, PatchStatus};
+pub use delta::Delta;
+pub use event::{
+    Abort, Approval, Body, Compacted, Event, Failure, Item, ItemId, Outcome, Record, ReviewEntered, RolledBack,
+    Subject, ThreadStarted, TurnId,
+};
+pub use read_state::{ReadState, Unread};

@@ -1,0 +1,111 @@
+//! Events in the words of the event queue, as far as files keep them. Clients of the queue are told the same.
+
+use codex_wire::event::{
+    AgentMessageEvent, AgentReasoningEvent, AgentReasoningRawContentEvent, EnteredReviewModeEvent, ErrorEvent,
+    EventMsg, ExitedReviewModeEvent, TaskCompleteEvent, TaskStartedEvent, TokenCountEvent, TurnAbortReason,
+    TurnAbortedEvent, UserMessageEvent,
+};
+use codex_wire::input::UserInput;
+
+use crate::{Abort, Body, Item, Outcome, ReviewEntered};
+
+/// Appends the messages that a file keeps of an event. What is kept in another form gives none.
+pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
+    match body {
+        Body::TurnStarted { context_window } => {
+            out.push(EventMsg::TaskStarted(TaskStartedEvent { model_context_window: *context_window }));
+        }
+        Body::ItemCompleted(item) => said(item, true, out),
+        Body::TokensCounted { info, rate_limits } => {
+            let (info, rate_limits) = (info.clone(), Some((**rate_limits).clone()));
+            out.push(EventMsg::TokenCount(TokenCountEvent { info, rate_limits }));
+        }
+        Body::ReviewEntered(review) => out.push(entered_review_mode(review)),
+        Body::ReviewExited(output) => {
+            let review_output = output.as_deref().cloned();
+            out.push(EventMsg::ExitedReviewMode(ExitedReviewModeEvent { review_output }));
+        }
+        Body::TurnEnded(outcome) => turn_ended(outcome, out),
+        Body::ThreadStarted(_)
+        | Body::ModelAsked(_)
+        | Body::Recorded(_)
+        | Body::ItemStarted(_)
+        | Body::ItemDelta { .. }
+        | Body::ApprovalAsked(_)
+        | Body::ApprovalAnswered { .. }
+        | Body::TerminalWritten { .. }
+        | Body::DiffChanged(_)
+        | Body::ImageViewed { .. }
+        | Body::PlanUpdated(_)
+        | Body::Compacted(_)
+        | Body::WentBack { .. }
+        | Body::RolledBack(_)
+        | Body::GoalChanged(_)
+        | Body::GoalCleared
+        | Body::AnswerRetried { .. }
+        | Body::Warning { .. }
+        | Body::Unread(_) => {}
+    }
+}
+
+/// Appends what was said or thought, the thoughts themselves where they are wanted. Calls have messages of their own.
+pub fn said(item: &Item, wants_thoughts: bool, out: &mut Vec<EventMsg>) {
+    match item {
+        Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(user_message(content))),
+        Item::AgentMessage { text, .. } => {
+            out.push(EventMsg::AgentMessage(AgentMessageEvent { message: text.clone() }));
+        }
+        Item::Reasoning { summary, raw, .. } => {
+            let part = |text: &String| EventMsg::AgentReasoning(AgentReasoningEvent { text: text.clone() });
+            out.extend(summary.iter().map(part));
+            let thought = |text: &String| {
+                EventMsg::AgentReasoningRawContent(AgentReasoningRawContentEvent { text: text.clone() })
+            };
+            out.extend(raw.iter().filter(|_| wants_thoughts).map(thought));
+        }
+        Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. } => {}
+    }
+}
+
+/// The text of a message and the pictures in it.
+fn user_message(content: &[UserInput]) -> UserMessageEvent {
+    let mut message = String::new();
+    let mut images = Vec::new();
+    for item in content {
+        match item {
+            UserInput::Text { text } => message.push_str(text),
+            UserInput::Image { image_url } => images.push(image_url.clone()),
+            UserInput::LocalImage { .. } | UserInput::Skill { .. } | UserInput::Mention { .. } => {}
+        }
+    }
+    UserMessageEvent { message, images: Some(images) }
+}
+
+fn entered_review_mode(review: &ReviewEntered) -> EventMsg {
+    EventMsg::EnteredReviewMode(EnteredReviewModeEvent {
+        target: review.target.clone(),
+        user_facing_hint: Some(review.hint.clone()),
+        prompt: Some(review.prompt.clone()),
+    })
+}
+
+fn turn_ended(outcome: &Outcome, out: &mut Vec<EventMsg>) {
+    let (last_agent_message, response_id) = match outcome {
+        Outcome::Completed { last_message, bookmark } => (last_message.clone(), bookmark.clone()),
+        Outcome::Aborted(abort) => {
+            let reason = match abort {
+                Abort::Interrupted => TurnAbortReason::Interrupted,
+                Abort::Replaced => TurnAbortReason::Replaced,
+                Abort::ReviewEnded => TurnAbortReason::ReviewEnded,
+            };
+            return out.push(EventMsg::TurnAborted(TurnAbortedEvent { reason }));
+        }
+        Outcome::Failed(failure) => {
+            let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+            let (message, codex_error_info) = (format!("{}{hint}", failure.message), Some(failure.info.clone()));
+            out.push(EventMsg::Error(ErrorEvent { message, codex_error_info }));
+            (None, None)
+        }
+    };
+    out.push(EventMsg::TaskComplete(TaskCompleteEvent { last_agent_message, response_id }));
+}
