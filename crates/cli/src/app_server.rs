@@ -12,8 +12,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::{Env, Home};
+use codex_dialects::Vintage;
 use codex_protocol::schema::{self, File};
-use codex_server::app::{AppServer, Dialect, Start, Vintage};
+use codex_server::app::{AppServer, Dialect, Start};
 use codex_transport::Address;
 use codex_wire::rollout::SessionSource;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, HistoryPersistence, Home};
-use codex_engine::eq::Vocabulary;
+use codex_dialects::eq::Vocabulary;
 use codex_engine::{Beginning, Recall, Setup, Thread, connect};
 use codex_server::proto::{self, Prompts, Served};
 use codex_wire::rollout::SessionSource;

@@ -8,7 +8,6 @@ mod command;
 mod compaction;
 mod context;
 mod environment;
-pub mod eq;
 mod feed;
 mod foreign;
 pub mod goal;

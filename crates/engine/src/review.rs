@@ -1,6 +1,7 @@
 //! Reviews: what the reviewer is asked, and what its answer says.
 
-use codex_wire::review::{ReviewFinding, ReviewOutputEvent, ReviewTarget};
+use codex_log::review::describe;
+use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
 
 /// What the reviewer is told before anything else.
 pub(crate) const INSTRUCTIONS: &str = include_str!("../prompts/review.md");
@@ -47,33 +48,6 @@ pub(crate) fn read(answer: &str) -> ReviewOutputEvent {
     let is_review = |output: &ReviewOutputEvent| !output.findings.is_empty() || !output.overall_explanation.is_empty();
     read.filter(is_review)
         .unwrap_or_else(|| ReviewOutputEvent { overall_explanation: answer.to_owned(), ..ReviewOutputEvent::default() })
-}
-
-/// The findings as text.
-#[must_use]
-pub fn describe(output: &ReviewOutputEvent) -> String {
-    let mut parts = Vec::new();
-    if !output.overall_explanation.trim().is_empty() {
-        parts.push(output.overall_explanation.trim().to_owned());
-    }
-    if !output.findings.is_empty() {
-        let heading = if output.findings.len() == 1 { "Review comment:" } else { "Full review comments:" };
-        parts.push(heading.to_owned());
-        parts.extend(output.findings.iter().map(describe_finding));
-    }
-    if parts.is_empty() { "Reviewer failed to output a response.".to_owned() } else { parts.join("\n\n") }
-}
-
-fn describe_finding(finding: &ReviewFinding) -> String {
-    let place = &finding.code_location;
-    let body = finding.body.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n");
-    format!(
-        "- {} — {}:{}-{}\n{body}",
-        finding.title,
-        place.absolute_file_path.display(),
-        place.line_range.start,
-        place.line_range.end
-    )
 }
 
 /// What the model that goes on afterwards is told.

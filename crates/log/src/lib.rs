@@ -17,6 +17,7 @@ pub mod open_items;
 mod read_state;
 pub mod replay_buffer;
 pub mod request_item;
+pub mod review;
 pub mod settings;
 pub mod stored;
 pub mod turn_marks;

@@ -3,7 +3,6 @@
 //! Invariant: a dialect reads the engine's log and sends it commands. It keeps no state of a thread of its own.
 
 pub mod app;
-pub mod exec;
 pub mod lines;
 pub mod proto;
 pub mod replay;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use codex_config::{Config, Env, Home, Overrides, TrustLevel};
-use codex_server::app::{Start, Vintage};
+use codex_dialects::Vintage;
+use codex_server::app::Start;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
 use serde_json::{Map, Value};

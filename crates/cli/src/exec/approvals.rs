@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use codex_dialects::exec::Projector;
 use codex_engine::log::{Approval, Subject};
-use codex_server::exec::Projector;
 use codex_wire::decision::ReviewDecision;
 use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};

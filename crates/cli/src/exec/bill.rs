@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use codex_config::Price;
-use codex_server::exec::Usage;
+use codex_dialects::exec::Usage;
 
 use crate::failure::Hinted;
 

@@ -99,7 +99,7 @@ impl Session {
         match (outcome, output) {
             (Outcome::Aborted(_), _) => Outcome::Aborted(Abort::ReviewEnded),
             (Outcome::Completed { bookmark, .. }, Some(output)) if self.setup.recall == Recall::Full => {
-                self.say_for_reviewer(review::describe(&output));
+                self.say_for_reviewer(codex_log::review::describe(&output));
                 Outcome::Completed { last_message: None, bookmark }
             }
             (outcome, _) => outcome,

@@ -17,8 +17,8 @@ use super::desk::{Task, WAITING_TASKS};
 use super::disk::blocking;
 use super::host::Host;
 use super::outbox::Outbox;
-use super::vintage::Vintage;
 use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
+use codex_dialects::Vintage;
 
 /// How deep the objects of a message may lie within each other.
 const MAX_DEPTH: usize = 100;

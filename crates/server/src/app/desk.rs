@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use codex_engine::eq::{self, Vocabulary};
+use codex_dialects::eq::{self, Vocabulary};
 use codex_engine::log::{Approval, Body, Event, ItemId, TurnId};
 use codex_engine::{Feed, Thread};
 use codex_protocol::methods::ClientRequest;
@@ -17,14 +17,14 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered};
-use super::created::CreatedItems;
 use super::hearing::{Events, Hearing, Listening, Notifications};
 use super::held::Held;
 use super::news::News;
 use super::outbox::add_line;
 use super::questions::{Questions, Repeat};
 use super::subscription::Numbering;
-use super::v2::project::{Projector, Wishes};
+use codex_dialects::v2::CreatedItems;
+use codex_dialects::v2::project::{Projector, Wishes};
 
 /// How many requests about a thread may wait; more are refused.
 pub(crate) const WAITING_TASKS: usize = 64;
@@ -341,7 +341,7 @@ impl Desk {
         let told = match self.hearing.notifications {
             // Who joins in the middle of a turn still hears when it began.
             Notifications::None => matches!(event.body, Body::TurnStarted { .. }).then_some(Cow::Borrowed(event)),
-            Notifications::OfConversations => super::v1::forwarded(event),
+            Notifications::OfConversations => codex_dialects::v1::forwarded(event),
             Notifications::OfTurns | Notifications::All => Some(Cow::Borrowed(event)),
         };
         if let Some(told) = told {

@@ -13,8 +13,8 @@ use super::connection::{Connection, Unanswered, overloaded};
 use super::desk::{Desk, Task};
 use super::hearing::Listening;
 use super::questions::Repeat;
-use super::v2::project::Wishes;
 use super::{beside, opening, v1};
+use codex_dialects::v2::project::Wishes;
 
 /// Has a request served.
 pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {

@@ -14,7 +14,7 @@ use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
 use super::connection::Unanswered;
 use super::desk::Desk;
 use super::serve::closed;
-use super::vintage::Vintage;
+use codex_dialects::Vintage;
 
 /// Serves a request about the goal of the desk's thread. Whoever asks about one knows of goals, and hears of it from here
 /// on.

@@ -7,7 +7,7 @@ use codex_protocol::v2::notification::ServerNotification;
 use codex_wire::event::EventMsg;
 
 use super::connection::Client;
-use super::vintage::Vintage;
+use codex_dialects::Vintage;
 
 /// How a client has asked to hear of a thread.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use super::connection::{Client, Connection, lock};
 use super::disk::Places;
 use super::hearing::Dialect;
 use super::loaded::Loaded;
-use super::vintage::Vintage;
+use codex_dialects::Vintage;
 
 /// What the model is told where there are no skills.
 const NO_SKILLS: &str = "## Skills\nThere are no skills here.";

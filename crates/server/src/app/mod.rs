@@ -9,7 +9,6 @@
 
 mod beside;
 mod connection;
-mod created;
 mod desk;
 mod disk;
 mod dispatch;
@@ -27,10 +26,10 @@ mod questions;
 mod serve;
 mod shared;
 mod shelf;
+mod stored;
 mod subscription;
 mod v1;
 pub(crate) mod v2;
-mod vintage;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +42,6 @@ pub use self::hearing::Dialect;
 use self::host::Host;
 pub use self::host::Start;
 use self::outbox::Outbox;
-pub use self::vintage::Vintage;
 
 /// How long requests may take that are being served when the client has said its last word.
 const LAST_ANSWERS: Duration = Duration::from_secs(30);

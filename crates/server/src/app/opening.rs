@@ -27,9 +27,10 @@ use super::dispatch::{new_desk, open_desk};
 use super::hearing::Listening;
 use super::questions::Repeat;
 use super::shelf::{Turns, parse_name};
-use super::v2::project::Wishes;
-use super::v2::{history, thread};
-use super::vintage::Vintage;
+use super::stored;
+use super::v2::thread;
+use codex_dialects::Vintage;
+use codex_dialects::v2::project::Wishes;
 
 /// A thread that is open, and what the client is told of it.
 pub(crate) struct Opened {
@@ -256,7 +257,7 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
         None => ForkPoint::End,
         Some(turn) => {
             let (path, vintage) = (path.clone(), connection.vintage());
-            let turns = blocking(move || history::turns(&path, vintage).map_err(ErrorObject::from_display)).await?;
+            let turns = blocking(move || stored::turns(&path, vintage).map_err(ErrorObject::from_display)).await?;
             let place = turns.iter().position(|it| it.id == turn);
             let place = place.ok_or_else(|| ErrorObject::invalid(format!("turn not found: {turn}")))?;
             ForkPoint::Turns(place + 1)

@@ -16,7 +16,7 @@ use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
 use super::connection::Connection;
 use super::disk::blocking;
 use super::shelf::parse_name;
-use super::v2::history;
+use super::stored;
 
 /// How many entries a page has when the client does not say.
 const PAGE: usize = 25;
@@ -91,7 +91,7 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
             found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?.path
         };
         // A thread that was never saved has no turns on disk.
-        Ok(history::turns(&path, vintage).unwrap_or_default())
+        Ok(stored::turns(&path, vintage).unwrap_or_default())
     })
     .await?;
     if let (Some(running), Some(last)) = (running, turns.last_mut())

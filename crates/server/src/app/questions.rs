@@ -11,7 +11,6 @@ use codex_wire::ids::{RequestId, ThreadId};
 
 use super::connection::{Asked, Connection};
 use super::desk::Desk;
-use super::{v1, v2};
 
 /// The questions of a thread that its client has not answered, by call.
 pub(crate) type Questions = HashMap<ItemId, Vec<Question>>;
@@ -112,8 +111,8 @@ fn worded(
     at_ms: i64,
 ) -> ServerRequest {
     match wording {
-        Wording::V1 => v1::request::question(thread, approval),
-        Wording::V2 => v2::request::question(connection, thread, turn, approval, at_ms),
+        Wording::V1 => codex_dialects::v1::question(thread, approval),
+        Wording::V2 => codex_dialects::v2::question(connection.vintage(), thread, turn, approval, at_ms),
     }
 }
 

@@ -27,8 +27,8 @@ use super::dispatch::not_found;
 use super::goals;
 use super::questions::Repeat;
 use super::shelf::Turns;
-use super::v2::project::review_turn;
-use super::vintage::Vintage;
+use codex_dialects::Vintage;
+use codex_dialects::v2::project::review_turn;
 
 /// Serves a request about the desk's thread.
 pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: ClientRequest) {
@@ -132,7 +132,7 @@ async fn earlier(desk: &Desk, id: String) -> Result<Turn, ErrorObject> {
 
 async fn stored_turns(desk: &Desk) -> Result<Vec<Turn>, ErrorObject> {
     let (path, vintage) = (desk.thread.started().rollout.clone(), desk.connection.vintage());
-    super::disk::blocking(move || super::v2::history::turns(&path, vintage).map_err(ErrorObject::from_display)).await
+    super::disk::blocking(move || super::stored::turns(&path, vintage).map_err(ErrorObject::from_display)).await
 }
 
 /// Checks what is about to be said: that its folder is there, and that its pictures are not too large.

@@ -26,8 +26,9 @@ use super::disk::{self, blocking};
 use super::notes;
 use super::outbox::add_line;
 use super::pages;
-use super::v2::{history, thread};
-use super::vintage::Vintage;
+use super::stored;
+use super::v2::thread;
+use codex_dialects::Vintage;
 
 /// How many threads a page has when the client does not say.
 const PAGE: usize = 25;
@@ -224,7 +225,7 @@ pub(crate) async fn read_thread(
         let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
         let found = found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?;
         let turns = if include_turns {
-            history::turns(&found.path, vintage).map_err(ErrorObject::from_display)?
+            stored::turns(&found.path, vintage).map_err(ErrorObject::from_display)?
         } else {
             Vec::new()
         };
@@ -252,7 +253,7 @@ impl Turns {
 
     /// Begins to read the turns of a file.
     pub(crate) fn read(path: PathBuf, vintage: Vintage) -> Self {
-        Self::Coming(tokio::task::spawn_blocking(move || history::turns(&path, vintage).unwrap_or_default()))
+        Self::Coming(tokio::task::spawn_blocking(move || stored::turns(&path, vintage).unwrap_or_default()))
     }
 }
 
@@ -275,7 +276,7 @@ pub(crate) async fn describe(
     let known = blocking(move || {
         // A thread that is not saved is in no index and has no turns on disk.
         let summary = host.index.note(&path).and_then(|()| host.index.find(id)).ok().flatten();
-        let read = matches!(turns, Turns::Wanted).then(|| history::turns(&path, vintage).unwrap_or_default());
+        let read = matches!(turns, Turns::Wanted).then(|| stored::turns(&path, vintage).unwrap_or_default());
         Ok((summary, read, turns))
     });
     let (summary, read, turns) = known.await?;

@@ -22,7 +22,7 @@ use super::hearing::Listening;
 use super::opening::{self, Opened, Resumed};
 use super::questions::Repeat;
 use super::shelf::{Turns, parse_name};
-use super::v2::project::Wishes;
+use codex_dialects::v2::project::Wishes;
 
 /// How far a client that listens by numbers has come.
 #[derive(Debug)]

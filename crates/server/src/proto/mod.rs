@@ -7,7 +7,7 @@ mod prompts;
 mod reader;
 mod writer;
 
-use codex_engine::eq::Vocabulary;
+use codex_dialects::eq::Vocabulary;
 use codex_engine::{Feed, Thread};
 use codex_wire::event::EventMsg;
 use tokio::io::{AsyncRead, AsyncWrite};

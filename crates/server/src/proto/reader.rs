@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codex_engine::eq;
+use codex_dialects::eq;
 use codex_engine::log::TurnId;
 use codex_engine::settings::SettingsChange;
 use codex_engine::{Closed, Thread, WayBack};

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use codex_engine::eq::{self, Vocabulary};
+use codex_dialects::eq::{self, Vocabulary};
 use codex_engine::log::{Event, TurnId};
 use codex_log::decode::LogReader;
 use codex_protocol::rpc::Notification;
@@ -15,9 +15,9 @@ use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::app::Vintage;
-use crate::app::v2::project::{Projector, Wishes};
-use crate::exec;
+use codex_dialects::Vintage;
+use codex_dialects::exec;
+use codex_dialects::v2::project::{Projector, Wishes};
 
 /// In which dialect a thread is played.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::{Env, Home, Overrides};
-use codex_server::app::{AppServer, Dialect, Start, Vintage};
+use codex_dialects::Vintage;
+use codex_server::app::{AppServer, Dialect, Start};
 use codex_wire::rollout::SessionSource;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use codex_server::app::Vintage;
+use codex_dialects::Vintage;
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;

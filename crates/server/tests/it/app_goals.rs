@@ -1,6 +1,6 @@
 //! Goals over the app-server: what clients set, what they are told, and what those hear who know none.
 
-use codex_server::app::Vintage;
+use codex_dialects::Vintage;
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;

@@ -1,6 +1,6 @@
 //! What clients note about threads.
 
-use codex_server::app::Vintage;
+use codex_dialects::Vintage;
 use serde_json::{Value, json};
 
 use crate::app_client::{AppClient, Hello};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use codex_server::app::Vintage;
+use codex_dialects::Vintage;
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;

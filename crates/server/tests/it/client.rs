@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::eq::Vocabulary;
+use codex_dialects::eq::Vocabulary;
 use codex_engine::{Beginning, Recall, Setup, Thread};
 use codex_model::ScriptedModel;
 use codex_server::proto::{Prompts, Served, serve};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use codex_dialects::Vintage;
 use codex_protocol::schema::BUNDLE;
-use codex_server::app::Vintage;
 use serde_json::Value;
 
 static OURS: LazyLock<Checker> = LazyLock::new(|| Checker::of(BUNDLE));

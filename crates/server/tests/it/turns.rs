@@ -1,6 +1,6 @@
 //! Turns as a client sees them.
 
-use codex_engine::eq::Vocabulary;
+use codex_dialects::eq::Vocabulary;
 use expect_test::{Expect, expect};
 
 use crate::client::{Client, Options, op, say};

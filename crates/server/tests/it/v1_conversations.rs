@@ -1,6 +1,6 @@
 //! Conversations end to end: opened, listened to, spoken in, stopped.
 
-use codex_server::app::Vintage;
+use codex_dialects::Vintage;
 use serde_json::{Value, json};
 
 use crate::app_client::{AppClient, Hello};

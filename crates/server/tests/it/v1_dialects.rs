@@ -1,6 +1,7 @@
 //! Several dialects on one connection: what is heard follows from how it was asked for, and nothing is heard twice.
 
-use codex_server::app::{Dialect, Vintage};
+use codex_dialects::Vintage;
+use codex_server::app::Dialect;
 use serde_json::{Value, json};
 
 use crate::app_client::{AppClient, Hello};

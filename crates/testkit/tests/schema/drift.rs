@@ -3,8 +3,8 @@
 //! After a change of a type or a table, one command writes everything anew:
 //! `UPDATE_EXPECT=1 cargo test -p codex-testkit --test schema drift`
 
+use codex_dialects::exec::ThreadEvent;
 use codex_protocol::schema::{Definitions, typescript_bundle};
-use codex_server::exec::ThreadEvent;
 use expect_test::{ExpectFile, expect_file};
 use serde_json::Value;
 

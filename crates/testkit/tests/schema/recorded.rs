@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use codex_server::exec::ThreadEvent;
+use codex_dialects::exec::ThreadEvent;
 use codex_wire::event::Event;
 use codex_wire::schema::{opened, read_form};
 use serde_json::{Value, json};

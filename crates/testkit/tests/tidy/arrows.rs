@@ -17,7 +17,7 @@ const ROOT: &str = "cli";
 const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
     &["log", "protocol", "transport"],
-    &["client", "config", "mcp", "model", "patch", "sandbox", "shell", "store", "workspace"],
+    &["client", "config", "dialects", "mcp", "model", "patch", "sandbox", "shell", "store", "workspace"],
     &["engine", "tui"],
     &["server"],
     &[ROOT],
@@ -31,8 +31,9 @@ const TEST_CRATES: &[&str] = &["testkit"];
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
     ("tui", &["engine", "server"]),
-    ("engine", &["protocol", "server", "axum"]),
+    ("engine", &["dialects", "protocol", "server", "axum"]),
     ("log", &["protocol", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
+    ("dialects", &["engine", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
     ("protocol", &["tokio", "reqwest", "rusqlite", "tree-sitter"]),
     ("files", &["tokio"]),
     ("wire", &["tokio"]),

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use codex_config::{Env, Home, Overrides};
-use codex_server::app::{AppServer, Start, Vintage};
+use codex_dialects::Vintage;
+use codex_server::app::{AppServer, Start};
 use codex_transport::{Address, BindError, Limits, Listener, Options, Shortage, Slots, Token};
 use codex_wire::rollout::SessionSource;
 use serde_json::Value;

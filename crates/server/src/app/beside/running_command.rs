@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::commands::Phase;
 use crate::app::connection::Connection;
 use crate::app::outbox::add_line;
-use crate::app::vintage::Vintage;
+use codex_dialects::Vintage;
 
 /// How much input may wait for the command to read it.
 const TYPED_BYTES: usize = 1024 * 1024;

@@ -21,7 +21,7 @@ use super::{Passed, group};
 use crate::app::connection::{Connection, Unanswered, lock, overloaded};
 use crate::app::disk::{self, in_place};
 use crate::app::shelf::tell;
-use crate::app::vintage::Vintage;
+use codex_dialects::Vintage;
 
 /// How many sessions a client may have; each has a thread of its own.
 const MOST_SESSIONS: usize = 16;

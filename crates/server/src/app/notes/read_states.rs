@@ -15,8 +15,7 @@ use super::{WithNews, refusal, summary};
 use crate::app::connection::Connection;
 use crate::app::disk::blocking;
 use crate::app::shelf::{parse_name, tell_all};
-use crate::app::v2::thread;
-use crate::app::vintage::Vintage;
+use codex_dialects::Vintage;
 
 /// Whether a person reads a thread by itself. What an agent did for another is read there.
 fn is_read_by_itself(summary: &ThreadSummary) -> bool {
@@ -30,7 +29,9 @@ pub(crate) fn read_states(
     vintage: Vintage,
 ) -> BTreeMap<String, ThreadReadState> {
     let shown = threads.iter().filter(|summary| vintage == Vintage::V0166 && is_read_by_itself(summary));
-    shown.map(|summary| (summary.id.to_string(), thread::read_state(&notes.read_state(summary.id)))).collect()
+    shown
+        .map(|summary| (summary.id.to_string(), codex_dialects::v2::read_state(&notes.read_state(summary.id))))
+        .collect()
 }
 
 /// What was not read of a thread, where the client is told and it is kept.
@@ -41,7 +42,7 @@ pub(crate) async fn read_state(connection: &Connection, id: ThreadId) -> Option<
     let host = Arc::clone(&connection.host);
     let found = blocking(move || {
         let found = summary(&host, id).ok().filter(is_read_by_itself);
-        Ok(found.map(|_| thread::read_state(&host.index.notes().read_state(id))))
+        Ok(found.map(|_| codex_dialects::v2::read_state(&host.index.notes().read_state(id))))
     });
     found.await.ok().flatten()
 }
@@ -62,8 +63,8 @@ pub(super) async fn mark(
             return Err(ErrorObject::invalid(format!("thread {id} is read with the thread that started it")));
         }
         let (state, is_new) = host.index.notes().mark(id, &params.expected_revision, mark).map_err(refusal)?;
-        let news = is_new.then(|| thread::read_state_changed(id.to_string(), &state));
-        Ok((ThreadReadStateUpdateResponse { read_state: thread::read_state(&state) }, news))
+        let news = is_new.then(|| codex_dialects::v2::read_state_changed(id.to_string(), &state));
+        Ok((ThreadReadStateUpdateResponse { read_state: codex_dialects::v2::read_state(&state) }, news))
     })
     .await
 }
@@ -77,6 +78,6 @@ pub(crate) async fn turns_left(connection: &Arc<Connection>, id: ThreadId, left:
     });
     // The turns are gone whatever becomes of the note.
     if let Ok(Some(state)) = noting.await {
-        tell_all(connection, &thread::read_state_changed(id.to_string(), &state)).await;
+        tell_all(connection, &codex_dialects::v2::read_state_changed(id.to_string(), &state)).await;
     }
 }

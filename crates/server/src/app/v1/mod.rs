@@ -3,11 +3,8 @@
 //! A conversation is a thread, and its events are those of `codex proto`. What is here translates methods and answers;
 //! what a listener hears comes from the desk of its thread, as for every other client.
 
-mod forwarded;
 mod listeners;
-mod messages;
 mod opening;
-pub(crate) mod request;
 mod serve;
 mod shelf;
 
@@ -18,7 +15,6 @@ use codex_protocol::rpc::ErrorObject;
 use codex_wire::ids::ThreadId;
 
 use super::connection::{Connection, Unanswered};
-pub(crate) use forwarded::forwarded;
 pub(crate) use serve::serve;
 
 /// The conversation whose desk serves a request.

@@ -18,7 +18,6 @@ use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
-use super::messages::messages;
 use crate::app::connection::{Connection, Unanswered};
 use crate::app::desk::{Desk, Task};
 use crate::app::disk::blocking;
@@ -26,6 +25,7 @@ use crate::app::dispatch::open_desk;
 use crate::app::hearing::{Dialect, Listening};
 use crate::app::opening::{begin, find, insisted, read_history, setup};
 use crate::app::shelf::tell;
+use crate::app::stored::messages;
 
 /// A desk at which nobody listens yet, and what waits for it.
 type Place = (Desk, mpsc::Receiver<Box<Task>>);

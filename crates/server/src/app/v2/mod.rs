@@ -1,7 +1,3 @@
-//! The second version as a projection of the log.
+//! The second version: threads as it describes them.
 
-pub(crate) mod history;
-pub(crate) mod item;
-pub(crate) mod project;
-pub(crate) mod request;
 pub(crate) mod thread;

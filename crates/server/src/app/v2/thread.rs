@@ -4,9 +4,6 @@ use std::path::PathBuf;
 
 use codex_engine::log::ThreadStarted;
 use codex_engine::settings::Settings;
-use codex_log::{ReadState, Unread};
-use codex_protocol::v2::notification::ServerNotification;
-use codex_protocol::v2::read_state::{ThreadReadState, ThreadReadStateChangedNotification, ThreadUnreadPosition};
 use codex_protocol::v2::section::{ThreadSection, ThreadSectionAppearance};
 use codex_protocol::v2::thread::{
     Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadPlace, ThreadStatus, Unsaid,
@@ -112,21 +109,6 @@ pub(crate) fn section(section: Section) -> ThreadSection {
     let Section { id, name, appearance } = section;
     let appearance = appearance.map(|Appearance { color, icon }| ThreadSectionAppearance { color, icon });
     ThreadSection { id, name, appearance }
-}
-
-/// What of a thread was not read.
-pub(crate) fn read_state(state: &ReadState) -> ThreadReadState {
-    let first_unread = state.first_unread.as_ref().map(|first| match first {
-        Unread::Start => ThreadUnreadPosition::ThreadStart,
-        Unread::Turn(turn) => ThreadUnreadPosition::Turn { turn_id: turn.clone() },
-    });
-    ThreadReadState { first_unread, revision: state.revision.clone() }
-}
-
-/// What is told when that changes.
-pub(crate) fn read_state_changed(thread_id: String, state: &ReadState) -> ServerNotification {
-    let read_state = read_state(state);
-    ServerNotification::ThreadReadStateChanged(ThreadReadStateChangedNotification { thread_id, read_state })
 }
 
 /// A thread that says nothing of its source was started by a client of the app-server.

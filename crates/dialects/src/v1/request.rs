@@ -1,12 +1,13 @@
 //! Questions in the words of the first version.
 
-use codex_engine::log::{Approval, Subject};
+use codex_log::{Approval, Subject};
 use codex_protocol::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
 use codex_protocol::v2::request::ServerRequest;
 use codex_wire::ids::ThreadId;
 
 /// A question.
-pub(crate) fn question(conversation_id: ThreadId, approval: &Approval) -> ServerRequest {
+#[must_use]
+pub fn question(conversation_id: ThreadId, approval: &Approval) -> ServerRequest {
     let (call_id, reason) = (approval.call.as_str().to_owned(), approval.reason.clone());
     match &approval.subject {
         Subject::Command { argv, cwd, parsed, .. } => ServerRequest::ExecCommandApproval(ExecCommandApprovalParams {

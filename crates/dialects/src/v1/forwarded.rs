@@ -6,10 +6,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use codex_engine::log::{Body, CommandItem, CommandStatus, Event, Item, PatchStatus};
+use codex_log::{Body, CommandItem, CommandStatus, Event, Item, PatchStatus};
 
 /// The event that such notifications are made from; none if there are none.
-pub(crate) fn forwarded(event: &Event) -> Option<Cow<'_, Event>> {
+#[must_use]
+pub fn forwarded(event: &Event) -> Option<Cow<'_, Event>> {
     let body = match &event.body {
         Body::ItemStarted(Item::Patch(patch)) if patch.status == PatchStatus::AwaitingApproval => return None,
         Body::ItemCompleted(Item::Patch(patch)) if patch.status == PatchStatus::Declined => return None,

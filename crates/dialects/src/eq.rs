@@ -14,7 +14,7 @@ use codex_wire::event::{
 };
 use codex_wire::ids::ThreadId;
 
-use crate::log::{
+use codex_log::{
     Approval, Body, CommandEnd, CommandItem, CommandStatus, Compacted, Delta, Event, Item, ItemId, PatchEnd, PatchItem,
     PatchStatus, Subject, ThreadStarted,
 };

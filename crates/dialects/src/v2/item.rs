@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use codex_engine::log::{CommandItem, CommandStatus, Item, PatchItem, PatchStatus};
+use codex_log::{CommandItem, CommandStatus, Item, PatchItem, PatchStatus};
 use codex_protocol::v2::item::{
     CallStatus, CommandAction, CommandExecution, CommandSource, FileUpdateChange, InputItem, PatchChangeKind,
     ThreadItem,
@@ -11,10 +11,10 @@ use codex_protocol::v2::item::{
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 
-use crate::app::vintage::Vintage;
+use crate::Vintage;
 
 /// An item as clients see it.
-pub(crate) fn thread_item(item: &Item, vintage: Vintage) -> ThreadItem {
+pub fn thread_item(item: &Item, vintage: Vintage) -> ThreadItem {
     match item {
         Item::UserMessage { id, key, content } => ThreadItem::UserMessage {
             id: id.as_str().to_owned(),
@@ -34,7 +34,7 @@ pub(crate) fn thread_item(item: &Item, vintage: Vintage) -> ThreadItem {
 }
 
 /// What a command does. The newest release says of a script of which nothing is known only that, once.
-pub(crate) fn actions(argv: &[String], parsed: &[ParsedCommand], vintage: Vintage) -> Vec<CommandAction> {
+pub(super) fn actions(argv: &[String], parsed: &[ParsedCommand], vintage: Vintage) -> Vec<CommandAction> {
     let is_unknown = |parsed: &ParsedCommand| matches!(parsed, ParsedCommand::Unknown { .. });
     match argv {
         [_, _, script] if vintage == Vintage::V0166 && parsed.len() > 1 && parsed.iter().all(is_unknown) => {
@@ -75,7 +75,7 @@ fn command_execution(command: &CommandItem, vintage: Vintage) -> CommandExecutio
 }
 
 /// A command as a line that a shell would read back.
-pub(crate) fn command_line(argv: &[String]) -> String {
+pub(super) fn command_line(argv: &[String]) -> String {
     codex_wire::command_line::join(argv)
 }
 

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use codex_engine::log::{
-    self, Abort, Approval, Body, CommandItem, Event, Failure, Item, ItemId, Outcome, PatchItem, PatchStatus,
-};
+use codex_log::{Abort, Approval, Body, CommandItem, Event, Failure, Item, ItemId, Outcome, PatchItem, PatchStatus};
 use codex_wire::change::FileChange;
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
@@ -42,7 +40,7 @@ impl Projector {
             Body::TurnStarted { .. } => out.push(ThreadEvent::TurnStarted),
             Body::ItemStarted(Item::Command(command)) => {
                 // One that is asked about begins when somebody has said yes.
-                if command.status == log::CommandStatus::Running {
+                if command.status == codex_log::CommandStatus::Running {
                     self.command_started(command, out);
                 }
             }
@@ -99,10 +97,10 @@ impl Projector {
     #[must_use]
     pub fn ask(approval: &Approval) -> ThreadEvent {
         let subject = match &approval.subject {
-            log::Subject::Command { argv, cwd, .. } => {
+            codex_log::Subject::Command { argv, cwd, .. } => {
                 Subject::Command { command: codex_wire::command_line::join(argv), argv: argv.clone(), cwd: cwd.clone() }
             }
-            log::Subject::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
+            codex_log::Subject::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
         };
         let request =
             ApprovalRequest { id: approval.call.as_str().to_owned(), reason: approval.reason.clone(), subject };
@@ -156,7 +154,7 @@ impl Projector {
         let end = command.end.as_ref();
         let output = match (command.status, end) {
             // Why it was not allowed is all there is to tell.
-            (log::CommandStatus::Declined, Some(end)) => end.formatted.as_str(),
+            (codex_log::CommandStatus::Declined, Some(end)) => end.formatted.as_str(),
             (_, Some(end)) => end.aggregated.as_str(),
             (_, None) => "",
         };
@@ -165,11 +163,11 @@ impl Projector {
             aggregated_output: bounded(output),
             exit_code: end.map(|end| end.exit_code),
             status: match command.status {
-                log::CommandStatus::Completed => CommandStatus::Completed,
-                log::CommandStatus::AwaitingApproval
-                | log::CommandStatus::Running
-                | log::CommandStatus::Failed
-                | log::CommandStatus::Declined => CommandStatus::Failed,
+                codex_log::CommandStatus::Completed => CommandStatus::Completed,
+                codex_log::CommandStatus::AwaitingApproval
+                | codex_log::CommandStatus::Running
+                | codex_log::CommandStatus::Failed
+                | codex_log::CommandStatus::Declined => CommandStatus::Failed,
             },
         };
         out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });

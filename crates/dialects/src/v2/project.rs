@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use codex_engine::log::{
+use codex_log::review;
+use codex_log::{
     Body, CommandStatus, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, PatchStatus, ReviewEntered, TurnId,
 };
-use codex_engine::review;
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
 use codex_protocol::v2::goal::{ThreadGoal, ThreadGoalUpdated};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
@@ -24,12 +24,12 @@ use codex_protocol::v2::warning::Warning;
 use codex_wire::text::Text;
 
 use super::item::thread_item;
-use super::thread::read_state_changed;
-use crate::app::vintage::Vintage;
+use super::read_state::read_state_changed;
+use crate::Vintage;
 
 /// The notifications of one thread.
 #[derive(Debug)]
-pub(crate) struct Projector {
+pub struct Projector {
     thread: String,
     vintage: Vintage,
     raw_items: bool,
@@ -51,20 +51,21 @@ pub(crate) struct Projector {
 
 /// What a client wants to hear besides the usual.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wishes {
+pub struct Wishes {
     /// Every item of the conversation with the model.
-    pub(crate) raw_items: bool,
+    pub raw_items: bool,
     /// The model's thoughts themselves.
-    pub(crate) raw_reasoning: bool,
+    pub raw_reasoning: bool,
     /// The goal of the thread, though its release knew none.
-    pub(crate) goals: bool,
+    pub goals: bool,
 }
 
 type Out<'a> = &'a mut Vec<ServerNotification>;
 
 impl Projector {
     /// Notifications of a thread for a connection.
-    pub(crate) fn new(thread: String, vintage: Vintage, wishes: Wishes) -> Self {
+    #[must_use]
+    pub fn new(thread: String, vintage: Vintage, wishes: Wishes) -> Self {
         Self {
             thread,
             vintage,
@@ -81,12 +82,12 @@ impl Projector {
     }
 
     /// Tells of the goal from here on.
-    pub(crate) fn hear_of_goals(&mut self) {
+    pub fn hear_of_goals(&mut self) {
         self.goals = true;
     }
 
     /// Appends the notifications that an event gives.
-    pub(crate) fn project(&mut self, event: &Event, out: Out<'_>) {
+    pub fn project(&mut self, event: &Event, out: Out<'_>) {
         let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
             Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) | Body::WentBack { .. } => {}
@@ -383,7 +384,8 @@ impl Projector {
 }
 
 /// The turn of a review as it begins: with what it is about, as if the user had said that.
-pub(crate) fn review_turn(turn: &str, hint: String) -> Turn {
+#[must_use]
+pub fn review_turn(turn: &str, hint: String) -> Turn {
     let content = vec![InputItem::Text { text: hint, text_elements: Vec::new() }];
     let item = ThreadItem::UserMessage { id: turn.to_owned(), client_id: None, content };
     Turn::whole(turn.to_owned(), vec![item], TurnStatus::InProgress)

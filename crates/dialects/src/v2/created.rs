@@ -6,19 +6,19 @@
 
 use std::collections::HashSet;
 
-use codex_engine::log::{Body, Delta, Event, Item, ItemId, TurnId};
+use codex_log::{Body, Delta, Event, Item, ItemId, TurnId};
 use codex_protocol::v2::created::{CreatedItem, CreatedItemDelta, CreatedText, ItemCreated};
 use codex_protocol::v2::notification::{ServerNotification, TurnPlanStep};
 
 /// The items of one thread that a client knows and that are not whole yet.
 #[derive(Debug, Default)]
-pub(crate) struct CreatedItems {
+pub struct CreatedItems {
     created: HashSet<ItemId>,
 }
 
 impl CreatedItems {
     /// The notification that an event gives.
-    pub(crate) fn project(&mut self, event: &Event) -> Option<ServerNotification> {
+    pub fn project(&mut self, event: &Event) -> Option<ServerNotification> {
         let id = |item: &ItemId| item.as_str().to_owned();
         match &event.body {
             Body::ItemDelta { item, delta } => {

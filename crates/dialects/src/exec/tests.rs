@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_engine::log::{Body, CommandEnd, CommandItem, CommandStatus, Event, Failure, Item, ItemId, Outcome};
+use codex_log::{Body, CommandEnd, CommandItem, CommandStatus, Event, Failure, Item, ItemId, Outcome};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;

@@ -1,22 +1,16 @@
 //! Questions in the words of the second version.
 
-use codex_engine::log::{Approval, Subject};
+use codex_log::{Approval, Subject};
 use codex_protocol::v2::request::{CommandApprovalParams, FileChangeApprovalParams, ServerRequest};
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
 
 use super::item::{actions, command_line};
-use crate::app::connection::Connection;
-use crate::app::vintage::Vintage;
+use crate::Vintage;
 
 /// A question.
-pub(crate) fn question(
-    connection: &Connection,
-    thread: ThreadId,
-    turn: &str,
-    approval: &Approval,
-    at_ms: i64,
-) -> ServerRequest {
+#[must_use]
+pub fn question(vintage: Vintage, thread: ThreadId, turn: &str, approval: &Approval, at_ms: i64) -> ServerRequest {
     let (thread_id, turn_id) = (thread.to_string(), turn.to_owned());
     let item_id = approval.call.as_str().to_owned();
     let reason = approval.reason.clone();
@@ -32,7 +26,7 @@ pub(crate) fn question(
                 reason,
                 command: command_line(argv),
                 cwd: cwd.clone(),
-                command_actions: actions(argv, parsed, connection.vintage()),
+                command_actions: actions(argv, parsed, vintage),
                 proposed_execpolicy_amendment: amendment.clone(),
                 available_decisions: available_decisions(amendment.as_deref()),
             })
@@ -42,8 +36,8 @@ pub(crate) fn question(
             turn_id,
             item_id,
             started_at_ms: at_ms,
-            reason: reason.filter(|_| connection.vintage() != Vintage::V0166),
-            grant_root: grant_root.clone().filter(|_| connection.vintage() != Vintage::V0166),
+            reason: reason.filter(|_| vintage != Vintage::V0166),
+            grant_root: grant_root.clone().filter(|_| vintage != Vintage::V0166),
         }),
     }
 }

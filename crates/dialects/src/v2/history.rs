@@ -1,13 +1,12 @@
 //! The turns of a thread as its file tells them.
 
 use std::borrow::Cow;
-use std::path::Path;
 
-use codex_engine::review;
+use codex_log::line::Line;
+use codex_log::review;
 use codex_log::stored::StoredItem;
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
-use codex_store::{Entry, Line, ReadError, RolloutLines};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewOutputEvent;
@@ -15,21 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::item::thread_item;
-use crate::app::vintage::Vintage;
-
-/// Reads the turns of a file. It blocks; run it off the async threads.
-pub(crate) fn turns(path: &Path, vintage: Vintage) -> Result<Vec<Turn>, ReadError> {
-    let mut lines = RolloutLines::open(path)?;
-    let mut reader = TurnReader { vintage, turns: Vec::new(), items: 0 };
-    while let Some(entry) = lines.next_entry()? {
-        if let Entry::Line(line) = entry
-            && line.kind == "event_msg"
-        {
-            reader.take(&line);
-        }
-    }
-    Ok(reader.turns)
-}
+use crate::Vintage;
 
 /// What a line says, as far as it is shown. One pass over the text is all it costs.
 #[derive(Deserialize)]
@@ -66,7 +51,9 @@ struct Payload<'a> {
 /// Where in a line the type of its item stands, at the latest.
 const HEAD_BYTES: usize = 256;
 
-struct TurnReader {
+/// Puts the turns of a thread together from its lines.
+#[derive(Debug)]
+pub struct TurnReader {
     vintage: Vintage,
     turns: Vec<Turn>,
     /// How many items were found, for names where the file gives none.
@@ -74,8 +61,21 @@ struct TurnReader {
 }
 
 impl TurnReader {
-    fn take(&mut self, line: &Line<'_>) {
-        if self.is_never_shown(line.payload.get()) {
+    /// Reads for clients of a release.
+    #[must_use]
+    pub fn new(vintage: Vintage) -> Self {
+        Self { vintage, turns: Vec::new(), items: 0 }
+    }
+
+    /// The turns that the lines so far tell.
+    #[must_use]
+    pub fn into_turns(self) -> Vec<Turn> {
+        self.turns
+    }
+
+    /// Takes the next line.
+    pub fn take(&mut self, line: &Line<'_>) {
+        if line.kind != "event_msg" || self.is_never_shown(line.payload.get()) {
             return;
         }
         let Ok(mut payload) = serde_json::from_str::<Payload<'_>>(line.payload.get()) else { return };

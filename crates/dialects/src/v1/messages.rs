@@ -1,8 +1,6 @@
 //! What was said in a conversation before it was resumed.
 
-use std::path::Path;
-
-use codex_store::{Entry, Line, ReadError, RolloutLines};
+use codex_log::line::Line;
 use codex_wire::event::{
     AgentMessageContent, AgentMessageEvent, AgentReasoningEvent, EventMsg, ItemCompletedEvent, TurnItem,
     UserMessageEvent,
@@ -11,22 +9,9 @@ use codex_wire::input::UserInput;
 use codex_wire::rollout::RolloutItem;
 use serde::Deserialize;
 
-/// Reads the messages of a file that a client shows again. It blocks; run it off the async threads.
-pub(super) fn messages(path: &Path, with_thoughts: bool) -> Result<Vec<EventMsg>, ReadError> {
-    let mut lines = RolloutLines::open(path)?;
-    let mut reader = MessageReader { with_thoughts, ..MessageReader::default() };
-    while let Some(entry) = lines.next_entry()? {
-        if let Entry::Line(line) = entry
-            && line.kind == "event_msg"
-        {
-            reader.take(&line);
-        }
-    }
-    Ok(reader.messages)
-}
-
-#[derive(Default)]
-struct MessageReader {
+/// Gathers the messages of a thread that a client shows again from its lines.
+#[derive(Debug, Default)]
+pub struct MessageReader {
     /// Whether the model's thoughts themselves are shown.
     with_thoughts: bool,
     messages: Vec<EventMsg>,
@@ -36,7 +21,23 @@ struct MessageReader {
 }
 
 impl MessageReader {
-    fn take(&mut self, line: &Line<'_>) {
+    /// Reads with or without the model's thoughts themselves.
+    #[must_use]
+    pub fn new(with_thoughts: bool) -> Self {
+        Self { with_thoughts, ..Self::default() }
+    }
+
+    /// The messages that the lines so far tell.
+    #[must_use]
+    pub fn into_messages(self) -> Vec<EventMsg> {
+        self.messages
+    }
+
+    /// Takes the next line.
+    pub fn take(&mut self, line: &Line<'_>) {
+        if line.kind != "event_msg" {
+            return;
+        }
         let Some(RolloutItem::EventMsg(message)) = line.decode().map(|line| line.item) else { return };
         match message {
             EventMsg::TaskStarted(_) => {
@@ -129,13 +130,14 @@ mod tests {
 
     /// The messages of a file with these events.
     fn read(events: &[Value], with_thoughts: bool) -> Vec<Value> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("rollout.jsonl");
         let line = |event: &Value| {
-            json!({"timestamp": "2026-01-02T03:04:05.000Z", "type": "event_msg", "payload": event}).to_string() + "\n"
+            json!({"timestamp": "2026-01-02T03:04:05.000Z", "type": "event_msg", "payload": event}).to_string()
         };
-        std::fs::write(&path, events.iter().map(line).collect::<String>()).unwrap();
-        let messages = messages(&path, with_thoughts).unwrap();
+        let mut reader = MessageReader::new(with_thoughts);
+        for text in events.iter().map(line) {
+            reader.take(&Line::parse(&text).unwrap());
+        }
+        let messages = reader.into_messages();
         messages.iter().map(|message| serde_json::to_value(message).unwrap()).collect()
     }
 

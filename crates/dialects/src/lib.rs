@@ -1,0 +1,11 @@
+//! What each kind of client sees of a thread: pure projections of its log.
+//!
+//! Invariant: the same events always give the same messages. No files, no clock, no async runtime, and no engine.
+
+pub mod eq;
+pub mod exec;
+pub mod v1;
+pub mod v2;
+mod vintage;
+
+pub use vintage::Vintage;

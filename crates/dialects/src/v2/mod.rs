@@ -1,0 +1,15 @@
+//! The second version of the app-server: threads, turns and items.
+
+mod created;
+mod history;
+mod item;
+pub mod project;
+mod read_state;
+mod request;
+
+pub use created::CreatedItems;
+pub use history::TurnReader;
+pub use item::thread_item;
+pub use project::{Projector, Wishes};
+pub use read_state::{read_state, read_state_changed};
+pub use request::question;
