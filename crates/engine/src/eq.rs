@@ -11,7 +11,7 @@ use codex_wire::event::{
     ItemStartedEvent, PatchApplyBeginEvent, PatchApplyEndEvent, RawResponseItemEvent, ReasoningContentDeltaEvent,
     ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent, TaskCompleteEvent, TaskStartedEvent,
     TerminalInteractionEvent, TokenCountEvent, TurnAbortReason, TurnAbortedEvent, TurnDiffEvent, TurnItem,
-    UserMessageEvent, ViewImageToolCallEvent, WarningEvent, WebSearchBeginEvent, WebSearchEndEvent,
+    ViewImageToolCallEvent, WarningEvent, WebSearchBeginEvent, WebSearchEndEvent,
 };
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -222,7 +222,7 @@ impl View<'_> {
                 let (call_id, query) = (id.as_str().to_owned(), query.clone());
                 out.push(EventMsg::WebSearchEnd(WebSearchEndEvent { call_id, query }));
             }
-            Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(user_message(content))),
+            Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(UserInput::said(content))),
             Item::AgentMessage { text, .. } => {
                 out.push(EventMsg::AgentMessage(AgentMessageEvent { message: text.clone() }));
             }
@@ -395,20 +395,6 @@ fn source(command: &CommandItem) -> ExecCommandSource {
         CommandItem { terminal: Some(_), .. } => ExecCommandSource::UnifiedExecStartup,
         CommandItem { .. } => ExecCommandSource::Agent,
     }
-}
-
-/// The text of a message and the pictures in it.
-fn user_message(content: &[UserInput]) -> UserMessageEvent {
-    let mut message = String::new();
-    let mut images = Vec::new();
-    for item in content {
-        match item {
-            UserInput::Text { text } => message.push_str(text),
-            UserInput::Image { image_url } => images.push(image_url.clone()),
-            UserInput::LocalImage { .. } | UserInput::Skill { .. } | UserInput::Mention { .. } => {}
-        }
-    }
-    UserMessageEvent { message, images: Some(images) }
 }
 
 /// The items that the event queue has as such; a command has messages of its own.

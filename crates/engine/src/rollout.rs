@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::eq::{self, Vocabulary};
 use crate::log::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId};
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
 
 /// Appends the lines that an event gives.
 pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), RolloutError> {
@@ -291,5 +291,6 @@ fn turn_context(settings: &Settings) -> TurnContextItem {
         model: settings.model.clone(),
         effort: settings.effort.clone(),
         summary: settings.summary.clone(),
+        collaboration_mode: (settings.mode != Mode::default()).then(|| settings.collaboration_mode()),
     }
 }

@@ -60,7 +60,7 @@ pub fn search(query: &str, scope: &Scope, cancelled: &AtomicBool) -> Vec<FuzzyFi
         }
         ranking.consider(&entry);
     }
-    ranking.results(&scope.roots)
+    ranking.results(scope)
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::{
     cmp::{Ordering, Reverse},
     collections::BinaryHeap,
     num::NonZeroUsize,
-    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -14,6 +13,7 @@ use nucleo_matcher::{
     pattern::{AtomKind, CaseMatching, Normalization, Pattern},
 };
 
+use crate::Scope;
 use crate::walk::Entry;
 
 /// The rest of a longer query is not looked at: nobody types it, and matching costs its length times the path's.
@@ -54,31 +54,30 @@ impl Ranking {
     }
 
     /// The best matches so far, the best first.
-    pub(crate) fn results(&mut self, roots: &[PathBuf]) -> Vec<FuzzyFileSearchResult> {
+    pub(crate) fn results(&mut self, scope: &Scope) -> Vec<FuzzyFileSearchResult> {
         let mut best: Vec<_> = self.best.iter().map(|Reverse(ranked)| ranked.clone()).collect();
         best.sort_by(|one, other| other.cmp(one));
-        best.into_iter().filter_map(|ranked| Some(self.result(&ranked, roots.get(ranked.root)?))).collect()
+        best.into_iter().filter_map(|ranked| self.result(&ranked, scope)).collect()
     }
 
-    fn result(&mut self, ranked: &Ranked, root: &Path) -> FuzzyFileSearchResult {
+    fn result(&mut self, ranked: &Ranked, scope: &Scope) -> Option<FuzzyFileSearchResult> {
+        let root = scope.roots.get(ranked.root)?;
+        let kind = if ranked.folder { FuzzyFileSearchMatchType::Directory } else { FuzzyFileSearchMatchType::File };
         let mut indices = Vec::new();
         let path = Utf32Str::new(&ranked.path, &mut self.buffer);
         self.pattern.indices(path, &mut self.matcher, &mut indices);
         // Words of a query are matched one by one and may meet in the same letters.
         indices.sort_unstable();
         indices.dedup();
-        FuzzyFileSearchResult {
-            root: root.to_owned(),
+        Some(FuzzyFileSearchResult {
+            root: root.clone(),
             path: ranked.path.to_string(),
-            match_type: if ranked.folder {
-                FuzzyFileSearchMatchType::Directory
-            } else {
-                FuzzyFileSearchMatchType::File
-            },
+            // Who wants files alone knows what everything is.
+            match_type: scope.folders.then_some(kind),
             file_name: ranked.path.rsplit('/').next().unwrap_or_default().to_owned(),
             score: ranked.score,
             indices: Some(indices),
-        }
+        })
     }
 }
 

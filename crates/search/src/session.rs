@@ -174,7 +174,7 @@ impl<R: FnMut(Report)> Worker<R> {
                 continue;
             };
             if self.look(number, &query, &mut ranking) {
-                let files = ranking.results(&self.scope.roots);
+                let files = ranking.results(&self.scope);
                 self.report(number, &query, files);
                 self.complete(number);
             }
@@ -199,7 +199,7 @@ impl<R: FnMut(Report)> Worker<R> {
             }
             ranking.consider(&entry);
             if shown.elapsed() >= REPORT_EVERY {
-                let files = ranking.results(&self.scope.roots);
+                let files = ranking.results(&self.scope);
                 self.report(number, query, files);
                 shown = Instant::now();
             }

@@ -33,7 +33,7 @@ fn files_are_found_as_recorded() {
     let file = |path: &str, name: &str, score, indices| FuzzyFileSearchResult {
         root: root.clone(),
         path: path.to_owned(),
-        match_type: FuzzyFileSearchMatchType::File,
+        match_type: None,
         file_name: name.to_owned(),
         score,
         indices: Some(indices),
@@ -99,9 +99,9 @@ fn folders_are_found_where_they_are_wanted() {
     assert_eq!(
         found,
         [
-            ("alpha".to_owned(), FuzzyFileSearchMatchType::Directory),
-            ("alpha/file.txt".to_owned(), FuzzyFileSearchMatchType::File),
-            ("alpine".to_owned(), FuzzyFileSearchMatchType::Directory),
+            ("alpha".to_owned(), Some(FuzzyFileSearchMatchType::Directory)),
+            ("alpha/file.txt".to_owned(), Some(FuzzyFileSearchMatchType::File)),
+            ("alpine".to_owned(), Some(FuzzyFileSearchMatchType::Directory)),
         ]
     );
 }
