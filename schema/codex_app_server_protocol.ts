@@ -202,6 +202,14 @@ export type BaseBranchTarget = {
   branch: string;
 };
 
+/** A part of a text, counted in bytes. */
+export type ByteRange = {
+  /** The first byte. */
+  start: number;
+  /** The first byte after it. */
+  end: number;
+};
+
 /** What a tool of an MCP server handed back. */
 export type CallToolResult = {
   /** The parts, in order. */
@@ -2671,7 +2679,7 @@ export type SendUserMessageParams = {
   /** The conversation. */
   conversationId: ThreadId;
   /** What is said. */
-  items: Array<UserInput>;
+  items: Array<UserInputInput>;
 };
 
 export type SendUserMessageResponse = Empty;
@@ -2681,7 +2689,7 @@ export type SendUserTurnParams = {
   /** The conversation. */
   conversationId: ThreadId;
   /** What is said. */
-  items: Array<UserInput>;
+  items: Array<UserInputInput>;
   /** Where commands run. */
   cwd: string;
   /** When a person is asked. */
@@ -3124,6 +3132,15 @@ export type ServerNotification =
     emittedAtMs: number;
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
+  }
+  /** Folders that everybody may write would let commands out of the sandbox of Windows; never sent elsewhere. */
+  | {
+    method: "windows/worldWritableWarning";
+    params: v2.WindowsWorldWritableWarningNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
   };
 
 /** What the server asks of a client. */
@@ -3436,6 +3453,22 @@ export type TerminalInteractionEvent = {
   stdin: string;
 };
 
+/** A span of a text that a client shows as one piece. */
+export type TextElement = {
+  /** Where it is in the text. */
+  byte_range: ByteRange;
+  /** What is shown in its place. */
+  placeholder: string | null;
+};
+
+/** A span of a text that a client shows as one piece. */
+export type TextElementInput = {
+  /** Where it is in the text. */
+  byte_range: ByteRange;
+  /** What is shown in its place. */
+  placeholder?: string | null;
+};
+
 /** The name of a thread, a UUID of version 7 so that names sort by age. Older texts say "conversation id". */
 export type ThreadId = string;
 
@@ -3613,6 +3646,52 @@ export type UserInput =
     type: "text";
     /** What the user wrote. */
     text: string;
+    /** Spans of it that a client shows as one piece, such as a file that was mentioned. */
+    text_elements?: Array<TextElement>;
+  }
+  /** A picture by URL, usually a `data:` URL. */
+  | {
+    type: "image";
+    /** Where the picture is. */
+    image_url: string;
+  }
+  /** A picture on the engine's disk, read when the turn starts. */
+  | {
+    type: "local_image";
+    /** The file. */
+    path: string;
+  }
+  /** A skill the user named. */
+  | {
+    type: "skill";
+    /** Its name. */
+    name: string;
+    /** Its `SKILL.md`. */
+    path: string;
+  }
+  /** A file or an app the user mentioned. */
+  | {
+    type: "mention";
+    /** What it is called in the text. */
+    name: string;
+    /** Where it is; a path or a URL. */
+    path: string;
+  };
+
+/**
+ * One piece of user input.
+ *
+ * It is read in every form clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
+ * `local_image` or `localImage`. It is written flat and in snake case.
+ */
+export type UserInputInput =
+  /** Plain text. */
+  | {
+    type: "text";
+    /** What the user wrote. */
+    text: string;
+    /** Spans of it that a client shows as one piece, such as a file that was mentioned. */
+    text_elements?: Array<TextElementInput>;
   }
   /** A picture by URL, usually a `data:` URL. */
   | {
@@ -3646,7 +3725,7 @@ export type UserInput =
 /** The payload of `Op::UserInput`. */
 export type UserInputOp = {
   /** What the user said, in order. */
-  items: Array<UserInput>;
+  items: Array<UserInputInput>;
   /** The answer to go back to first, in sessions of the earliest clients. */
   last_response_id?: string | null;
 };
@@ -3657,6 +3736,8 @@ export type UserMessageEvent = {
   message: string;
   /** The pictures, usually as `data:` URLs. */
   images: Array<string> | null;
+  /** Spans of the text that a client shows as one piece; releases before 0.80 did not keep them. */
+  text_elements?: Array<TextElement>;
 };
 
 /** What the user said. */
@@ -3698,7 +3779,7 @@ export type UserSavedConfig = {
 /** The payload of `Op::UserTurn`. */
 export type UserTurn = {
   /** What the user said, in order. */
-  items: Array<UserInput>;
+  items: Array<UserInputInput>;
   /** Where commands run. */
   cwd: string;
   /** When to ask. */
@@ -4004,12 +4085,20 @@ export namespace v2 {
       };
     };
 
-  /** How the user and the agent work together. */
+  /** A way to work together, with what it sets. */
   export type CollaborationMode = {
-    /** The name of the mode. */
-    mode: string;
+    /** Which way. */
+    mode: v2.ModeKind;
     /** What it sets. */
     settings: v2.CollaborationSettings;
+  };
+
+  /** A way to work together, with what it sets. */
+  export type CollaborationModeInput = {
+    /** Which way. */
+    mode: v2.ModeKind;
+    /** What it sets. */
+    settings: v2.CollaborationSettingsInput;
   };
 
   /** The answer of `collaborationMode/list`. */
@@ -4036,8 +4125,18 @@ export namespace v2 {
     model: string;
     /** How hard it thinks. */
     reasoning_effort: ReasoningEffort | null;
-    /** What it is told besides. */
+    /** What it is told of the mode; none leaves that to this program. */
     developer_instructions: string | null;
+  };
+
+  /** What a mode sets. */
+  export type CollaborationSettingsInput = {
+    /** The model. */
+    model: string;
+    /** How hard it thinks. */
+    reasoning_effort?: ReasoningEffort | null;
+    /** What it is told of the mode; none leaves that to this program. */
+    developer_instructions?: string | null;
   };
 
   /** One step of a command, for display. */
@@ -4853,7 +4952,7 @@ export namespace v2 {
     /** Its path below that. */
     path: string;
     /** What kind of thing it is; 0.77 lists files only and does not say. */
-    match_type: v2.FuzzyFileSearchMatchType;
+    match_type?: v2.FuzzyFileSearchMatchType | null;
     /** The last part of its path. */
     file_name: string;
     /** How well it matches; more is better. */
@@ -5735,6 +5834,22 @@ export namespace v2 {
     stdin: string;
   };
 
+  /** A span of a text that clients show as one piece. */
+  export type TextElement = {
+    /** Where it is in the text. */
+    byteRange: ByteRange;
+    /** What is shown in its place. */
+    placeholder: string | null;
+  };
+
+  /** A span of a text that clients show as one piece. */
+  export type TextElementInput = {
+    /** Where it is in the text. */
+    byteRange: ByteRange;
+    /** What is shown in its place. */
+    placeholder?: string | null;
+  };
+
   /** A thread. */
   export type Thread = {
     /** Its name. */
@@ -6608,6 +6723,8 @@ export namespace v2 {
     sandboxPolicy?: v2.SandboxPolicyInput | null;
     /** How much of its thinking the model sums up. */
     summary?: ReasoningSummary | null;
+    /** How the user and the agent work together; it goes before `model` and `effort`. */
+    collaborationMode?: v2.CollaborationModeInput | null;
   };
 
   export type ThreadSettingsUpdateResponse = Empty;
@@ -6946,6 +7063,8 @@ export namespace v2 {
     outputSchema?: unknown;
     /** The client's own name for this message; the same name twice starts one turn. */
     clientUserMessageId?: string | null;
+    /** How the user and the agent work together, from this turn on; it goes before `model` and `effort`. */
+    collaborationMode?: v2.CollaborationModeInput | null;
   };
 
   /** What `turn/start` answers. */
@@ -6998,8 +7117,8 @@ export namespace v2 {
       type: "text";
       /** What the user wrote. */
       text: string;
-      /** Marks within the text; none are kept. */
-      text_elements: Array<unknown>;
+      /** Spans of it that clients show as one piece. */
+      text_elements: Array<v2.TextElement>;
     }
     /** A picture by URL. */
     | {
@@ -7037,8 +7156,8 @@ export namespace v2 {
       type: "text";
       /** What the user wrote. */
       text: string;
-      /** Marks within the text; none are kept. */
-      text_elements?: Array<unknown>;
+      /** Spans of it that clients show as one piece. */
+      text_elements?: Array<v2.TextElementInput>;
     }
     /** A picture by URL. */
     | {
@@ -7075,6 +7194,16 @@ export namespace v2 {
     threadId: string | null;
     /** What. */
     message: string;
+  };
+
+  /** `windows/worldWritableWarning`. */
+  export type WindowsWorldWritableWarningNotification = {
+    /** Some of the folders. */
+    samplePaths: Array<string>;
+    /** How many more there are. */
+    extraCount: number;
+    /** Whether not all could be looked at. */
+    failedScan: boolean;
   };
 
   /** How a write ended. */
@@ -7269,11 +7398,14 @@ export namespace exec {
     input_tokens: number;
     /** The part of them that the provider had cached. */
     cached_input_tokens: number;
-    /** The part of them that the provider has put into its cache, which no provider that is spoken to tells. */
-    cache_write_input_tokens: number;
+    /**
+     * The part of them that the provider has put into its cache, which no provider that is spoken to tells. Only 0.166
+     * has it.
+     */
+    cache_write_input_tokens?: number | null;
     /** Tokens received, reasoning included. */
     output_tokens: number;
-    /** The part of them that was reasoning. */
-    reasoning_output_tokens: number;
+    /** The part of them that was reasoning; 0.77 does not tell it. */
+    reasoning_output_tokens?: number | null;
   };
 }

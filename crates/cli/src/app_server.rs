@@ -12,13 +12,12 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::{Env, Home};
-use codex_dialects::Vintage;
 use codex_protocol::schema::{self, File};
 use codex_server::app::{AppServer, Dialect, Start};
 use codex_transport::Address;
 use codex_wire::rollout::SessionSource;
 
-use self::args::{AppServerArgs, AppServerForm, Emulated, Spoken};
+use self::args::{AppServerArgs, AppServerForm, Spoken};
 use crate::args::Shared;
 use crate::proto::{ORIGINATOR, working_directory};
 use crate::{apply_patch, console, signals, stdio};
@@ -82,10 +81,7 @@ fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {
         // The one client on standard input cannot come back.
         recent_bytes: 0,
         source: SessionSource::VsCode,
-        vintage: args.emulate.map(|emulated| match emulated {
-            Emulated::V077 => Vintage::V077,
-            Emulated::V0166 => Vintage::V0166,
-        }),
+        vintage: args.emulate.map(Into::into),
         dialect: args.dialect.map(|spoken| match spoken {
             Spoken::V1 => Dialect::V1,
             Spoken::V2 => Dialect::V2,

@@ -17,7 +17,7 @@ pub(crate) fn run(shared: &Shared, command: &DebugCommand) -> anyhow::Result<Exi
         DebugCommand::Seatbelt(confined) => return sandbox::macos(shared, confined),
     };
     let setup = proto::setup(shared, &codex_config::Env::process())?;
-    let content = vec![UserInput::Text { text: prompt.clone().unwrap_or_else(|| "hello".to_owned()) }];
+    let content = vec![UserInput::text(prompt.as_deref().unwrap_or("hello"))];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(preview::first_request(setup, content))?;
     writeln!(console::json(), "{request:#}")?;

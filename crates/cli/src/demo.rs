@@ -45,7 +45,7 @@ async fn show<W: Write>(setup: Setup, mut terminal: Terminal<W>) -> anyhow::Resu
     terminal.line("A turn of the real engine with a scripted model: no key, no network.")?;
     terminal.line(&format!("Project: {}\n", setup.cwd.display()))?;
     let (thread, feed) = Thread::start(setup).await?;
-    let task = UserInput::Text { text: TASK.to_owned() };
+    let task = UserInput::text(TASK);
     thread.say(TurnId::new("demo"), vec![task], SettingsChange::default()).await?;
     let usage = follow(feed, &mut terminal).await?;
     thread.close().await;

@@ -27,8 +27,15 @@ pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCod
     if matches!(args.form, Some(LoginForm::Status)) {
         return status(shared, &env, &home);
     }
+    let config = Config::load(&home, &env, &shared.overrides())?;
+    if args.with_api_key && config.forced_login() == Some("chatgpt") {
+        bail!("API key login is disabled. Use ChatGPT login instead.");
+    }
     if !args.with_api_key {
-        let what = "this release logs in with a key only".to_owned();
+        let what = match config.forced_login() {
+            Some("api") => "ChatGPT login is disabled. Use API key login instead.".to_owned(),
+            _ => "only API-key login is supported in this release".to_owned(),
+        };
         let hint = "pipe it in: printenv OPENAI_API_KEY | codex login --with-api-key".to_owned();
         return Err(Hinted { what, hint }.into());
     }

@@ -216,7 +216,7 @@ impl<W: Write> Terminal<W> {
 /// A piece of what the user said.
 fn piece(input: &UserInput) -> (Style, Cow<'_, str>) {
     match input {
-        UserInput::Text { text } => (Style::Bold, text.into()),
+        UserInput::Text { text, .. } => (Style::Bold, text.into()),
         UserInput::Image { .. } => (Style::Dim, "[picture]".into()),
         UserInput::LocalImage { path } => (Style::Dim, format!("[{}]", path.display()).into()),
         UserInput::Skill { name, .. } | UserInput::Mention { name, .. } => (Style::Dim, name.into()),

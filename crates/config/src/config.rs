@@ -15,7 +15,7 @@ use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use crate::{
     Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, ModelConfig, Origin, Overrides, Price,
     ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, SkillsConfig, Tree, TrustLevel,
-    ValueError, WireApi, layers, provider::read_providers,
+    Value, ValueError, WireApi, layers, provider::read_providers,
 };
 
 /// The provider when none is set.
@@ -187,6 +187,15 @@ impl Config {
             profile,
             tree,
         })
+    }
+
+    /// The only way to log in that the user allows, `chatgpt` or `api`, if there is one.
+    #[must_use]
+    pub fn forced_login(&self) -> Option<&str> {
+        match &self.tree.get(&["forced_login_method"])?.value {
+            Value::String(way) => Some(way),
+            _ => None,
+        }
     }
 
     /// When to ask; on request of the model unless it was set otherwise.

@@ -2,8 +2,10 @@
 
 use codex_protocol::v2::features::{
     CollaborationModeListResponse, CollaborationModeMask, ExperimentalFeature, ExperimentalFeatureListParams,
-    ExperimentalFeatureListResponse, ExperimentalFeatureStage, ModeKind,
+    ExperimentalFeatureListResponse, ExperimentalFeatureStage,
 };
+use codex_wire::collaboration::ModeKind;
+use codex_wire::reasoning::ReasoningEffort;
 
 use crate::{
     Config,
@@ -35,12 +37,17 @@ pub fn list_features(
     Ok(ExperimentalFeatureListResponse { data, next_cursor })
 }
 
-/// The ways to work together that there are: the usual one.
+/// The ways to work together that there are.
 #[must_use]
 pub fn collaboration_modes() -> CollaborationModeListResponse {
-    let mode = Some(ModeKind::Default);
-    let usual = CollaborationModeMask { name: "Default".to_owned(), mode, model: None, reasoning_effort: None };
-    CollaborationModeListResponse { data: vec![usual] }
+    let mask = |name: &str, mode, reasoning_effort| CollaborationModeMask {
+        name: name.to_owned(),
+        mode: Some(mode),
+        model: None,
+        reasoning_effort,
+    };
+    let plan = mask("Plan", ModeKind::Plan, Some(ReasoningEffort::Medium));
+    CollaborationModeListResponse { data: vec![plan, mask("Default", ModeKind::Default, None)] }
 }
 
 #[cfg(test)]

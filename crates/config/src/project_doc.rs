@@ -26,6 +26,8 @@ pub struct ProjectDocs<'a> {
 pub struct Instructions {
     /// The text of all files; none when there are none.
     pub text: Option<String>,
+    /// The files that it comes from, in order.
+    pub sources: Vec<PathBuf>,
     /// What could not be taken, for the user.
     pub warnings: Vec<String>,
 }
@@ -39,14 +41,14 @@ impl ProjectDocs<'_> {
     #[must_use]
     pub fn read(&self) -> Instructions {
         let mut found = Instructions::default();
-        let home = self.first_of(self.home, self.home, &[OVERRIDE, STANDARD], self.max_bytes, &mut found.warnings);
-        let project = if self.is_distrusted { None } else { self.read_project(&mut found.warnings) };
+        let home = self.first_of(self.home, self.home, &[OVERRIDE, STANDARD], self.max_bytes, &mut found);
+        let project = if self.is_distrusted { None } else { self.read_project(&mut found) };
         let parts: Vec<String> = [home, project].into_iter().flatten().collect();
         found.text = (!parts.is_empty()).then(|| parts.join(SEPARATOR));
         found
     }
 
-    fn read_project(&self, warnings: &mut Vec<String>) -> Option<String> {
+    fn read_project(&self, found: &mut Instructions) -> Option<String> {
         let root = repository_root(self.cwd).unwrap_or_else(|| self.cwd.to_owned());
         let mut names = vec![OVERRIDE, STANDARD];
         names.extend(self.fallback_names.iter().map(String::as_str));
@@ -55,7 +57,7 @@ impl ProjectDocs<'_> {
         let mut left = self.max_bytes;
         let mut texts = Vec::new();
         for folder in folders {
-            if let Some(text) = self.first_of(folder, &root, &names, left, warnings) {
+            if let Some(text) = self.first_of(folder, &root, &names, left, found) {
                 left = left.saturating_sub(text.len());
                 texts.push(text);
             }
@@ -70,7 +72,7 @@ impl ProjectDocs<'_> {
         root: &Path,
         names: &[&str],
         left: usize,
-        warnings: &mut Vec<String>,
+        found: &mut Instructions,
     ) -> Option<String> {
         let path = names.iter().map(|name| folder.join(name)).find(|path| path.symlink_metadata().is_ok())?;
         if self.max_bytes == 0 {
@@ -79,16 +81,20 @@ impl ProjectDocs<'_> {
         match read_inside(&path, root, left) {
             Ok((text, whole)) => {
                 if !whole {
-                    warnings.push(format!(
+                    found.warnings.push(format!(
                         "{} was cut: instructions may have {} bytes",
                         path.display(),
                         self.max_bytes
                     ));
                 }
-                (!text.trim().is_empty()).then_some(text)
+                if text.trim().is_empty() {
+                    return None;
+                }
+                found.sources.push(path);
+                Some(text)
             }
             Err(why) => {
-                warnings.push(format!("{} was not read: {why}", path.display()));
+                found.warnings.push(format!("{} was not read: {why}", path.display()));
                 None
             }
         }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::compaction::is_summary;
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
 use crate::turn::{Call, call_of};
 
 /// What the model is told of a call whose end nobody saw.
@@ -89,6 +89,10 @@ impl Insisted {
             } else {
                 tighter(now.sandbox_policy, &before.sandbox_policy)
             },
+            mode: before.collaboration_mode.clone().map_or_else(Mode::default, |before| Mode {
+                kind: before.mode,
+                instructions: before.settings.developer_instructions,
+            }),
             ..now
         }
     }
@@ -241,6 +245,7 @@ mod tests {
             effort: None,
             summary: ReasoningSummary::Auto,
             verbosity: None,
+            mode: Mode::default(),
         }
     }
 

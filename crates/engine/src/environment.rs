@@ -1,13 +1,19 @@
 //! The description of its surroundings that the model gets as a message of the user.
 
+use codex_wire::collaboration::ModeKind;
 use codex_wire::policy::{NetworkAccess, SandboxPolicy};
+use codex_wire::response::Message;
 
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
+
+const PLAN_MODE: &str = include_str!("../prompts/plan_mode.md");
+const DEFAULT_MODE: &str = "You are in the default mode: carry out what the user asks for.";
 
 /// What the model is told about where it works. A new one is sent when a turn changes any of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Environment {
     text: String,
+    mode: Mode,
 }
 
 impl Environment {
@@ -38,13 +44,33 @@ impl Environment {
         }
         lines.push(tag("shell", shell));
         lines.push("</environment_context>".to_owned());
-        Self { text: lines.join("\n") }
+        Self { text: lines.join("\n"), mode: settings.mode.clone() }
+    }
+
+    /// What the model is told that knew other surroundings until now.
+    pub(crate) fn news(&self, before: &Self) -> Vec<Message> {
+        let text = (self.text != before.text).then(|| Message::user(self.text()));
+        let mode = (self.mode != before.mode).then(|| mode_message(&self.mode));
+        text.into_iter().chain(mode).collect()
+    }
+
+    /// What the model is told of the mode once more, where it is not the usual one.
+    pub(crate) fn mode(&self) -> Option<Message> {
+        (self.mode != Mode::default()).then(|| mode_message(&self.mode))
     }
 
     /// The message.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
+}
+
+fn mode_message(mode: &Mode) -> Message {
+    let text = mode.instructions.as_deref().unwrap_or(match mode.kind {
+        ModeKind::Plan => PLAN_MODE,
+        ModeKind::Default | ModeKind::Other(_) => DEFAULT_MODE,
+    });
+    Message::developer(format!("<collaboration_mode>\n{}\n</collaboration_mode>", text.trim_end()))
 }
 
 /// The name of the user's shell, by which the model knows what syntax to write.
@@ -77,6 +103,7 @@ mod tests {
             effort: None,
             summary: ReasoningSummary::Auto,
             verbosity: None,
+            mode: Mode::default(),
         };
         expected.assert_eq(Environment::new(&settings, shell_name(Some("/usr/bin/zsh"))).text());
     }

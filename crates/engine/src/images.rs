@@ -110,7 +110,7 @@ fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
 pub(crate) fn message(content: &[UserInput], cwd: &Path, skills: &[SkillMetadata]) -> Message {
     let mut left = MAX_BYTES_TOGETHER;
     let parts = content.iter().map(|item| match item {
-        UserInput::Text { text } => ContentItem::InputText { text: text.as_str().into() },
+        UserInput::Text { text, .. } => ContentItem::InputText { text: text.as_str().into() },
         UserInput::Image { image_url } => ContentItem::InputImage { image_url: image_url.clone() },
         UserInput::LocalImage { path } => local_image(&cwd.join(path), &mut left),
         UserInput::Skill { name, path } => note(
@@ -125,7 +125,7 @@ pub(crate) fn message(content: &[UserInput], cwd: &Path, skills: &[SkillMetadata
 /// The message when nothing that it refers to could be read in time.
 fn unread(content: &[UserInput]) -> Message {
     let parts = content.iter().map(|item| match item {
-        UserInput::Text { text } => ContentItem::InputText { text: text.as_str().into() },
+        UserInput::Text { text, .. } => ContentItem::InputText { text: text.as_str().into() },
         UserInput::Image { image_url } => ContentItem::InputImage { image_url: image_url.clone() },
         UserInput::LocalImage { path } | UserInput::Skill { path, .. } => {
             note(format!("The file {} could not be read in time", path.display()))

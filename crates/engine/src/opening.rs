@@ -21,7 +21,7 @@ use crate::foreign;
 use crate::journal::Journal;
 use crate::log::{Record, ThreadStarted, TurnId};
 use crate::rules::{self, Rules};
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
 use crate::skills;
 use crate::thread::{Setup, StartError};
 use codex_config::models::Catalogue;
@@ -134,6 +134,7 @@ impl Opening {
             rollout,
             history_log: prompts.log_id,
             history_entries: prompts.entries,
+            instruction_sources: told.sources.clone(),
         };
         let preface = told.preface(setup, &cwd);
         let (catalogue, unread) = catalogue(setup);
@@ -221,6 +222,8 @@ fn lineage_of_fork(of: &SessionMeta) -> SessionLineage {
 struct Told {
     /// The instructions of the user and the project.
     user: Option<String>,
+    /// The files that these come from.
+    sources: Vec<PathBuf>,
     skills: Arc<[SkillMetadata]>,
     warnings: Vec<String>,
 }
@@ -242,6 +245,7 @@ impl Told {
         let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);
         Self {
             user: (!user.is_empty()).then(|| user.join("\n\n")),
+            sources: found.sources,
             warnings: found.warnings.into_iter().chain(skills.errors.iter().map(broken)).collect(),
             skills: skills.skills.into(),
         }
@@ -283,6 +287,7 @@ fn configured(setup: &Setup) -> Settings {
         effort: config.model.reasoning_effort.clone(),
         summary: config.model.reasoning_summary.clone(),
         verbosity: config.model.verbosity.clone(),
+        mode: Mode::default(),
     }
 }
 

@@ -446,7 +446,7 @@ impl Session {
                 self.context.credit_user();
                 if let Some(running) = &mut self.running {
                     running.said.extend(content.iter().filter_map(|item| match item {
-                        UserInput::Text { text } => Some(text.clone()),
+                        UserInput::Text { text, .. } => Some(text.clone()),
                         _ => None,
                     }));
                 }

@@ -21,12 +21,30 @@ fn system() -> (String, String) {
         Some(line.trim_matches('"').split_whitespace().next()?.to_owned())
     };
     let name = field("NAME").unwrap_or_else(|| std::env::consts::OS.to_owned());
-    (name, field("VERSION_ID").unwrap_or_else(|| "unknown".to_owned()))
+    (name, field("VERSION_ID").map_or_else(|| "unknown".to_owned(), |version| in_three(&version)))
+}
+
+/// A version as three numbers, the form in which all releases tell it; any other word as it is.
+fn in_three(version: &str) -> String {
+    let numbers: Result<Vec<u64>, _> = version.split('.').map(str::parse).collect();
+    match numbers.as_deref() {
+        Ok([major]) => format!("{major}.0.0"),
+        Ok([major, minor]) => format!("{major}.{minor}.0"),
+        Ok([major, minor, patch]) => format!("{major}.{minor}.{patch}"),
+        _ => version.to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_version_of_the_system_has_three_parts() {
+        for (version, expected) in [("12", "12.0.0"), ("22.04", "22.4.0"), ("3.20.3", "3.20.3"), ("n/a", "n/a")] {
+            assert_eq!(in_three(version), expected);
+        }
+    }
 
     #[test]
     fn the_version_follows_the_originator_and_nothing_odd_gets_in() {

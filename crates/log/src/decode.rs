@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::line::Line;
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
 use crate::stored::StoredItem;
 use crate::{
     Abort, Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, ReviewEntered, ThreadStarted, TurnId,
@@ -128,6 +128,7 @@ impl LogReader {
             verbosity: None,
             reviewer: codex_wire::policy::ApprovalsReviewer::User,
             held_back: None,
+            mode: Mode::default(),
         };
         let started = ThreadStarted {
             settings: Arc::new(settings),
@@ -137,6 +138,7 @@ impl LogReader {
             rollout: self.path.clone(),
             history_log: 0,
             history_entries: 0,
+            instruction_sources: Vec::new(),
         };
         // The thread was ready before its first turn began, which may be waiting already.
         let started = self.event(None, Body::ThreadStarted(Box::new(started)));
@@ -168,7 +170,8 @@ impl LogReader {
                     self.begin(names.turn_id, None, out);
                 }
                 let images = said.images.into_iter().flatten().map(|image_url| UserInput::Image { image_url });
-                let content = std::iter::once(UserInput::Text { text: said.message }).chain(images).collect();
+                let text = UserInput::Text { text: said.message, text_elements: said.text_elements };
+                let content = std::iter::once(text).chain(images).collect();
                 let id = self.name(item);
                 self.whole(Item::UserMessage { id, key: None, content }, out);
             }

@@ -16,7 +16,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
 use crate::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId, messages};
 
 /// Takes the lines of a log, in order.
@@ -300,5 +300,6 @@ fn turn_context(settings: &Settings) -> TurnContextItem {
         model: settings.model.clone(),
         effort: settings.effort.clone(),
         summary: settings.summary.clone(),
+        collaboration_mode: (settings.mode != Mode::default()).then(|| settings.collaboration_mode()),
     }
 }

@@ -197,6 +197,8 @@ pub struct ThreadStarted {
     pub history_log: u64,
     /// How many prompts that file holds.
     pub history_entries: usize,
+    /// The files of instructions that the model is told of.
+    pub instruction_sources: Vec<PathBuf>,
 }
 
 /// An item of the conversation with the model, encoded once for file and request alike.

@@ -3,7 +3,7 @@
 use codex_wire::event::{
     AgentMessageEvent, AgentReasoningEvent, AgentReasoningRawContentEvent, EnteredReviewModeEvent, ErrorEvent,
     EventMsg, ExitedReviewModeEvent, TaskCompleteEvent, TaskStartedEvent, TokenCountEvent, TurnAbortReason,
-    TurnAbortedEvent, UserMessageEvent,
+    TurnAbortedEvent,
 };
 use codex_wire::input::UserInput;
 
@@ -51,7 +51,7 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
 /// Appends what was said or thought, the thoughts themselves where they are wanted. Calls have messages of their own.
 pub fn said(item: &Item, wants_thoughts: bool, out: &mut Vec<EventMsg>) {
     match item {
-        Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(user_message(content))),
+        Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(UserInput::said(content))),
         Item::AgentMessage { text, .. } => {
             out.push(EventMsg::AgentMessage(AgentMessageEvent { message: text.clone() }));
         }
@@ -65,20 +65,6 @@ pub fn said(item: &Item, wants_thoughts: bool, out: &mut Vec<EventMsg>) {
         }
         Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. } => {}
     }
-}
-
-/// The text of a message and the pictures in it.
-fn user_message(content: &[UserInput]) -> UserMessageEvent {
-    let mut message = String::new();
-    let mut images = Vec::new();
-    for item in content {
-        match item {
-            UserInput::Text { text } => message.push_str(text),
-            UserInput::Image { image_url } => images.push(image_url.clone()),
-            UserInput::LocalImage { .. } | UserInput::Skill { .. } | UserInput::Mention { .. } => {}
-        }
-    }
-    UserMessageEvent { message, images: Some(images) }
 }
 
 fn entered_review_mode(review: &ReviewEntered) -> EventMsg {

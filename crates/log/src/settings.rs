@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use codex_wire::collaboration::{CollaborationMode, CollaborationSettings, ModeKind};
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
 use serde_json::Value;
@@ -27,6 +28,17 @@ pub struct Settings {
     pub summary: ReasoningSummary,
     /// How long its answers are; none leaves it to the provider.
     pub verbosity: Option<Verbosity>,
+    /// How it works together with the user.
+    pub mode: Mode,
+}
+
+/// How the model works together with the user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Which way.
+    pub kind: ModeKind,
+    /// What the model is told of it; none leaves that to us.
+    pub instructions: Option<String>,
 }
 
 /// A change to the settings; what is absent stays as it is.
@@ -46,8 +58,24 @@ pub struct SettingsChange {
     pub effort: Option<Option<ReasoningEffort>>,
     /// See [`Settings::summary`].
     pub summary: Option<ReasoningSummary>,
+    /// See [`Settings::mode`].
+    pub mode: Option<Mode>,
     /// The schema that the final message of the next turn must follow.
     pub output_schema: Option<Value>,
+}
+
+impl SettingsChange {
+    /// The same change under a mode, which goes before what is said of model and effort.
+    #[must_use]
+    pub fn under(self, mode: Option<CollaborationMode>) -> Self {
+        let Some(CollaborationMode { mode: kind, settings }) = mode else { return self };
+        Self {
+            model: Some(settings.model),
+            effort: Some(settings.reasoning_effort),
+            mode: Some(Mode { kind, instructions: settings.developer_instructions }),
+            ..self
+        }
+    }
 }
 
 impl Settings {
@@ -65,7 +93,17 @@ impl Settings {
             effort: change.effort.clone().unwrap_or_else(|| self.effort.clone()),
             summary: change.summary.clone().unwrap_or_else(|| self.summary.clone()),
             verbosity: self.verbosity.clone(),
+            mode: change.mode.clone().unwrap_or_else(|| self.mode.clone()),
         }
+    }
+
+    /// How the model works together with the user, as clients are told it.
+    #[must_use]
+    pub fn collaboration_mode(&self) -> CollaborationMode {
+        let (model, reasoning_effort) = (self.model.clone(), self.effort.clone());
+        let developer_instructions = self.mode.instructions.clone();
+        let settings = CollaborationSettings { model, reasoning_effort, developer_instructions };
+        CollaborationMode { mode: self.mode.kind.clone(), settings }
     }
 
     /// What commands may touch after a change, and what is held back of it.

@@ -46,7 +46,7 @@ fn item_weight(item: &Item) -> usize {
 
 fn input_weight(input: &UserInput) -> usize {
     match input {
-        UserInput::Text { text } => text.len(),
+        UserInput::Text { text, .. } => text.len(),
         UserInput::Image { image_url } => image_url.len(),
         _ => 0,
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
+use crate::event::UserMessageEvent;
 use crate::forms::{same_word, take};
 
 /// One piece of user input.
@@ -20,6 +21,11 @@ pub enum UserInput {
     Text {
         /// What the user wrote.
         text: String,
+        /// Spans of it that a client shows as one piece, such as a file that was mentioned.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "schema", schemars(default))]
+        #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
+        text_elements: Vec<TextElement>,
     },
     /// A picture by URL, usually a `data:` URL.
     Image {
@@ -47,6 +53,60 @@ pub enum UserInput {
     },
 }
 
+/// A span of a text that a client shows as one piece.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
+pub struct TextElement {
+    /// Where it is in the text.
+    #[serde(alias = "byteRange")]
+    pub byte_range: ByteRange,
+    /// What is shown in its place.
+    #[serde(default)]
+    pub placeholder: Option<String>,
+}
+
+/// A part of a text, counted in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
+pub struct ByteRange {
+    /// The first byte.
+    pub start: usize,
+    /// The first byte after it.
+    pub end: usize,
+}
+
+impl UserInput {
+    /// Plain text in which nothing is marked.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into(), text_elements: Vec::new() }
+    }
+
+    /// What the parts say in one message. Spans move with the text before them.
+    #[must_use]
+    pub fn said(content: &[Self]) -> UserMessageEvent {
+        let (mut message, mut images, mut text_elements) = (String::new(), Vec::new(), Vec::new());
+        for part in content {
+            match part {
+                Self::Text { text, text_elements: marked } => {
+                    let at = message.len();
+                    text_elements.extend(marked.iter().cloned().map(|mut element| {
+                        let ByteRange { start, end } = element.byte_range;
+                        element.byte_range = ByteRange { start: start.saturating_add(at), end: end.saturating_add(at) };
+                        element
+                    }));
+                    message.push_str(text);
+                }
+                Self::Image { image_url } => images.push(image_url.clone()),
+                Self::LocalImage { .. } | Self::Skill { .. } | Self::Mention { .. } => {}
+            }
+        }
+        UserMessageEvent { message, images: Some(images), text_elements }
+    }
+}
+
 impl<'de> Deserialize<'de> for UserInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = Map::deserialize(deserializer)?;
@@ -63,7 +123,10 @@ impl<'de> Deserialize<'de> for UserInput {
             None => Err(D::Error::missing_field(spellings[0])),
         };
         if same_word(kind, &["text"]) {
-            Ok(Self::Text { text: text(&["text"])? })
+            let text = text(&["text"])?;
+            let marked = take(&mut body, &["text_elements", "textElements"]).filter(|marked| !marked.is_null());
+            let text_elements = marked.map(serde_json::from_value).transpose().map_err(D::Error::custom)?;
+            Ok(Self::Text { text, text_elements: text_elements.unwrap_or_default() })
         } else if same_word(kind, &["image"]) {
             Ok(Self::Image { image_url: text(&["image_url", "imageUrl", "url"])? })
         } else if same_word(kind, &["local_image"]) {

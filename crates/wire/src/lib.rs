@@ -13,6 +13,7 @@ mod spelled;
 
 pub mod agent;
 pub mod change;
+pub mod collaboration;
 pub mod command;
 pub mod command_line;
 pub mod decision;

@@ -10,6 +10,7 @@ use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::collaboration::CollaborationMode;
 use crate::event::EventMsg;
 use crate::ids::ThreadId;
 use crate::policy::{AskForApproval, SandboxPolicy};
@@ -318,6 +319,9 @@ pub struct TurnContextItem {
     pub effort: Option<ReasoningEffort>,
     /// How much of the reasoning was summed up.
     pub summary: ReasoningSummary,
+    /// How the user and the agent worked together, where that was not the usual way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collaboration_mode: Option<CollaborationMode>,
 }
 
 /// A summary that takes the place of the conversation before it.

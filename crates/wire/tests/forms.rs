@@ -117,6 +117,13 @@ fn input_items_are_read_flat_or_with_data() {
     );
     check::<UserInput>(
         &[
+            r#"{"type":"text","text":"hi","text_elements":[{"byte_range":{"start":0,"end":2},"placeholder":null}]}"#,
+            r#"{"type":"text","data":{"text":"hi","textElements":[{"byteRange":{"start":0,"end":2}}]}}"#,
+        ],
+        r#"{"type":"text","text":"hi","text_elements":[{"byte_range":{"start":0,"end":2},"placeholder":null}]}"#,
+    );
+    check::<UserInput>(
+        &[
             r#"{"type":"image","image_url":"data:x"}"#,
             r#"{"type":"image","imageUrl":"data:x"}"#,
             r#"{"type":"image","url":"data:x"}"#,

@@ -209,7 +209,6 @@ fn rollout_lines_of_0166_decode() {
         action
         approvals_reviewer
         cache_write_input_tokens
-        collaboration_mode
         collaboration_mode_kind
         completed_at
         completed_at_ms

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
+use codex_dialects::Vintage;
 use codex_transport::Address;
 
 use crate::exec::args::duration;
@@ -64,7 +65,7 @@ pub(crate) struct GenerateJsonSchemaArgs {
 }
 
 /// A release whose ways can be followed.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Emulated {
     /// Events of the queue beside the notifications
     #[value(name = "0.77")]
@@ -72,6 +73,15 @@ pub(crate) enum Emulated {
     /// Notifications alone
     #[value(name = "0.166")]
     V0166,
+}
+
+impl From<Emulated> for Vintage {
+    fn from(emulated: Emulated) -> Self {
+        match emulated {
+            Emulated::V077 => Self::V077,
+            Emulated::V0166 => Self::V0166,
+        }
+    }
 }
 
 /// Where clients come in, and how many.

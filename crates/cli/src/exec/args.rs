@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use codex_wire::policy::SandboxMode;
 
+use crate::app_server::args::Emulated;
 use crate::args::TopReviewArgs;
 
 /// Options of `exec`.
@@ -129,6 +130,9 @@ pub(crate) struct ExecOptions {
     /// Whether to colour text for people
     #[arg(long, value_enum, default_value_t, global = true)]
     pub(crate) color: Color,
+    /// With --json, match this release's events where releases differ
+    #[arg(long, value_enum, value_name = "RELEASE", global = true)]
+    pub(crate) emulate: Option<Emulated>,
     /// Do not save the thread
     #[arg(long, global = true)]
     pub(crate) ephemeral: bool,

@@ -275,7 +275,7 @@ fn mend(complaint: &str) -> UserInput {
         "Your last message does not follow the required JSON schema: {complaint}. \
          Give the same answer again as one JSON value that follows the schema, and nothing else."
     );
-    UserInput::Text { text }
+    UserInput::text(text)
 }
 
 /// A name for a turn that no other has.

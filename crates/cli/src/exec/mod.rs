@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use codex_config::Env;
+use codex_dialects::Vintage;
 use codex_engine::{Setup, Thread};
 use codex_wire::input::UserInput;
 use codex_wire::review::{BaseBranchTarget, CommitTarget, ReviewRequest, ReviewTarget};
@@ -107,7 +108,7 @@ fn task(args: &ExecArgs, begun: Instant) -> anyhow::Result<Task> {
     let pictures = args.pictures.images.iter().chain(pictures.into_iter().flat_map(|it| &it.images));
     let pictures = pictures.map(|path| picture(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let text = prompt(given.or(args.prompt.as_ref()), &args.options, begun)?;
-    Ok(Task::Say(pictures.into_iter().chain([UserInput::Text { text }]).collect()))
+    Ok(Task::Say(pictures.into_iter().chain([UserInput::text(text)]).collect()))
 }
 
 fn prompt(given: Option<&String>, options: &ExecOptions, begun: Instant) -> anyhow::Result<String> {
@@ -160,13 +161,16 @@ impl Prepared {
         let mut stop = signals::stop()?;
         let answerer = Answerer::new(options.approvals.as_ref())?;
         let bill = Bill::new(setup.config.prices.clone());
+        // A home that names a catalogue of models was written for the newest release.
+        let newest = setup.config.model.catalogue.as_ref().map(|_| Vintage::V0166);
+        let release = options.emulate.map(Into::into).or(newest);
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
         let (thread, feed) = Thread::start(setup).await?;
         if options.max_cost.is_some() {
             bill.check(reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
         }
         let (show, last_words) = if options.json {
-            (Show::lines(Outlet::new(output)), None)
+            (Show::lines(Outlet::new(output), release), None)
         } else {
             (Show::people(options.color, &env, is_verbose), Some(output))
         };
@@ -204,7 +208,10 @@ fn sum_up(show: &mut Show, bill: &Bill) -> std::io::Result<()> {
     let used = show.used();
     show.note(&format!(
         "tokens: {} in ({} cached), {} out ({} reasoning)",
-        used.input_tokens, used.cached_input_tokens, used.output_tokens, used.reasoning_output_tokens
+        used.input_tokens,
+        used.cached_input_tokens,
+        used.output_tokens,
+        used.reasoning_output_tokens.unwrap_or_default()
     ))?;
     bill.cost().map_or(Ok(()), |cost| show.note(&format!("cost: {}", bill::amount(cost))))
 }

@@ -106,8 +106,10 @@ fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
     if cwd.ancestors().any(|folder| is_trusted(folder) || codex_files::is_checkout(folder)) {
         return Ok(());
     }
-    let what = format!("{} is in no git repository and is not trusted", cwd.display());
-    let hint = "pass --skip-git-repo-check to work here all the same".to_owned();
+    // Scripts look for this sentence.
+    let what = "Not inside a trusted directory and --skip-git-repo-check was not specified.".to_owned();
+    let folder = cwd.display();
+    let hint = format!("{folder} is not inside a trusted git repository; use --skip-git-repo-check to run anyway");
     Err(Hinted { what, hint }.into())
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use codex_config::Env;
+use codex_dialects::Vintage;
 use codex_dialects::exec::{Projector, ThreadEvent, Usage};
 use codex_engine::log::{Approval, Body, Event, ThreadStarted};
 use codex_wire::policy::SandboxPolicy;
@@ -25,9 +26,9 @@ enum Face {
 }
 
 impl Show {
-    /// Lines of JSON.
-    pub(crate) fn lines(outlet: Outlet) -> Self {
-        Self { projector: Projector::default(), events: Vec::new(), face: Face::Lines(outlet) }
+    /// Lines of JSON, as a release has them.
+    pub(crate) fn lines(outlet: Outlet, release: Option<Vintage>) -> Self {
+        Self { projector: Projector::of(release), events: Vec::new(), face: Face::Lines(outlet) }
     }
 
     /// Text for people, on standard error.
@@ -145,10 +146,15 @@ fn heading(started: &ThreadStarted) -> String {
         SandboxPolicy::WorkspaceWrite(_) => "workspace-write",
         SandboxPolicy::ExternalSandbox { .. } => "external sandbox",
     };
-    crate::page::heading(&[
+    let rows = [
         ("thread", started.meta.id.to_string()),
-        ("folder", settings.cwd.display().to_string()),
-        ("model", format!("{} ({})", settings.model, started.provider)),
-        ("sandbox", format!("{sandbox}, approvals: {}", settings.approval_policy.as_str())),
-    ])
+        ("workdir", settings.cwd.display().to_string()),
+        ("model", settings.model.clone()),
+        ("provider", started.provider.clone()),
+        ("approval", settings.approval_policy.as_str().to_owned()),
+        ("sandbox", sandbox.to_owned()),
+    ];
+    // Scripts look for these lines, so they are not aligned.
+    let lines: String = rows.iter().map(|(what, value)| format!("{what}: {value}\n")).collect();
+    format!("codex {}\n{lines}", env!("CARGO_PKG_VERSION"))
 }

@@ -105,8 +105,8 @@ fn a_run_without_a_person_follows_nothing_of_a_project_either() {
     let place = hostile();
     let run = place.run(&["exec", "hello"], "");
     assert_eq!((run.code, run.stdout.trim()), (Some(0), "Hello."), "{}", run.stderr);
-    assert!(run.stderr.contains("gpt-5.1-codex (scripted)"), "{}", run.stderr);
-    assert!(run.stderr.contains("sandbox  read-only, approvals: never"), "{}", run.stderr);
+    assert!(run.stderr.contains("\nmodel: gpt-5.1-codex\nprovider: scripted\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("\napproval: never\nsandbox: read-only\n"), "{}", run.stderr);
     assert!(!place.path("tmp/canary").exists());
 }
 

@@ -38,6 +38,20 @@ fn a_key_is_stored_told_about_and_forgotten() {
 }
 
 #[test]
+fn a_login_that_the_configuration_forbids_is_refused() {
+    for (method, args, expected) in [
+        ("chatgpt", &["login", "--with-api-key"][..], "API key login is disabled. Use ChatGPT login instead."),
+        ("api", &["login"], "ChatGPT login is disabled. Use API key login instead."),
+    ] {
+        let place = Place::new().file("home/config.toml", &format!("forced_login_method = '{method}'\n"));
+        let run = place.run(args, "sk-secret\n");
+        assert_eq!(run.code, Some(1));
+        assert!(run.stderr.starts_with(&format!("error: {expected}\n")), "{}", run.stderr);
+        assert!(!place.path("home/auth.json").exists());
+    }
+}
+
+#[test]
 fn a_key_that_is_typed_is_not_shown() {
     let place = Place::new();
     let mut login = Pty::start(&place, &["login", "--with-api-key"]);

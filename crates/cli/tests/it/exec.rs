@@ -89,8 +89,8 @@ fn a_folder_outside_of_a_repository_is_refused_unless_it_is_trusted() {
     assert_eq!(run.code, Some(1));
     assert_eq!(
         place.without_path(&run.stderr),
-        "error: TEMP/project is in no git repository and is not trusted\n\
-         hint: pass --skip-git-repo-check to work here all the same\n"
+        "error: Not inside a trusted directory and --skip-git-repo-check was not specified.\n\
+         hint: TEMP/project is not inside a trusted git repository; use --skip-git-repo-check to run anyway\n"
     );
     std::fs::create_dir(place.path("project/.git")).unwrap();
     assert_eq!(place.run(&["exec", "hi"], "").code, Some(0));
@@ -167,6 +167,31 @@ fn what_is_ephemeral_is_not_saved() {
     let run = exec(&place, &["--json", "--ephemeral", "resume", &saved, "more"], "");
     assert_eq!((run.code, thread_of(&run)), (Some(0), saved), "{}", run.stderr);
     assert_eq!(files(), before);
+}
+
+#[test]
+fn the_head_of_a_run_has_the_lines_that_scripts_look_for() {
+    let place = scripted(HELLO);
+    let run = exec(&place, &["-m", "other", "-s", "read-only", "hi"], "");
+    for line in ["model: other", "provider: scripted", "approval: never", "sandbox: read-only"] {
+        assert!(run.stderr.lines().any(|it| it == line), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn the_tokens_of_a_run_have_the_members_of_the_release() {
+    let place = scripted(HELLO);
+    for (args, cache_write, reasoning) in [
+        (&["--json", "hi"][..], false, true),
+        (&["--json", "--emulate", "0.77", "hi"], false, false),
+        (&["--json", "--emulate", "0.166", "hi"], true, true),
+    ] {
+        let run = exec(&place, args, "");
+        let last: Value = serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
+        let has = |name: &str| last["usage"].get(name).is_some();
+        let found = (has("input_tokens"), has("cache_write_input_tokens"), has("reasoning_output_tokens"));
+        assert_eq!(found, (true, cache_write, reasoning), "{last}");
+    }
 }
 
 #[test]

@@ -194,3 +194,39 @@ fn a_program_that_does_not_run_in_the_sandbox_has_the_status_that_shells_have_fo
     assert_eq!(other.code, Some(126), "{}", other.stderr);
     assert!(other.stderr.starts_with("error: cannot execute "), "{}", other.stderr);
 }
+
+#[test]
+fn a_client_is_the_originator_of_its_requests_unless_a_variable_says_otherwise() {
+    for (variable, expected) in [(None, "my-client"), (Some("somebody"), "somebody")] {
+        let model = FakeModel::start(r#"[{"items": [{"text": "Hello."}]}]"#);
+        let place = over_http(&model);
+        let place = match variable {
+            Some(name) => place.variable("CODEX_INTERNAL_ORIGINATOR_OVERRIDE", name),
+            None => place,
+        };
+        let mut server = place.start(&["app-server"]);
+        let mut ask = |request: Value, is_last: fn(&Value) -> bool| {
+            server.send(&format!("{request}\n"));
+            loop {
+                let message = server.message();
+                if is_last(&message) {
+                    return message;
+                }
+            }
+        };
+        let is_answer: fn(&Value) -> bool = |message| message.get("result").is_some();
+        let info = json!({"name": "my-client", "version": "1"});
+        let hello = ask(json!({"id": 1, "method": "initialize", "params": {"clientInfo": info}}), is_answer);
+        let agent = hello["result"]["userAgent"].as_str().expect("a text").to_owned();
+        assert!(agent.starts_with(&format!("{expected}/")), "{agent}");
+        let opened = ask(json!({"id": 2, "method": "thread/start", "params": {}}), is_answer);
+        let thread = &opened["result"]["thread"]["id"];
+        let params = json!({"threadId": thread, "input": [{"type": "text", "text": "hi"}]});
+        let turn = json!({"id": 3, "method": "turn/start", "params": params});
+        ask(turn, |message| message["method"] == "turn/completed");
+        drop(server.finish());
+        let requests = model.requests();
+        assert_eq!(requests[0].header("originator"), Some(expected));
+        assert!(requests[0].header("user-agent").is_some_and(|agent| agent.starts_with(&format!("{expected}/"))));
+    }
+}

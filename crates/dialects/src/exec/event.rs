@@ -78,12 +78,15 @@ pub struct Usage {
     pub input_tokens: i64,
     /// The part of them that the provider had cached.
     pub cached_input_tokens: i64,
-    /// The part of them that the provider has put into its cache, which no provider that is spoken to tells.
-    pub cache_write_input_tokens: i64,
+    /// The part of them that the provider has put into its cache, which no provider that is spoken to tells. Only 0.166
+    /// has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_input_tokens: Option<i64>,
     /// Tokens received, reasoning included.
     pub output_tokens: i64,
-    /// The part of them that was reasoning.
-    pub reasoning_output_tokens: i64,
+    /// The part of them that was reasoning; 0.77 does not tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_output_tokens: Option<i64>,
 }
 
 /// An item. Its name is unique within the run.

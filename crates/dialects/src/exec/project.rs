@@ -13,6 +13,7 @@ use super::event::{
     ApprovalRequest, CommandStatus, FileChangeKind, FileChangeStatus, Subject, ThreadError, ThreadEvent, ThreadItem,
     ThreadItemDetails, Todo, UpdatedFile, Usage,
 };
+use crate::Vintage;
 
 type Out<'a> = &'a mut Vec<ThreadEvent>;
 
@@ -30,9 +31,17 @@ pub struct Projector {
     before: Option<TokenUsage>,
     /// What this run has used.
     used: Usage,
+    /// The release whose events these are; none for what most clients read.
+    release: Option<Vintage>,
 }
 
 impl Projector {
+    /// The events of one run as a release has them.
+    #[must_use]
+    pub fn of(release: Option<Vintage>) -> Self {
+        Self { release, ..Self::default() }
+    }
+
     /// Appends the events that an entry of the log gives.
     pub fn project(&mut self, event: &Event, out: &mut Vec<ThreadEvent>) {
         match &event.body {
@@ -214,9 +223,9 @@ impl Projector {
         self.used = Usage {
             input_tokens: now.input_tokens - before.input_tokens,
             cached_input_tokens: now.cached_input_tokens - before.cached_input_tokens,
-            cache_write_input_tokens: 0,
+            cache_write_input_tokens: None,
             output_tokens: now.output_tokens - before.output_tokens,
-            reasoning_output_tokens: now.reasoning_output_tokens - before.reasoning_output_tokens,
+            reasoning_output_tokens: Some(now.reasoning_output_tokens - before.reasoning_output_tokens),
         };
     }
 
@@ -224,7 +233,11 @@ impl Projector {
         match outcome {
             Outcome::Completed { .. } => {
                 self.end_plan(out);
-                out.push(ThreadEvent::TurnCompleted { usage: self.used });
+                let mut usage = self.used;
+                usage.cache_write_input_tokens = (self.release == Some(Vintage::V0166)).then_some(0);
+                let thought = usage.reasoning_output_tokens.unwrap_or_default();
+                usage.reasoning_output_tokens = (self.release != Some(Vintage::V077)).then_some(thought);
+                out.push(ThreadEvent::TurnCompleted { usage });
             }
             Outcome::Aborted(abort) => {
                 let why = match abort {

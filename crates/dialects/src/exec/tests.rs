@@ -77,7 +77,7 @@ fn a_turn_with_a_command_and_a_message() {
             {"type":"item.started","item":{"id":"item_0","type":"command_execution","command":"bash -lc 'ls | wc'","aggregated_output":"","exit_code":null,"status":"in_progress"}}
             {"type":"item.completed","item":{"id":"item_0","type":"command_execution","command":"bash -lc 'ls | wc'","aggregated_output":"1\n","exit_code":0,"status":"completed"}}
             {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Done."}}
-            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
         "#]],
     );
 }
@@ -119,7 +119,7 @@ fn a_plan_is_one_item_that_completes_with_its_turn() {
             {"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Hm."}}
             {"type":"item.updated","item":{"id":"item_0","type":"todo_list","items":[{"text":"Look","completed":true}]}}
             {"type":"item.completed","item":{"id":"item_0","type":"todo_list","items":[{"text":"Look","completed":true}]}}
-            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+            {"type":"turn.completed","usage":{"input_tokens":0,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
             {"type":"item.started","item":{"id":"item_2","type":"todo_list","items":[{"text":"Look","completed":false}]}}
         "#]],
     );
@@ -130,7 +130,7 @@ fn what_a_resumed_thread_used_before_does_not_count() {
     check(
         vec![counted(100), counted(130), counted(135), completed()],
         expect![[r#"
-            {"type":"turn.completed","usage":{"input_tokens":35,"cached_input_tokens":0,"cache_write_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+            {"type":"turn.completed","usage":{"input_tokens":35,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
         "#]],
     );
 }

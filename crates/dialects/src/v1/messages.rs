@@ -3,7 +3,6 @@
 use codex_log::line::Line;
 use codex_wire::event::{
     AgentMessageContent, AgentMessageEvent, AgentReasoningEvent, EventMsg, ItemCompletedEvent, TurnItem,
-    UserMessageEvent,
 };
 use codex_wire::input::UserInput;
 use codex_wire::rollout::RolloutItem;
@@ -79,15 +78,7 @@ impl MessageReader {
     fn completed(&mut self, completed: ItemCompletedEvent) {
         match completed.item {
             TurnItem::UserMessage(item) => {
-                let (mut message, mut images) = (String::new(), Vec::new());
-                for part in item.content {
-                    match part {
-                        UserInput::Text { text } => message.push_str(&text),
-                        UserInput::Image { image_url } => images.push(image_url),
-                        UserInput::LocalImage { .. } | UserInput::Skill { .. } | UserInput::Mention { .. } => {}
-                    }
-                }
-                self.user_said(EventMsg::UserMessage(UserMessageEvent { message, images: Some(images) }));
+                self.user_said(EventMsg::UserMessage(UserInput::said(&item.content)));
             }
             TurnItem::AgentMessage(item) => {
                 let texts = item.content.iter().filter_map(|part| match part {

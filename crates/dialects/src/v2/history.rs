@@ -8,7 +8,8 @@ use codex_log::stored::StoredItem;
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use codex_wire::error_info::CodexErrorInfo;
-use codex_wire::input::UserInput;
+use codex_wire::event::UserMessageEvent;
+use codex_wire::input::{TextElement, UserInput};
 use codex_wire::review::ReviewOutputEvent;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -31,6 +32,8 @@ struct Payload<'a> {
     text: Option<String>,
     #[serde(default)]
     images: Option<Vec<String>>,
+    #[serde(default)]
+    text_elements: Vec<TextElement>,
     #[serde(default)]
     user_facing_hint: Option<String>,
     #[serde(default)]
@@ -86,8 +89,8 @@ impl TurnReader {
             "item_completed" => self.completed(payload, at_ms),
             "user_message" => {
                 self.begin_unless_running(payload.turn_id, at_ms);
-                let mut content = vec![InputItem::Text { text, text_elements: Vec::new() }];
-                content.extend(payload.images.into_iter().flatten().map(|url| InputItem::Image { url }));
+                let Payload { images, text_elements, .. } = payload;
+                let content = InputItem::all_of(UserMessageEvent { message: text, images, text_elements });
                 let id = self.item_name(payload.item_id);
                 let client_id = payload.client_id;
                 self.add(ThreadItem::UserMessage { id, client_id, content }, at_ms, at_ms);

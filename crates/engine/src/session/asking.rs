@@ -127,6 +127,9 @@ impl Session {
         let (before, after) = (before / BYTES_PER_TOKEN, after / BYTES_PER_TOKEN);
         let replacement = self.context.input();
         self.emit(Body::Compacted(Arc::new(Compacted { summary, replacement, before, after })));
+        if let Some(mode) = self.environment.mode() {
+            self.tell_model(mode);
+        }
         self.aims.goal.start_over();
         self.log_goal();
         if self.setup.recall == Recall::Full {

@@ -32,7 +32,7 @@ impl Session {
         let said = UserMessage {
             id: ItemId::new(ThreadId::fresh().to_string()),
             key: None,
-            content: vec![UserInput::Text { text: prompt.clone() }],
+            content: vec![UserInput::text(prompt.clone())],
             message: Message::user(prompt.clone()),
             is_echoed: false,
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_wire::input::UserInput;
-use codex_wire::response::{Message, ResponseItem};
+use codex_wire::response::ResponseItem;
 
 use super::Session;
 use crate::environment::{Environment, shell_name};
@@ -62,10 +62,10 @@ impl Session {
     /// Tells the model of its surroundings, if they have changed.
     pub(super) fn tell_environment(&mut self) {
         let environment = Environment::new(&self.settings, shell_name(self.setup.shell.as_deref()));
-        if environment != self.environment {
-            self.tell_model(Message::user(environment.text()));
-            self.environment = environment;
+        for message in environment.news(&self.environment) {
+            self.tell_model(message);
         }
+        self.environment = environment;
     }
 
     /// Makes a message of what was said. What it waits for does not borrow the session.

@@ -18,7 +18,7 @@ fn said(text: &str) -> UserMessage {
     UserMessage {
         key: None,
         id: ItemId::new(format!("u-{text}")),
-        content: vec![UserInput::Text { text: text.to_owned() }],
+        content: vec![UserInput::text(text)],
         message: Message::user(text),
         is_echoed: true,
     }

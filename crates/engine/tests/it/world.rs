@@ -234,7 +234,7 @@ impl Client {
 
 /// A text as input.
 pub(crate) fn said(text: &str) -> UserInput {
-    UserInput::Text { text: text.to_owned() }
+    UserInput::text(text)
 }
 
 /// How the turn that these events belong to ended. There must be exactly one end, and it must come last.

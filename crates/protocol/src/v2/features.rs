@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use codex_wire::collaboration::ModeKind;
 use codex_wire::reasoning::ReasoningEffort;
 use serde::{Deserialize, Serialize};
 
@@ -99,14 +100,4 @@ pub struct CollaborationModeMask {
     /// The effort it asks for.
     #[serde(default)]
     pub reasoning_effort: Option<ReasoningEffort>,
-}
-
-spelled! {
-    /// A way to work together.
-    pub open enum ModeKind {
-        /// Nothing is changed before a plan is agreed on.
-        "plan" => Plan,
-        /// The usual way.
-        "default" => Default,
-    }
 }

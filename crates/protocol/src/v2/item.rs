@@ -6,7 +6,8 @@
 use std::path::PathBuf;
 
 use codex_wire::command::ParsedCommand;
-use codex_wire::input::UserInput;
+use codex_wire::event::UserMessageEvent;
+use codex_wire::input::{ByteRange, TextElement as StoredTextElement, UserInput};
 use codex_wire::text::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -343,9 +344,9 @@ pub enum InputItem {
     Text {
         /// What the user wrote.
         text: String,
-        /// Marks within the text; none are kept.
+        /// Spans of it that clients show as one piece.
         #[serde(default)]
-        text_elements: Vec<Value>,
+        text_elements: Vec<TextElement>,
     },
     /// A picture by URL.
     Image {
@@ -373,10 +374,41 @@ pub enum InputItem {
     },
 }
 
+/// A span of a text that clients show as one piece.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_TextElement"))]
+#[serde(rename_all = "camelCase")]
+pub struct TextElement {
+    /// Where it is in the text.
+    pub byte_range: ByteRange,
+    /// What is shown in its place.
+    #[serde(default)]
+    pub placeholder: Option<String>,
+}
+
+impl From<&StoredTextElement> for TextElement {
+    fn from(element: &StoredTextElement) -> Self {
+        Self { byte_range: element.byte_range, placeholder: element.placeholder.clone() }
+    }
+}
+
+impl InputItem {
+    /// What was said in one message, as clients are shown it.
+    #[must_use]
+    pub fn all_of(said: UserMessageEvent) -> Vec<Self> {
+        let text_elements = said.text_elements.iter().map(TextElement::from).collect();
+        let text = Self::Text { text: said.message, text_elements };
+        let images = said.images.into_iter().flatten().map(|url| Self::Image { url });
+        std::iter::once(text).chain(images).collect()
+    }
+}
+
 impl From<&UserInput> for InputItem {
     fn from(input: &UserInput) -> Self {
         match input {
-            UserInput::Text { text } => Self::Text { text: text.clone(), text_elements: Vec::new() },
+            UserInput::Text { text, text_elements } => {
+                Self::Text { text: text.clone(), text_elements: text_elements.iter().map(Into::into).collect() }
+            }
             UserInput::Image { image_url } => Self::Image { url: image_url.clone() },
             UserInput::LocalImage { path } => Self::LocalImage { path: path.clone() },
             UserInput::Skill { name, path } => Self::Skill { name: name.clone(), path: path.clone() },

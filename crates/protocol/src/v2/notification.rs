@@ -22,7 +22,7 @@ use super::subscribe::ThreadCaughtUp;
 use super::thread::{Thread, ThreadStatus};
 use super::turn::{Turn, TurnError, TurnStatus};
 use super::usage::ThreadTokenUsage;
-use super::warning::{ConfigWarning, DeprecationNotice, Warning};
+use super::warning::{ConfigWarning, DeprecationNotice, Warning, WindowsWorldWritableWarningNotification};
 use crate::v1::auth::AuthStatusChangeNotification;
 use crate::v1::conversation::SessionConfiguredNotification;
 
@@ -154,6 +154,8 @@ notifications! {
     "skills/changed" => SkillsChanged(Empty),
     /// Something on disk has changed.
     "fs/changed" => FsChanged(FsChangedNotification),
+    /// Folders that everybody may write would let commands out of the sandbox of Windows; never sent elsewhere.
+    "windows/worldWritableWarning" => WindowsWorldWritableWarning(WindowsWorldWritableWarningNotification),
 }
 
 /// See [`ServerNotification::Error`].

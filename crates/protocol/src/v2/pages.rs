@@ -1,6 +1,6 @@
 //! Turns and items of a thread, page by page.
 
-use codex_wire::reasoning::ReasoningEffort;
+use codex_wire::collaboration::CollaborationMode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -75,28 +75,6 @@ pub struct ResumedParts {
     pub turns_backwards_cursor: Option<String>,
     /// Where a page of items begins that goes back from the last.
     pub items_backwards_cursor: Option<String>,
-}
-
-/// How the user and the agent work together.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CollaborationMode {
-    /// The name of the mode.
-    pub mode: &'static str,
-    /// What it sets.
-    pub settings: CollaborationSettings,
-}
-
-/// What a mode sets.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CollaborationSettings {
-    /// The model.
-    pub model: String,
-    /// How hard it thinks.
-    pub reasoning_effort: Option<ReasoningEffort>,
-    /// What it is told besides.
-    pub developer_instructions: Option<String>,
 }
 
 /// `thread/items/list`.

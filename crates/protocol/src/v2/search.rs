@@ -37,8 +37,8 @@ pub struct FuzzyFileSearchResult {
     /// Its path below that.
     pub path: String,
     /// What kind of thing it is; 0.77 lists files only and does not say.
-    #[serde(default)]
-    pub match_type: FuzzyFileSearchMatchType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub match_type: Option<FuzzyFileSearchMatchType>,
     /// The last part of its path.
     pub file_name: String,
     /// How well it matches; more is better.

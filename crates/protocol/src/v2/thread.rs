@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use codex_wire::collaboration::CollaborationMode;
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxMode, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
 use serde::{Deserialize, Serialize};
@@ -408,6 +409,9 @@ pub struct ThreadSettingsUpdateParams {
     /// How much of its thinking the model sums up.
     #[serde(default)]
     pub summary: Option<ReasoningSummary>,
+    /// How the user and the agent work together; it goes before `model` and `effort`.
+    #[serde(default)]
+    pub collaboration_mode: Option<CollaborationMode>,
 }
 
 /// `thread/shellCommand`: runs a command of the user's.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use codex_wire::collaboration::CollaborationMode;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
@@ -199,6 +200,9 @@ pub struct TurnStartParams {
     /// The client's own name for this message; the same name twice starts one turn.
     #[serde(default)]
     pub client_user_message_id: Option<String>,
+    /// How the user and the agent work together, from this turn on; it goes before `model` and `effort`.
+    #[serde(default)]
+    pub collaboration_mode: Option<CollaborationMode>,
 }
 
 /// What `turn/start` answers.

@@ -28,6 +28,19 @@ pub struct ConfigWarning {
     pub path: Option<PathBuf>,
 }
 
+/// `windows/worldWritableWarning`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WindowsWorldWritableWarningNotification {
+    /// Some of the folders.
+    pub sample_paths: Vec<String>,
+    /// How many more there are.
+    pub extra_count: usize,
+    /// Whether not all could be looked at.
+    pub failed_scan: bool,
+}
+
 /// `deprecationNotice`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -8,6 +8,7 @@ use codex_engine::user_agent;
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::{ErrorObject, Incoming, OVERLOADED};
 use codex_protocol::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse};
+use codex_protocol::v2::thread::UnsubscribeStatus;
 use codex_wire::ids::{RequestId, ThreadId};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
@@ -42,6 +43,8 @@ pub(crate) struct Connection {
     asked: Mutex<HashMap<i64, Asked>>,
     /// Held by every request that is not answered yet.
     unanswered: Mutex<Option<mpsc::Sender<()>>>,
+    /// Threads that the client has said it listens to no more.
+    left: Mutex<HashSet<ThreadId>>,
     /// Whether the client has left threads behind that go on without it.
     has_parted: AtomicBool,
 }
@@ -106,6 +109,7 @@ impl Connection {
             desks: Mutex::default(),
             listeners: Mutex::default(),
             asked: Mutex::default(),
+            left: Mutex::default(),
             unanswered: Mutex::new(Some(held)),
             has_parted: AtomicBool::new(false),
         };
@@ -207,6 +211,11 @@ impl Connection {
 
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
         let InitializeParams { client_info, capabilities } = params;
+        if !client_info.name.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+            let name = &client_info.name;
+            let text = format!("Invalid clientInfo.name: '{name}'. Must be a valid HTTP header value.");
+            return Err(ErrorObject::invalid(text));
+        }
         let asked = self.host.start.vintage.or_else(|| capabilities.as_ref().map(implied_vintage));
         let vintage = if let Some(vintage) = asked {
             vintage
@@ -216,8 +225,7 @@ impl Connection {
         };
         let capabilities = capabilities.unwrap_or_default();
         let start = &self.host.start;
-        let originator = if vintage == Vintage::V0166 { &client_info.name } else { &start.originator };
-        let agent = user_agent(originator, &start.env);
+        let agent = user_agent(self.host.originator(&client_info.name), &start.env);
         let response = InitializeResponse {
             user_agent: format!("{agent} ({}; {})", client_info.name, client_info.version),
             codex_home: start.home.path().to_owned(),
@@ -285,6 +293,22 @@ impl Connection {
     /// Sends requests about a thread nowhere from here on.
     pub(crate) fn remove_desk(&self, thread: ThreadId) {
         lock(&self.desks).remove(&thread);
+    }
+
+    /// Notes that the client listens to a thread no more.
+    pub(crate) fn leave_thread(&self, thread: ThreadId) {
+        self.remove_desk(thread);
+        lock(&self.left).insert(thread);
+    }
+
+    /// What a client is told that wants to hear no more of a thread it does not listen to.
+    pub(crate) fn unheard(&self, thread: ThreadId) -> Option<UnsubscribeStatus> {
+        if self.desk(thread).is_some() {
+            return None;
+        }
+        let was_heard = lock(&self.left).contains(&thread);
+        let is_loaded = was_heard || self.host.loaded.get(thread).is_some();
+        Some(if is_loaded { UnsubscribeStatus::NotSubscribed } else { UnsubscribeStatus::NotLoaded })
     }
 
     /// The thread that a listener of the first version listens to.

@@ -11,6 +11,7 @@ use codex_engine::{Feed, Thread};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
+use codex_protocol::v2::thread::UnsubscribeStatus;
 use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
@@ -204,6 +205,17 @@ impl Desk {
         }
     }
 
+    /// Tells what came before the first turn at once, so that it is heard before the answer to whatever is asked next.
+    pub(crate) async fn tell_beginning(&mut self) {
+        while let Some(event) = self.held.next().or_else(|| self.feed.try_next()) {
+            self.take(&event);
+            if event.turn.is_some() {
+                break;
+            }
+        }
+        self.flush().await;
+    }
+
     /// Works until the connection or the thread ends.
     pub(crate) async fn run(mut self: Box<Self>, mut tasks: mpsc::Receiver<Box<Task>>) {
         let connection = Arc::clone(&self.connection);
@@ -254,13 +266,17 @@ impl Desk {
 
     /// Lets the client listen no more, unless it listens to the thread as a conversation too. A thread that nobody else
     /// listens to and that does nothing is unloaded.
-    pub(crate) async fn leave(&mut self) {
+    pub(crate) async fn leave(&mut self) -> UnsubscribeStatus {
+        if self.leaving.is_some() || (self.listeners() > 0 && !self.listening.is_v2) {
+            return UnsubscribeStatus::NotSubscribed;
+        }
         if self.listeners() > 0 {
             self.listening.is_v2 = false;
-            return self.listen_less();
+            self.listen_less();
+            return UnsubscribeStatus::Unsubscribed;
         }
         let id = self.thread.id();
-        self.connection.remove_desk(id);
+        self.connection.leave_thread(id);
         let is_alone = self.thread.listeners().await.is_ok_and(|count| count <= 1);
         let is_idle = matches!(self.thread.running().await, Ok(None));
         self.leaving = Some(if is_alone && is_idle { Leaving::Unloaded } else { Leaving::Alive });
@@ -269,6 +285,7 @@ impl Desk {
             let closed = ThreadNamed { thread_id: id.to_string() };
             self.notify(&ServerNotification::ThreadClosed(closed), super::now_ms());
         }
+        UnsubscribeStatus::Unsubscribed
     }
 
     async fn perform(&mut self, task: Task) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use codex_engine::{Feed, Thread};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
-use codex_protocol::v2::thread::{LoadedListResponse, PageParams};
+use codex_protocol::v2::thread::{LoadedListResponse, PageParams, ThreadUnsubscribeResponse};
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
@@ -21,9 +21,15 @@ pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswere
     match &request {
         ClientRequest::ThreadLoadedList(page) => {
             let list = loaded_list(connection, page);
-            connection.outbox.answer::<call::ThreadLoadedList>(&unanswered.id, Ok(list)).await;
+            connection.outbox.answer::<call::ThreadLoadedList>(&unanswered.id, list).await;
         }
         request_about => {
+            if let ClientRequest::ThreadUnsubscribe(params) = request_about
+                && let Some(status) = params.thread_id.parse().ok().and_then(|id| connection.unheard(id))
+            {
+                let answer = Ok(ThreadUnsubscribeResponse { status });
+                return connection.outbox.answer::<call::ThreadUnsubscribe>(&unanswered.id, answer).await;
+            }
             if let Some(conversation) = v1::conversation_of(connection, request_about) {
                 return at_desk_of_conversation(connection, conversation, unanswered, request).await;
             }
@@ -153,14 +159,15 @@ pub(crate) fn open_desk(desk: Desk, tasks: mpsc::Receiver<Box<Task>>) {
     tokio::spawn(Box::new(desk).run(tasks));
 }
 
-fn loaded_list(connection: &Connection, page: &PageParams) -> LoadedListResponse {
+fn loaded_list(connection: &Connection, page: &PageParams) -> Result<LoadedListResponse, ErrorObject> {
     let names: Vec<String> = connection.host.loaded.names().iter().map(ThreadId::to_string).collect();
     let start = match &page.cursor {
-        Some(cursor) => names.partition_point(|name| name <= cursor),
+        Some(cursor) if cursor.parse::<ThreadId>().is_ok() => names.partition_point(|name| name <= cursor),
+        Some(cursor) => return Err(ErrorObject::invalid(format!("invalid cursor: {cursor}"))),
         None => 0,
     };
     let limit = page.limit.map_or(usize::MAX, |limit| (limit as usize).max(1));
     let data: Vec<String> = names.iter().skip(start).take(limit).cloned().collect();
     let next_cursor = data.last().filter(|_| start + data.len() < names.len()).cloned();
-    LoadedListResponse { data, next_cursor }
+    Ok(LoadedListResponse { data, next_cursor })
 }

@@ -59,7 +59,7 @@ pub(crate) struct Host {
     switches: Mutex<BTreeMap<String, bool>>,
     /// Where a client wants skills to be looked for besides the usual places, until the server ends.
     skill_roots: Mutex<Vec<PathBuf>>,
-    models: Mutex<Vec<(ProviderConfig, Stamp, SharedModel)>>,
+    models: Mutex<Vec<SharedModel>>,
     /// How much the clients may have done at once.
     pub(crate) places: Places,
     /// The clients that are there.
@@ -67,8 +67,14 @@ pub(crate) struct Host {
 }
 
 /// A model that several threads ask.
-#[derive(Clone)]
-struct SharedModel(Arc<dyn Model>);
+struct SharedModel {
+    provider: ProviderConfig,
+    /// The login that its requests carry.
+    login: Stamp,
+    /// Who its requests say they come from.
+    originator: String,
+    model: Arc<dyn Model>,
+}
 
 impl std::fmt::Debug for SharedModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -177,6 +183,14 @@ impl Host {
         })
     }
 
+    /// Who requests on behalf of a client say they come from: the client, unless a variable says otherwise or 0.77 is
+    /// emulated, which had one name for all.
+    pub(crate) fn originator<'a>(&'a self, client: &'a str) -> &'a str {
+        let Start { originator, env, vintage, .. } = &self.start;
+        let is_given = *vintage == Some(Vintage::V077) || env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").is_some();
+        if is_given { originator } else { client }
+    }
+
     /// What a thread is made of. It reads files; run it off the async threads.
     pub(crate) fn setup(&self, options: &ThreadOptions, client: Option<&Client>) -> Result<Setup, ErrorObject> {
         let vintage = client.map(|client| client.vintage).unwrap_or_default();
@@ -186,7 +200,8 @@ impl Host {
         } else {
             Arc::new(self.load(&Overrides { request: wishes, ..self.start.overrides.clone() })?)
         };
-        let Start { home, env, cwd, programs, originator, .. } = &self.start;
+        let Start { home, env, cwd, programs, .. } = &self.start;
+        let originator = client.map_or(&*self.start.originator, |client| self.originator(&client.name));
         let cwd = options.cwd.as_ref().map_or_else(|| cwd.clone(), |wish| cwd.join(wish));
         if !cwd.is_dir() {
             return Err(ErrorObject::invalid(format!("the working directory {} does not exist", cwd.display())));
@@ -194,13 +209,10 @@ impl Host {
         let cwd = cwd.canonicalize().unwrap_or(cwd);
         home.ensure().map_err(|error| ErrorObject::internal(error.to_string()))?;
         Ok(Setup {
-            model: self.model(&config)?,
+            model: self.model(&config, originator)?,
             config,
             home: home.clone(),
-            originator: match client {
-                Some(client) if vintage == Vintage::V0166 => client.name.clone(),
-                _ => originator.clone(),
-            },
+            originator: originator.to_owned(),
             source: self.start.source.clone(),
             shell: env.text("SHELL"),
             programs: programs.clone(),
@@ -219,21 +231,23 @@ impl Host {
     }
 
     /// The model of a configuration. Threads with the same provider share its connections.
-    fn model(&self, config: &Config) -> Result<Arc<dyn Model>, ErrorObject> {
-        let Start { home, env, originator, .. } = &self.start;
+    fn model(&self, config: &Config, originator: &str) -> Result<Arc<dyn Model>, ErrorObject> {
+        let Start { home, env, .. } = &self.start;
         let make = || connect(config, home, env, originator).map_err(|error| ErrorObject::invalid(error.to_string()));
         if config.provider.wire_api == WireApi::Scripted {
             return make();
         }
         // A login changes what a connection says of itself.
-        let stamp = Stamp::of(&home.auth_file());
+        let login = Stamp::of(&home.auth_file());
         let mut models = lock(&self.models);
-        models.retain(|(_, of, _)| *of == stamp);
-        if let Some((_, _, model)) = models.iter().find(|(provider, _, _)| *provider == config.provider) {
-            return Ok(Arc::clone(&model.0));
+        models.retain(|known| known.login == login);
+        let is_same = |known: &&SharedModel| known.originator == originator && known.provider == config.provider;
+        if let Some(known) = models.iter().find(is_same) {
+            return Ok(Arc::clone(&known.model));
         }
         let model = make()?;
-        models.push((config.provider.clone(), stamp, SharedModel(Arc::clone(&model))));
+        let (provider, originator) = (config.provider.clone(), originator.to_owned());
+        models.push(SharedModel { provider, login, originator, model: Arc::clone(&model) });
         Ok(model)
     }
 }

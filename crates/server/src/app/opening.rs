@@ -10,11 +10,12 @@ use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::{
     ServerNotification, ThreadStarted, ThreadStatusChanged, ThreadTokenUsageUpdated,
 };
-use codex_protocol::v2::pages::{CollaborationMode, CollaborationSettings, InitialTurnsPageParams};
+use codex_protocol::v2::pages::InitialTurnsPageParams;
 use codex_protocol::v2::thread::{
     ThreadForkParams, ThreadOpened, ThreadOptions, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
 use codex_store::ForkPoint;
+use codex_wire::collaboration::CollaborationMode;
 use codex_wire::ids::ThreadId;
 use codex_wire::response::ResponseItem;
 
@@ -82,10 +83,13 @@ where
     match opened {
         Ok(Opened { mut desk, tasks, mut answer, is_news }) => {
             let news = is_news.then(|| {
-                // The news say nothing of turns, and those may be many.
-                let turns = std::mem::take(&mut answer.thread.turns);
+                // In the newest release the news say nothing of turns, and those may be many.
+                let is_new = connection.vintage() == Vintage::V0166;
+                let turns = is_new.then(|| std::mem::take(&mut answer.thread.turns));
                 let thread = answer.thread.clone();
-                answer.thread.turns = turns;
+                if let Some(turns) = turns {
+                    answer.thread.turns = turns;
+                }
                 ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread }))
             });
             let cost = tokens_so_far(&desk, &answer).await;
@@ -156,7 +160,7 @@ async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Resul
         // Clients of that release learn it from the list.
         described.origin.git_info = None;
     }
-    let answer = thread::opened(described, &started.settings);
+    let answer = thread::opened(described, &started.settings, started);
     Ok(Opened { desk, tasks, answer, is_news: true })
 }
 
@@ -186,7 +190,8 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
         let (thread_id, status) = (thread.id().to_string(), ThreadStatus::Idle);
         let loaded = ServerNotification::ThreadStatusChanged(ThreadStatusChanged { thread_id, status });
         super::shelf::tell(connection, loaded).await;
-        complete(&mut answer, initial_turns_page, exclude_turns)?;
+        let mode = thread.started().settings.collaboration_mode();
+        complete(&mut answer, mode, initial_turns_page, exclude_turns)?;
     }
     Ok(Resumed::Opened(Box::new(Opened { desk, tasks, answer, is_news: false })))
 }
@@ -194,12 +199,10 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
 /// Adds what clients of the newest release are told of a thread that was there before.
 fn complete(
     answer: &mut ThreadOpened,
+    mode: CollaborationMode,
     page: Option<InitialTurnsPageParams>,
     exclude_turns: bool,
 ) -> Result<(), ErrorObject> {
-    let (model, reasoning_effort) = (answer.model.clone(), answer.reasoning_effort.clone());
-    let settings = CollaborationSettings { model, reasoning_effort, developer_instructions: None };
-    let mode = CollaborationMode { mode: "default", settings };
     answer.resumed = Some(Box::new(super::pages::resumed(&answer.thread.turns, page, mode)?));
     if exclude_turns {
         answer.thread.turns.clear();
@@ -345,5 +348,5 @@ pub(crate) async fn describe(
     let settings = thread.configure(SettingsChange::default()).await;
     let settings = settings.map_err(|_| super::dispatch::not_found(&thread.id().to_string()))?;
     let described = super::shelf::describe(connection, thread, &settings, turns).await?;
-    Ok(thread::opened(described, &settings))
+    Ok(thread::opened(described, &settings, thread.started()))
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::item::{ThreadItem, TimedItem};
 use codex_protocol::v2::pages::{
-    CollaborationMode, InitialTurnsPageParams, ResumedParts, SortDirection, ThreadItemEntry, ThreadItemsListAnchor,
-    ThreadItemsListCursor, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
-    ThreadTurnsListResponse,
+    InitialTurnsPageParams, ResumedParts, SortDirection, ThreadItemEntry, ThreadItemsListAnchor, ThreadItemsListCursor,
+    ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams, ThreadTurnsListResponse,
 };
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
+use codex_wire::collaboration::CollaborationMode;
 
 use super::connection::Connection;
 use super::disk::blocking;
@@ -58,7 +58,7 @@ fn cut<T>(
 ) -> Result<Page<T>, ErrorObject> {
     let place = |wanted: &str| {
         let found = all.iter().position(|entry| name(entry) == wanted);
-        found.ok_or_else(|| ErrorObject::invalid(format!("invalid cursor: there is no `{wanted}` any more")))
+        found.ok_or_else(|| ErrorObject::invalid(format!("invalid cursor: {wanted} (it is gone)")))
     };
     let start = match cursor {
         None => 0,

@@ -11,7 +11,7 @@ use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::pending::ServerRequestListResponse;
 use codex_protocol::v2::thread::{
-    ThreadResponse, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadUnsubscribeResponse, UnsubscribeStatus,
+    ThreadResponse, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadUnsubscribeResponse,
 };
 use codex_protocol::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
@@ -55,8 +55,7 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
             return super::subscription::at_desk(desk, unanswered, *params).await;
         }
         ClientRequest::ThreadUnsubscribe(_) => {
-            let status = UnsubscribeStatus::Unsubscribed;
-            desk.leave().await;
+            let status = desk.leave().await;
             outbox.answer::<call::ThreadUnsubscribe>(id, Ok(ThreadUnsubscribeResponse { status })).await;
         }
         ClientRequest::ThreadResume(params) => {
@@ -111,7 +110,9 @@ async fn start(desk: &mut Desk, params: TurnStartParams) -> Result<TurnStartResp
         effort: params.effort.map(Some),
         summary: params.summary,
         output_schema: params.output_schema,
-    };
+        mode: None,
+    }
+    .under(params.collaboration_mode);
     let key = params.client_user_message_id.map(Into::into);
     let turn = match say(desk, Saying { content: params.input, change, key }).await? {
         Taken { turn, is_new: true } => Turn::begun(turn),
@@ -298,5 +299,7 @@ fn settings(params: ThreadSettingsUpdateParams) -> SettingsChange {
         effort: params.effort.map(Some),
         summary: params.summary,
         output_schema: None,
+        mode: None,
     }
+    .under(params.collaboration_mode)
 }

@@ -8,7 +8,7 @@ use codex_engine::settings::Settings;
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::empty::Empty;
-use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed};
+use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed, ThreadStatusChanged};
 use codex_protocol::v2::pages::SortDirection;
 use codex_protocol::v2::read_state::ThreadReadResponse;
 use codex_protocol::v2::thread::{
@@ -51,15 +51,7 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
         ClientRequest::ThreadItemsList(params) => {
             outbox.answer::<call::ThreadItemsList>(id, pages::list_items(connection, *params).await).await;
         }
-        ClientRequest::ThreadArchive(params) => {
-            let done = archive(connection, &params.thread_id).await;
-            let is_done = done.is_ok();
-            outbox.answer::<call::ThreadArchive>(id, done).await;
-            if is_done {
-                let named = ThreadNamed { thread_id: params.thread_id.clone() };
-                tell_all(connection, &ServerNotification::ThreadArchived(named)).await;
-            }
-        }
+        ClientRequest::ThreadArchive(params) => put_away(connection, unanswered, params.thread_id).await,
         ClientRequest::ThreadUnarchive(params) => {
             let done = unarchive(connection, &params.thread_id).await;
             let is_done = done.is_ok();
@@ -90,6 +82,20 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
         }
         // The others are served elsewhere.
         _ => outbox.refuse(id, ErrorObject::internal("the request went to the wrong place")).await,
+    }
+}
+
+async fn put_away(connection: &Arc<Connection>, unanswered: Unanswered, thread_id: String) {
+    let was_loaded = parse_name(&thread_id).is_ok_and(|id| connection.host.loaded.get(id).is_some());
+    let done = archive(connection, &thread_id).await;
+    let is_done = done.is_ok();
+    connection.outbox.answer::<call::ThreadArchive>(&unanswered.id, done).await;
+    if was_loaded {
+        let unloaded = ThreadStatusChanged { thread_id: thread_id.clone(), status: ThreadStatus::NotLoaded };
+        tell_all(connection, &ServerNotification::ThreadStatusChanged(unloaded)).await;
+    }
+    if is_done {
+        tell_all(connection, &ServerNotification::ThreadArchived(ThreadNamed { thread_id })).await;
     }
 }
 

@@ -275,6 +275,7 @@ fn turn_settings(turn: UserTurn) -> SettingsChange {
         effort: Some(turn.effort),
         summary: Some(turn.summary),
         output_schema: turn.final_output_json_schema,
+        mode: None,
     }
 }
 
@@ -288,6 +289,7 @@ fn override_settings(change: TurnContextOverride) -> SettingsChange {
         effort: change.effort,
         summary: change.summary,
         output_schema: None,
+        mode: None,
     }
 }
 

@@ -46,7 +46,7 @@ async fn a_switch_counts_until_the_server_ends_and_leaves_the_file_alone() {
 async fn what_there_is_is_listed() {
     let config = "[mcp_servers.one]\ncommand = 'x'\n";
     let mut client = AppClient::start_new(&format!("model_provider = 'openai'\n{config}")).await;
-    assert_eq!(client.ok("collaborationMode/list", json!({})).await["data"][0]["mode"], "default");
+    assert_eq!(client.ok("collaborationMode/list", json!({})).await["data"][0]["mode"], "plan");
     let permissions = client.ok("permissionProfile/list", json!({"limit": 1})).await;
     assert_eq!((&permissions["data"][0]["id"], &permissions["nextCursor"]), (&json!("read-only"), &json!("1")));
     for name in ["mcpServerStatus/list", "mcpServers/list"] {

@@ -201,6 +201,8 @@ async fn what_concerns_all_clients_is_told_to_all() {
     for client in [&mut client, &mut other] {
         assert_eq!(client.next_notification("thread/archived").await["threadId"], json!(thread));
     }
+    let unloaded = other.next_notification("thread/status/changed").await;
+    assert_eq!(unloaded["status"], json!({"type": "notLoaded"}));
     other.end().await;
     client.end_unread().await;
 }

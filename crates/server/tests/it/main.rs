@@ -15,6 +15,7 @@ mod app_files;
 mod app_goals;
 mod app_known_items;
 mod app_known_threads;
+mod app_known_ways;
 mod app_methods;
 mod app_notes;
 mod app_pages;

@@ -46,7 +46,7 @@ async fn a_provider_that_needs_no_login_has_none_though_a_key_is_stored() {
 async fn a_login_that_is_not_allowed_or_not_possible_is_refused() {
     let mut client = AppClient::start(&format!("{OPENAI}forced_login_method = 'chatgpt'\n")).await;
     let (code, message) = client.refused("loginApiKey", json!({"apiKey": "sk-test-key"})).await;
-    assert!(code == -32600 && message.contains("ChatGPT only"), "{message}");
+    assert!(code == -32600 && message.contains("Use ChatGPT login instead."), "{message}");
     assert!(!client.home("auth.json").exists());
     let (code, message) = client.refused("loginChatGpt", json!(null)).await;
     assert!(code == -32600 && message.contains("not supported by this release"), "{message}");
@@ -55,7 +55,7 @@ async fn a_login_that_is_not_allowed_or_not_possible_is_refused() {
     client.end().await;
     let mut client = AppClient::start(&format!("{OPENAI}forced_login_method = 'api'\n")).await;
     let (code, message) = client.refused("loginChatGpt", json!(null)).await;
-    assert!(code == -32600 && message.contains("API key only"), "{message}");
+    assert!(code == -32600 && message.contains("Use API key login instead."), "{message}");
     client.end().await;
 }
 

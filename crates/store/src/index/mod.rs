@@ -54,7 +54,7 @@ pub enum IndexError {
         source: std::io::Error,
     },
     /// A cursor that no list has returned.
-    #[error("`{cursor}` is not a cursor of a list of threads")]
+    #[error("invalid cursor: {cursor}")]
     Cursor {
         /// The cursor.
         cursor: String,

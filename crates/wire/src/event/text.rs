@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::input::TextElement;
 use crate::text::Text;
 
 /// A whole message of the model.
@@ -32,6 +33,10 @@ pub struct UserMessageEvent {
     /// The pictures, usually as `data:` URLs.
     #[serde(default)]
     pub images: Option<Vec<String>>,
+    /// Spans of the text that a client shows as one piece; releases before 0.80 did not keep them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
+    pub text_elements: Vec<TextElement>,
 }
 
 /// A whole part of the reasoning summary.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codex_config::{Auth, AuthError, Config, Node, Value};
+use codex_config::{Auth, AuthError};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::auth::{
@@ -130,9 +130,9 @@ async fn log_in(connection: &Arc<Connection>, params: LoginAccountParams) -> Res
         LoginAccountParams::AmazonBedrock(_) | LoginAccountParams::AmazonBedrockAccessKeys(_) => "with Amazon Bedrock",
         LoginAccountParams::Other(_) => "of this kind",
     };
-    let is_forbidden = with_host(connection, |host| Ok(is_forced(&*host.config()?, "api"))).await?;
+    let is_forbidden = with_host(connection, |host| Ok(host.config()?.forced_login() == Some("api"))).await?;
     if is_forbidden {
-        return Err(ErrorObject::invalid("config.toml allows a login with an API key only (`forced_login_method`)"));
+        return Err(ErrorObject::invalid("ChatGPT login is disabled. Use API key login instead."));
     }
     Err(ErrorObject::invalid(format!("a login {way} is not supported by this release; log in with an API key")))
 }
@@ -150,16 +150,10 @@ fn cancel_with_chatgpt(_: &Arc<Connection>, params: CancelLoginChatGptParams) ->
     Err(ErrorObject::invalid(format!("login id not found: {}", params.login_id)))
 }
 
-/// Whether only that way to log in is allowed.
-fn is_forced(config: &Config, way: &str) -> bool {
-    let forced = config.tree.get(&["forced_login_method"]);
-    matches!(forced, Some(Node { value: Value::String(forced), .. }) if forced == way)
-}
-
 async fn store_key(connection: &Arc<Connection>, key: String) -> Result<Empty, ErrorObject> {
     with_host(connection, move |host| {
-        if is_forced(&*host.config()?, "chatgpt") {
-            return Err(ErrorObject::invalid("config.toml allows a login with ChatGPT only (`forced_login_method`)"));
+        if host.config()?.forced_login() == Some("chatgpt") {
+            return Err(ErrorObject::invalid("API key login is disabled. Use ChatGPT login instead."));
         }
         let stored = Auth::store_api_key(&host.start.home, &key);
         host.forget();

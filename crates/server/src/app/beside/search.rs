@@ -108,12 +108,15 @@ async fn search(
     // One that was given up in the meantime does not go on.
     ended.store(true, Ordering::Relaxed);
     lock(&searches.running).remove(&number);
-    Ok(FuzzyFileSearchResponse { files: found?.into_iter().map(result).collect() })
+    let vintage = connection.vintage();
+    Ok(FuzzyFileSearchResponse { files: found?.into_iter().map(|found| result(found, vintage)).collect() })
 }
 
-fn result(found: Match) -> FuzzyFileSearchResult {
+/// A match. Clients of releases that list files alone know what everything is.
+fn result(found: Match, vintage: Vintage) -> FuzzyFileSearchResult {
     let Match { root, path, is_folder, file_name, score, indices } = found;
-    let match_type = if is_folder { FuzzyFileSearchMatchType::Directory } else { FuzzyFileSearchMatchType::File };
+    let kind = if is_folder { FuzzyFileSearchMatchType::Directory } else { FuzzyFileSearchMatchType::File };
+    let match_type = (vintage == Vintage::V0166).then_some(kind);
     FuzzyFileSearchResult { root, path, match_type, file_name, score, indices: Some(indices) }
 }
 
@@ -165,7 +168,7 @@ async fn pass_on(connection: Arc<Connection>, session_id: String, mut receiver: 
         };
         if let Some((query, files)) = updated {
             let session_id = session_id.clone();
-            let files = files.into_iter().map(result).collect();
+            let files = files.into_iter().map(|found| result(found, connection.vintage())).collect();
             let updated = FuzzyFileSearchSessionUpdatedNotification { session_id, query, files };
             tell(&connection, ServerNotification::FuzzyFileSearchSessionUpdated(updated)).await;
         }

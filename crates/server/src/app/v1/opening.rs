@@ -14,7 +14,6 @@ use codex_protocol::v1::conversation::{
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::thread::ThreadOptions;
 use codex_store::ForkPoint;
-use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
@@ -163,14 +162,13 @@ async fn describe(thread: &Thread, with_thoughts: bool) -> Result<SessionConfigu
     let started = thread.started();
     let path = started.rollout.clone();
     let said = blocking(move || messages(&path, with_thoughts).map_err(ErrorObject::internal_from)).await?;
-    let initial_messages = Some(said).filter(|said: &Vec<EventMsg>| !said.is_empty());
     Ok(SessionConfiguredNotification {
         session_id: thread.id(),
         model: settings.model.clone(),
         reasoning_effort: settings.effort.clone(),
         history_log_id: started.history_log,
         history_entry_count: started.history_entries,
-        initial_messages,
+        initial_messages: Some(said),
         rollout_path: started.rollout.clone(),
     })
 }

@@ -44,6 +44,9 @@ pub(crate) async fn serve(
             outbox.answer::<call::AddConversationListener>(id, added).await;
             if let Some(name) = name {
                 desk.add_listener(name, params.experimental_raw_events).await;
+                if params.experimental_raw_events {
+                    desk.tell_beginning().await;
+                }
             }
         }
         ClientRequest::RemoveConversationListener(params) => {
@@ -85,6 +88,7 @@ async fn say_under(desk: &Desk, params: SendUserTurnParams) -> Result<Empty, Err
         effort: Some(params.effort),
         summary: params.summary,
         output_schema: params.output_schema,
+        mode: None,
     };
     say(desk, params.items, change).await
 }

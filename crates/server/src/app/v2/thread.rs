@@ -118,7 +118,7 @@ fn source_word(source: Option<&SessionSource>) -> Value {
 }
 
 /// What answers a request that opened a thread.
-pub(crate) fn opened(thread: Thread, settings: &Settings) -> ThreadOpened {
+pub(crate) fn opened(thread: Thread, settings: &Settings, started: &ThreadStarted) -> ThreadOpened {
     ThreadOpened {
         model: settings.model.clone(),
         model_provider: thread.model_provider.clone(),
@@ -126,7 +126,7 @@ pub(crate) fn opened(thread: Thread, settings: &Settings) -> ThreadOpened {
         disabled_plugin_ids: Vec::new(),
         cwd: settings.cwd.clone(),
         runtime_workspace_roots: vec![settings.cwd.clone()],
-        instruction_sources: Vec::new(),
+        instruction_sources: started.instruction_sources.clone(),
         approval_policy: settings.approval_policy,
         approvals_reviewer: settings.reviewer.clone(),
         sandbox: (&settings.sandbox_policy).into(),
