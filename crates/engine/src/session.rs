@@ -158,7 +158,9 @@ impl Session {
             Some(past) => session.go_on(*past).await,
             None => session.begin_conversation(preface, given),
         }
-        for message in warnings {
+        let unenforced = codex_sandbox::unenforced_memory_limit(session.setup.config.sandbox.most_memory);
+        let unenforced = unenforced.map(|why| format!("`limits.memory` is not enforced: {why}"));
+        for message in warnings.into_iter().chain(unenforced) {
             session.emit(Body::Warning { message });
         }
         if let Err(error) = session.journal.publish_durably().await {

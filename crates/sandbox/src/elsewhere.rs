@@ -44,6 +44,12 @@ pub fn with_first_descriptor_limit(command: &mut std::process::Command) -> &mut 
     command
 }
 
+/// Why a limit on memory cannot be enforced here, if one is wanted.
+#[must_use]
+pub fn unenforced_memory_limit(limit: Option<u64>) -> Option<String> {
+    limit.map(|_| format!("there are no cgroups on {}", std::env::consts::OS))
+}
+
 /// Refuses: neither confined nor supervised commands can be run here.
 pub fn spawn(_: Launch) -> Result<Running, SpawnError> {
     Err(SpawnError::CannotConfine { why: format!("there is no sandbox for {} yet", std::env::consts::OS) })
@@ -128,6 +134,12 @@ impl Running {
     /// Waits for the end.
     #[expect(clippy::unused_async, reason = "as on Linux")]
     pub async fn wait(&mut self) -> Exit {
+        match self.0 {}
+    }
+
+    /// How much memory it was allowed.
+    #[must_use]
+    pub fn exceeded_memory(&self) -> Option<u64> {
         match self.0 {}
     }
 

@@ -44,9 +44,9 @@ pub use launch::{Confinement, Exit, Launch, Rung, Stdio};
 pub use names::{Names, ProtectedName, Protection, protected_names};
 pub use platform::{
     Input, Output, Pty, Running, force_rung, harden, landlock_rung, raise_descriptor_limit, rung, spawn, tidied,
-    with_first_descriptor_limit,
+    unenforced_memory_limit, with_first_descriptor_limit,
 };
 pub use profile::{Profile, Surroundings};
 pub use roots::HeldRoots;
-pub use run::{Chunk, Finished, Limits, Stream, replaced_text, run};
+pub use run::{Chunk, Finished, Limits, Stream, run, why_ended};
 pub use seatbelt::seatbelt;

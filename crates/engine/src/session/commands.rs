@@ -269,6 +269,7 @@ impl Session {
             workspace: settings.cwd.clone(),
             codex_home: self.setup.home.path().to_owned(),
             most_processes: self.setup.config.sandbox.most_processes,
+            most_memory: self.setup.config.sandbox.most_memory,
             env: command::variables(&self.setup.config, self.setup.programs.as_deref(), runner),
             held: self.allowed.held.clone(),
             terminals: Arc::clone(&self.terminals.all),

@@ -3,6 +3,7 @@
 //! The parent plans ([`plan`]), starts a supervisor ([`supervisor`], [`child`]), and that makes the sandbox ([`world`],
 //! [`landlock`], [`filter`]) and the command in it.
 
+mod cgroup;
 mod child;
 mod descriptors;
 mod filter;
@@ -27,6 +28,7 @@ mod tidy;
 mod veil;
 mod world;
 
+pub use cgroup::unenforced_memory_limit;
 pub use descriptors::{raise_descriptor_limit, with_first_descriptor_limit};
 pub use harden::harden;
 pub use pty::Pty;
