@@ -253,7 +253,9 @@ impl Session {
         let is_held = |(held, policy): &(PathBuf, SandboxPolicy)| held == cwd && policy == sandbox_policy;
         if !self.allowed.held_for.as_ref().is_some_and(is_held) {
             let held = (cwd.clone(), sandbox_policy.clone());
-            drop(self.surrounding().profile());
+            let surrounding = self.surrounding();
+            drop(surrounding.profile());
+            codex_sandbox::remove_left_stand_ins(&surrounding.workspace, &surrounding.names);
             self.allowed.held_for = Some(held);
         }
     }

@@ -113,3 +113,13 @@ async fn a_limit_on_memory_that_does_not_hold_is_told_once() {
     let expected = why.map(|why| format!("`limits.memory` is not enforced: {why}"));
     assert_eq!(told, expected.iter().map(String::as_str).collect::<Vec<_>>());
 }
+
+#[tokio::test]
+async fn what_a_crash_has_left_in_the_workspace_goes_when_a_thread_starts() {
+    let world = World::new();
+    let left = world.path("project/.codex");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::set_permissions(&left, std::fs::Permissions::from_mode(0o1555)).unwrap();
+    let client = world.start("[]").await;
+    assert!(!client.world.path("project/.codex").exists());
+}

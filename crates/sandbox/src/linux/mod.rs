@@ -35,5 +35,6 @@ pub use pty::Pty;
 pub use rungs::{force_rung, landlock_rung, rung};
 pub use running::{Input, Output, Running};
 pub use spawn::spawn;
+pub use stand_in::remove_left_stand_ins;
 pub use tidy::tidied;
 pub(crate) use tidy::{Inspection, Mess, tidy_aside};
