@@ -87,6 +87,7 @@ fn look(shared: &Shared, env: &Env) -> Vec<Finding> {
             findings.push(Finding::ok("config", format!("model {model} of the provider {provider}")));
             findings.push(login(&home, &config, env));
             findings.push(network(&config));
+            findings.extend(memory(&config));
         }
         Err(error) => {
             let hint = error.hint();
@@ -158,6 +159,19 @@ fn address(url: &str) -> Option<(String, u16)> {
     }
 }
 
+/// Whether a limit on memory that somebody wants holds.
+fn memory(config: &Config) -> Option<Finding> {
+    let limit = config.sandbox.most_memory?;
+    Some(match codex_sandbox::unenforced_memory_limit(Some(limit)) {
+        None => Finding::ok("memory", format!("a command may use {limit} bytes")),
+        Some(why) => {
+            let hint = "run codex as a unit of systemd with `Delegate=yes`, or take the limit out".to_owned();
+            let message = format!("`limits.memory` is not enforced: {why}");
+            Finding::bad("memory", State::Warning, message, Some(hint))
+        }
+    })
+}
+
 /// Attacks the sandbox: a command that may write nothing tries to.
 fn sandbox(home: &Home) -> Finding {
     let rung = match codex_sandbox::rung() {
@@ -196,6 +210,7 @@ fn attack(home: &Home) -> anyhow::Result<bool> {
         confinement: Confinement::from(profile),
         stdio: Stdio::Inherit,
         most_processes: None,
+        most_memory: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let exit = runtime.block_on(async {

@@ -62,5 +62,6 @@ fn launch(args: LinuxSandboxArgs) -> anyhow::Result<ExitCode> {
         confinement,
         stdio: Stdio::Inherit,
         most_processes: None,
+        most_memory: None,
     })
 }

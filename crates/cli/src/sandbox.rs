@@ -40,6 +40,7 @@ struct Confined {
     cwd: std::path::PathBuf,
     env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     most_processes: u32,
+    most_memory: Option<u64>,
 }
 
 fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
@@ -53,7 +54,8 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
     let names = Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names);
     let surroundings = Surroundings { names, ..Surroundings::of(home.path(), &variables) };
     let profile = Profile::new(&policy, &cwd, &surroundings);
-    Ok(Confined { policy, profile, cwd, env: variables, most_processes: config.sandbox.most_processes })
+    let codex_config::SandboxConfig { most_processes, most_memory, .. } = config.sandbox;
+    Ok(Confined { policy, profile, cwd, env: variables, most_processes, most_memory })
 }
 
 fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
@@ -61,7 +63,10 @@ fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
         let hint = "write it after a --, as in `codex sandbox -- ls`".to_owned();
         return Err(Hinted { what: "no command given".to_owned(), hint }.into());
     }
-    let Confined { profile, cwd, env, most_processes, .. } = confined(shared, args)?;
+    let Confined { profile, cwd, env, most_processes, most_memory, .. } = confined(shared, args)?;
+    if let Some(why) = codex_sandbox::unenforced_memory_limit(most_memory) {
+        failure::warn(&format!("`limits.memory` is not enforced: {why}"));
+    }
     let launch = Launch {
         argv: args.command.clone(),
         cwd,
@@ -69,6 +74,7 @@ fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
         confinement: Confinement::from(profile),
         stdio: Stdio::Inherit,
         most_processes: Some(most_processes),
+        most_memory,
     };
     run_confined(launch)
 }
@@ -83,8 +89,8 @@ pub(crate) fn run_confined(launch: Launch) -> anyhow::Result<ExitCode> {
     let ended = runtime.block_on(async {
         let mut running = codex_sandbox::spawn(launch)?;
         let exit = running.wait().await;
-        if let Some(path) = running.replaced() {
-            failure::warn(codex_sandbox::replaced_text(path).trim());
+        if let Some(reason) = codex_sandbox::why_ended(&running) {
+            failure::warn(reason.trim());
         }
         codex_sandbox::tidied().await;
         Ok(exit)

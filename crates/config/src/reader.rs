@@ -133,6 +133,19 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// A number of bytes of at least `least`: an integer, or a string with a unit such as `"4GiB"`.
+    pub fn bytes(&self, key: &str, least: u64) -> Result<Option<u64>, ValueError> {
+        let expected = format!("a number of bytes such as \"4GiB\", of at least {}MiB", least >> 20);
+        self.typed(key, &expected, |value| {
+            let bytes = match value {
+                Value::Integer(number) => u64::try_from(*number).ok(),
+                Value::String(text) => bytes_in(text),
+                _ => None,
+            };
+            bytes.filter(|bytes| *bytes >= least)
+        })
+    }
+
     /// One of the words that a type knows.
     pub fn word<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Result<Option<T>, ValueError> {
         let (Some(text), Some(node)) = (self.str(key)?, self.node(key)) else { return Ok(None) };
@@ -232,6 +245,20 @@ impl<'a> Reader<'a> {
             Origin::Override(_) | Origin::Flag(_) | Origin::Request | Origin::Default => path.to_owned(),
         }
     }
+}
+
+/// A number with a unit.
+fn bytes_in(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let shift = match unit.trim_start() {
+        "" | "B" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 fn as_string(value: &Value) -> Option<String> {

@@ -73,7 +73,10 @@ impl ModelConfig {
 /// What `limits.processes` is by default: more than any build uses, and few enough that the machine goes on.
 const DEFAULT_PROCESSES: u32 = 4096;
 
-/// Where commands may write, and how many processes they may have.
+/// The smallest `limits.memory`: with less, hardly a program starts.
+const LEAST_MEMORY: u64 = 64 << 20;
+
+/// Where commands may write, and how many processes and how much memory they may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxConfig {
     /// `sandbox_mode`, if it is set.
@@ -82,6 +85,9 @@ pub struct SandboxConfig {
     pub workspace_write: WorkspaceWrite,
     /// `limits.processes`: how many processes and threads one command may have.
     pub most_processes: u32,
+    /// `limits.memory`: how many bytes of memory one command may use. There is no limit by default: what a build or a test
+    /// needs differs by orders of magnitude, and a limit that nobody chose ends work that would have gone well.
+    pub most_memory: Option<u64>,
     /// `sandbox_workspace_write.protected_names`: names that commands may not create, besides those that they never may.
     pub protected_names: Vec<String>,
     /// `sandbox_workspace_write.unprotected_names`: names that they may create after all.
@@ -91,9 +97,11 @@ pub struct SandboxConfig {
 impl SandboxConfig {
     pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
         let limits = root.section("sandbox_workspace_write")?;
-        let processes = root.section("limits")?.integer("processes", 16..)?;
+        let amounts = root.section("limits")?;
+        let processes = amounts.integer("processes", 16..)?;
         Ok(Self {
             most_processes: processes.unwrap_or(DEFAULT_PROCESSES),
+            most_memory: amounts.bytes("memory", LEAST_MEMORY)?,
             mode: root.word("sandbox_mode")?,
             workspace_write: WorkspaceWrite {
                 writable_roots: limits.paths("writable_roots")?.unwrap_or_default(),

@@ -40,6 +40,7 @@ pub use feed::Feed;
 pub use images::{check_image, check_pictures};
 pub use provider::{ConnectError, connect};
 pub use thread::{
-    Closed, FeedStart, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart, WayBack,
+    Closed, FeedStart, OpenQuestions, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart,
+    WayBack,
 };
 pub use user_agent::user_agent;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codex_config::{Config, Home, Runner};
-use codex_sandbox::{Confinement, Findings, Launch, Names, Profile, Running, Stdio, Surroundings, spawn};
+use codex_sandbox::{Confinement, Findings, Launch, Names, Profile, Running, Stdio, Surroundings, spawn, why_ended};
 pub use codex_sandbox::{Pty, SpawnError, Stream};
 use codex_wire::policy::SandboxPolicy;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
@@ -77,6 +77,8 @@ pub struct Process {
     out: Source,
     err: Source,
     exit: Option<i32>,
+    /// Why it was ended, if nobody wanted that.
+    reason: Option<String>,
     /// Until when output is awaited.
     until: Option<Instant>,
     findings: Findings,
@@ -118,6 +120,7 @@ impl OneOff {
                 Streams::Terminal { rows, cols } => Stdio::Pty { rows, cols, is_verbatim: false },
             },
             most_processes: Some(config.sandbox.most_processes),
+            most_memory: config.sandbox.most_memory,
         })?;
         Ok(Started::new(running, findings))
     }
@@ -146,7 +149,7 @@ impl Started {
         };
         let err = running.take_stderr().map(|pipe| Box::new(pipe) as _);
         let (out, err) = (Source::new(out), Source::new(err));
-        let process = Process { running, out, err, exit: None, until: None, findings };
+        let process = Process { running, out, err, exit: None, reason: None, until: None, findings };
         Self { process, input, terminal }
     }
 }
@@ -165,12 +168,16 @@ impl Process {
                 },
                 exit = self.running.wait(), if self.exit.is_none() => {
                     self.exit = Some(exit.shell_code());
+                    self.reason = why_ended(&self.running);
                     self.until = Some(Instant::now() + GRACE);
                 }
                 () = sleep_until(until), if until.is_some() => break,
             }
         }
         codex_sandbox::tidied().await;
+        if let Some(reason) = self.reason.take() {
+            return Step::Printed(Stream::Stderr, reason.into_bytes());
+        }
         if let Some(warning) = self.findings.take().warning() {
             return Step::Printed(Stream::Stderr, format!("\n{warning}\n").into_bytes());
         }

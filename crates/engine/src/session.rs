@@ -158,7 +158,9 @@ impl Session {
             Some(past) => session.go_on(*past).await,
             None => session.begin_conversation(preface, given),
         }
-        for message in warnings {
+        let unenforced = codex_sandbox::unenforced_memory_limit(session.setup.config.sandbox.most_memory);
+        let unenforced = unenforced.map(|why| format!("`limits.memory` is not enforced: {why}"));
+        for message in warnings.into_iter().chain(unenforced) {
             session.emit(Body::Warning { message });
         }
         if let Err(error) = session.journal.publish_durably().await {
@@ -242,9 +244,9 @@ impl Session {
                     Box::pin(self.stop(Abort::Interrupted)).await;
                     closing.push(reply);
                 }
-                Wake::Command(Some(Command::Retire { reply })) => {
-                    if self.is_retirable() {
-                        Box::pin(self.set_turn_aside()).await;
+                Wake::Command(Some(Command::Retire { questions, reply })) => {
+                    if self.is_retirable(questions) {
+                        Box::pin(self.leave_turn()).await;
                         retired = Some(reply);
                         break;
                     }
@@ -332,7 +334,7 @@ impl Session {
             Command::Goal { reply } => give(reply, self.aims.goal.goal().cloned()),
             Command::Running { reply } => give(reply, self.running.as_ref().map(|running| running.id.clone())),
             Command::CountListeners { reply } => give(reply, self.journal.listeners()),
-            Command::IsRetirable { reply } => give(reply, self.is_retirable()),
+            Command::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
             Command::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
             Command::Finish { .. } | Command::Close { .. } | Command::Retire { .. } => {}
         }

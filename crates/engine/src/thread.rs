@@ -221,6 +221,16 @@ pub struct Thread {
     commands: mpsc::Sender<Box<Command>>,
 }
 
+/// What becomes of questions of a thread that nobody listens to, if they cannot be asked again when it is resumed: those about
+/// a command that has run before, those after which the user has said something, and those of a thread that is not saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenQuestions {
+    /// They wait for an answer, and the thread with them.
+    Wait,
+    /// Their turn is interrupted.
+    Interrupt,
+}
+
 /// What a session is asked to do.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -241,10 +251,10 @@ pub(crate) enum Command {
     Running { reply: oneshot::Sender<Option<TurnId>> },
     Subscribe { after: Option<Place>, reply: oneshot::Sender<Subscription> },
     CountListeners { reply: oneshot::Sender<usize> },
-    IsRetirable { reply: oneshot::Sender<bool> },
+    IsRetirable { questions: OpenQuestions, reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },
     Close { reply: oneshot::Sender<()> },
-    Retire { reply: oneshot::Sender<bool> },
+    Retire { questions: OpenQuestions, reply: oneshot::Sender<bool> },
 }
 
 impl Thread {
@@ -443,18 +453,18 @@ impl Thread {
     ///
     /// # Errors
     /// When the thread has ended.
-    pub async fn is_retirable(&self) -> Result<bool, Closed> {
-        self.ask(|reply| Command::IsRetirable { reply }).await
+    pub async fn is_retirable(&self, questions: OpenQuestions) -> Result<bool, Closed> {
+        self.ask(|reply| Command::IsRetirable { questions, reply }).await
     }
 
     /// Closes the thread unless a turn runs or somebody reads along; false if it goes on. Nobody can begin either between the
-    /// look and the end. A turn that only asks a person is no reason to go on: nothing answers its questions, they are asked
-    /// again when the thread is resumed.
+    /// look and the end. A turn that only asks a person is no reason to go on: its questions are asked again when the thread
+    /// is resumed, or the turn is interrupted if they cannot be and `questions` says so.
     ///
     /// # Errors
     /// When the thread has ended.
-    pub async fn retire(&self) -> Result<bool, Closed> {
-        self.ask(|reply| Command::Retire { reply }).await
+    pub async fn retire(&self, questions: OpenQuestions) -> Result<bool, Closed> {
+        self.ask(|reply| Command::Retire { questions, reply }).await
     }
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Closed> {

@@ -44,6 +44,15 @@ pub fn with_first_descriptor_limit(command: &mut std::process::Command) -> &mut 
     command
 }
 
+/// Why a limit on memory cannot be enforced here, if one is wanted.
+#[must_use]
+pub fn unenforced_memory_limit(limit: Option<u64>) -> Option<String> {
+    limit.map(|_| format!("there are no cgroups on {}", std::env::consts::OS))
+}
+
+/// Removes what commands have left; there are none.
+pub fn remove_left_stand_ins(_: &std::path::Path, _: &crate::names::Names) {}
+
 /// Refuses: neither confined nor supervised commands can be run here.
 pub fn spawn(_: Launch) -> Result<Running, SpawnError> {
     Err(SpawnError::CannotConfine { why: format!("there is no sandbox for {} yet", std::env::consts::OS) })
@@ -128,6 +137,12 @@ impl Running {
     /// Waits for the end.
     #[expect(clippy::unused_async, reason = "as on Linux")]
     pub async fn wait(&mut self) -> Exit {
+        match self.0 {}
+    }
+
+    /// How much memory it was allowed.
+    #[must_use]
+    pub fn exceeded_memory(&self) -> Option<u64> {
         match self.0 {}
     }
 

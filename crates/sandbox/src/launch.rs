@@ -20,6 +20,9 @@ pub struct Launch {
     pub stdio: Stdio,
     /// How many processes and threads it may have beside all that run now, under the user's own limit; none for that alone.
     pub most_processes: Option<u32>,
+    /// How many bytes of memory all of its processes together may use, where that can be enforced; see
+    /// [`crate::unenforced_memory_limit`].
+    pub most_memory: Option<u64>,
 }
 
 /// What a command may do.

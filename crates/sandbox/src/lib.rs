@@ -43,10 +43,10 @@ pub use inspect::{Finding, Findings, Report};
 pub use launch::{Confinement, Exit, Launch, Rung, Stdio};
 pub use names::{Names, ProtectedName, Protection, protected_names};
 pub use platform::{
-    Input, Output, Pty, Running, force_rung, harden, landlock_rung, raise_descriptor_limit, rung, spawn, tidied,
-    with_first_descriptor_limit,
+    Input, Output, Pty, Running, force_rung, harden, landlock_rung, raise_descriptor_limit, remove_left_stand_ins,
+    rung, spawn, tidied, unenforced_memory_limit, with_first_descriptor_limit,
 };
 pub use profile::{Profile, Surroundings};
 pub use roots::HeldRoots;
-pub use run::{Chunk, Finished, Limits, Stream, replaced_text, run};
+pub use run::{Chunk, Finished, Limits, Stream, run, why_ended};
 pub use seatbelt::seatbelt;

@@ -87,7 +87,7 @@ pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) ->
     let mut running = spawn(launch)?;
     let mut output = Collected::new(limits, chunks);
     let (timed_out, exit) = drive(&mut running, limits.timeout.map(|limit| started + limit), &mut output).await;
-    if let Some(reason) = running.replaced().map(replaced_text) {
+    if let Some(reason) = why_ended(&running) {
         output.take(Stream::Stderr, reason.as_bytes());
     }
     tidy_aside(running);
@@ -102,11 +102,25 @@ pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) ->
     })
 }
 
-/// Why a command was ended that nobody wanted to end.
+/// Why a command was ended that nobody wanted to end, in lines of their own; none if it ended by itself.
 #[must_use]
-pub fn replaced_text(path: &Path) -> String {
+pub fn why_ended(running: &Running) -> Option<String> {
+    let replaced = running.replaced().map(replaced_text);
+    replaced.or_else(|| running.exceeded_memory().map(memory_text))
+}
+
+fn replaced_text(path: &Path) -> String {
     let path = path.display();
     format!("\nThe command was ended: {path}, which it must not write, was replaced by another program meanwhile.\n")
+}
+
+fn memory_text(limit: u64) -> String {
+    let amount = match limit {
+        _ if limit.is_multiple_of(1 << 30) => format!("{} GiB", limit >> 30),
+        _ if limit.is_multiple_of(1 << 20) => format!("{} MiB", limit >> 20),
+        _ => format!("{limit} bytes"),
+    };
+    format!("\nThe command was ended: it used more than the {amount} of memory that `limits.memory` allows.\n")
 }
 
 /// Reads both streams until the command has ended and the streams too.
@@ -254,5 +268,18 @@ impl Sender {
             }
         })
         .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_told_in_the_largest_unit_that_fits() {
+        for (limit, amount) in [(4 << 30, "4 GiB"), (1536 << 20, "1536 MiB"), ((64 << 20) + 1, "67108865 bytes")] {
+            let text = memory_text(limit);
+            assert!(text.contains(&format!("more than the {amount} of memory that `limits.memory` allows")), "{text}");
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::captured::{Captured, Keeper};
 use crate::error::SpawnError;
 use crate::launch::{Exit, Launch, Stdio};
 use crate::platform::{Inspection, Pty, Running, spawn};
-use crate::run::replaced_text;
+use crate::run::why_ended;
 
 /// How many terminals there may be at once.
 pub const MAX_TERMINALS: usize = 64;
@@ -253,7 +253,7 @@ async fn serve(served: Served) {
         }
     };
     drain(&terminal, &mut shown, &mut buffer).await;
-    if let Some(reason) = running.replaced().map(replaced_text) {
+    if let Some(reason) = why_ended(&running) {
         take(&terminal, reason.as_bytes(), Ok(reason.len()));
     }
     if let Some(terminal) = terminal.upgrade() {

@@ -1,5 +1,8 @@
 //! Which threads this process writes, said so that other processes see it while the files of these threads are closed.
 //!
+//! An open file has a lock of its own, so a claim is made only when the file of an idle thread is closed
+//! ([`open_files`](crate::open_files)): most threads never need one.
+//!
 //! A lock needs an open descriptor, and a server may have ten thousand threads. So each process locks one file of its own,
 //! and a claim to a thread is one more name of that file: a hard link below `run/threads` that bears the thread's name.
 //! Whoever wants the thread finds the name taken, and the file behind it locked for as long as the process lives. When a
@@ -53,16 +56,41 @@ impl Claim {
             let claimed = std::fs::hard_link(&writer.path, &name);
             let Err(error) = claimed else { return Ok(Some(Self { writer, thread })) };
             match Errno::from_io_error(&error) {
-                Some(Errno::EXIST) => match look_at(&name) {
-                    Standing::Held(holder) => return Err(holder),
-                    Standing::Disputed(holder) if begun.elapsed() > PATIENCE => return Err(holder),
-                    Standing::Disputed(_) => std::thread::park_timeout(PAUSE),
-                    Standing::Gone => {}
-                },
+                Some(Errno::EXIST) => {
+                    if let Some(holder) = claimant_of(home, &name, begun) {
+                        return Err(holder);
+                    }
+                    if begun.elapsed() > PATIENCE {
+                        return Ok(None);
+                    }
+                }
                 // The file has as many names as it can have, or somebody has removed it.
                 Some(Errno::MLINK | Errno::NOENT) if begun.elapsed() < PATIENCE => writer.retire(),
                 _ => return Ok(None),
             }
+        }
+    }
+}
+
+/// Who has claimed the thread of a file, if somebody has who lives.
+pub(crate) fn claimant(home: &Path, path: &Path) -> Option<Holder> {
+    let thread = thread_of(home, path)?;
+    claimant_of(home, &home.join(CLAIMS).join(thread.to_string()), Instant::now())
+}
+
+/// Who stands behind a claim. One of the dead is removed, with all others that they have left.
+fn claimant_of(home: &Path, name: &Path, begun: Instant) -> Option<Holder> {
+    loop {
+        match look_at(name) {
+            Standing::Held(holder) => return Some(holder),
+            Standing::Disputed(holder) if begun.elapsed() > PATIENCE => return Some(holder),
+            Standing::Disputed(_) => std::thread::park_timeout(PAUSE),
+            Standing::Void => {
+                // What cannot be removed is void all the same.
+                let _ = sweep(home);
+                return None;
+            }
+            Standing::Gone => return None,
         }
     }
 }
@@ -97,16 +125,26 @@ enum Standing {
     Held(Holder),
     /// Whoever made it is gone, and somebody else is about to remove it.
     Disputed(Holder),
+    /// Whoever made it is gone, and so is the claim.
+    Void,
     /// It is not there any more.
     Gone,
 }
 
 /// Looks at a claim, and removes it if the process that made it is gone.
 fn look_at(name: &Path) -> Standing {
-    let Ok(mut file) = open_files::open(OpenOptions::new().read(true), name) else { return Standing::Gone };
+    let mut file = match open_files::open_if_possible(OpenOptions::new().read(true), name) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Standing::Gone,
+        // What cannot be looked at may well hold.
+        Err(_) => return Standing::Disputed(Holder::Unknown),
+    };
     match file.try_lock() {
         // While the file of a dead process is locked, nobody else removes the claims that were made with it.
-        Ok(()) if is_at(&file, name) => drop(std::fs::remove_file(name)),
+        Ok(()) if is_at(&file, name) => {
+            drop(std::fs::remove_file(name));
+            return Standing::Void;
+        }
         Err(TryLockError::WouldBlock) if is_at(&file, name) => {
             let holder = Holder::of(&file);
             let mut owner = String::new();
@@ -131,7 +169,7 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 /// The file by which this process claims threads of one home.
 #[derive(Debug)]
-struct Writer {
+pub(crate) struct Writer {
     home: PathBuf,
     path: PathBuf,
     /// Locked for as long as there are claims. It says which process this is, since others lock it too for a moment, once
@@ -143,7 +181,8 @@ struct Writer {
 static PRESENT: Mutex<Vec<Weak<Writer>>> = Mutex::new(Vec::new());
 
 impl Writer {
-    fn of(home: &Path) -> io::Result<Arc<Self>> {
+    /// That of a home, made if there is none yet.
+    pub(crate) fn of(home: &Path) -> io::Result<Arc<Self>> {
         let mut present = PRESENT.lock().unwrap_or_else(PoisonError::into_inner);
         present.retain(|writer| writer.strong_count() > 0);
         if let Some(writer) = present.iter().filter_map(Weak::upgrade).find(|writer| writer.home == home) {
@@ -162,7 +201,8 @@ impl Writer {
         let begun = Instant::now();
         loop {
             let path = home.join(WRITERS).join(ThreadId::fresh().to_string());
-            let mut lock = open_files::open(OpenOptions::new().write(true).create_new(true).mode(0o600), &path)?;
+            let mut lock =
+                open_files::open_if_possible(OpenOptions::new().write(true).create_new(true).mode(0o600), &path)?;
             let locked = lock.try_lock();
             if locked.is_ok() && is_at(&lock, &path) {
                 // Without it others are sent away a moment too early at worst.
@@ -199,7 +239,7 @@ impl Drop for Writer {
 fn sweep(home: &Path) -> io::Result<()> {
     for entry in home.join(WRITERS).read_dir()?.flatten() {
         let path = entry.path();
-        let Ok(file) = open_files::open(OpenOptions::new().read(true), &path) else { continue };
+        let Ok(file) = open_files::open_if_possible(OpenOptions::new().read(true), &path) else { continue };
         if file.try_lock().is_err() {
             continue;
         }

@@ -5,17 +5,22 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Local, Utc};
 use codex_log::encode::LineSink;
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
 
-use crate::claim::Claim;
+use crate::claim::{Claim, claimant};
 use crate::holder::Holder;
 use crate::line_buffer::{LineBuffer, Target};
 use crate::open_files::{self, Slot};
 use crate::rollout::{LONGEST_LINE, is_line, last_line};
+
+/// How often, and after what pause, the lock of a claimed file is tried.
+const LOCK_ATTEMPTS: usize = 4;
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// Why a rollout could not be made or written.
 #[derive(Debug, thiserror::Error)]
@@ -82,14 +87,12 @@ pub enum RolloutError {
 /// appended survives the death of this process, and after a sync that of the machine.
 ///
 /// The file of a thread below a home is closed when it is idle and other threads need the descriptor. A claim keeps
-/// others of ours from writing it meanwhile.
+/// others of ours from writing it from then on.
 #[derive(Debug)]
 pub struct RolloutFile {
     appending: Appending,
     pending: LineBuffer,
     cut_bytes: u64,
-    /// Held, not read: it ends with the file.
-    _claim: Option<Claim>,
 }
 
 impl RolloutFile {
@@ -102,47 +105,53 @@ impl RolloutFile {
     /// Makes the file of a new thread of a home, readable by its owner alone.
     pub fn create_in(home: &Path, path: PathBuf) -> Result<Self, RolloutError> {
         make_folder(&path)?;
-        let claim = claim(home, &path)?;
-        Self::make(path, claim)
+        Self::make(Some(home), path)
     }
 
     /// Opens the file of a thread of a home that goes on. A last line that was cut off when it was written is removed.
     pub fn reopen_in(home: &Path, path: PathBuf) -> Result<Self, RolloutError> {
-        let claim = claim(home, &path)?;
-        Self::open(path, claim)
+        // Who has claimed the thread may want the lock at any moment, so this one is not even tried.
+        nobody_claims(home, &path)?;
+        Self::open(Some(home), path)
     }
 
     /// Makes a file that belongs to no home. It stays open.
     pub fn create(path: PathBuf) -> Result<Self, RolloutError> {
         make_folder(&path)?;
-        Self::make(path, None)
+        Self::make(None, path)
     }
 
     /// Opens a file that belongs to no home. It stays open.
     pub fn reopen(path: PathBuf) -> Result<Self, RolloutError> {
-        Self::open(path, None)
+        Self::open(None, path)
     }
 
-    fn make(path: PathBuf, claim: Option<Claim>) -> Result<Self, RolloutError> {
+    fn make(home: Option<&Path>, path: PathBuf) -> Result<Self, RolloutError> {
         let failed = |source| RolloutError::Create { path: path.clone(), source };
         let mut options = OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).clone();
         let file = open_files::open(&mut options, &path).map_err(failed)?;
         let is_locked = lock(&file, &path)?;
-        let appending = Appending::new(&path, file, is_locked, claim.is_some()).map_err(failed)?;
-        Ok(Self { appending, pending: LineBuffer::default(), cut_bytes: 0, _claim: claim })
+        let identity = identity(&file).map_err(failed)?;
+        let appending = Appending::new(home, path, file, identity, is_locked)?;
+        Ok(Self { appending, pending: LineBuffer::default(), cut_bytes: 0 })
     }
 
-    fn open(path: PathBuf, claim: Option<Claim>) -> Result<Self, RolloutError> {
+    fn open(home: Option<&Path>, path: PathBuf) -> Result<Self, RolloutError> {
         let failed = |source| RolloutError::Open { path: path.clone(), source };
         let file = open_files::open(OpenOptions::new().read(true).append(true), &path).map_err(failed)?;
         let is_locked = lock(&file, &path)?;
+        if let Some(home) = home {
+            // Whoever has closed the file since has claimed the thread before.
+            nobody_claims(home, &path)?;
+        }
         if !is_still_at(&file, &path) {
             return Err(RolloutError::Moved { path });
         }
         let cut_bytes = end_last_line(&file).map_err(failed)?;
         let end = file.metadata().map_err(failed)?.len();
-        let appending = Appending::new(&path, file, is_locked, claim.is_some()).map_err(failed)?;
-        Ok(Self { appending, pending: LineBuffer::at(end), cut_bytes, _claim: claim })
+        let identity = identity(&file).map_err(failed)?;
+        let appending = Appending::new(home, path, file, identity, is_locked)?;
+        Ok(Self { appending, pending: LineBuffer::at(end), cut_bytes })
     }
 
     /// Whether the file is locked. It is not on file systems that have no locks.
@@ -241,11 +250,24 @@ enum Descriptor {
 }
 
 impl Appending {
-    fn new(path: &Path, file: File, is_locked: bool, may_close: bool) -> io::Result<Self> {
-        let identity = identity(&file)?;
+    fn new(
+        home: Option<&Path>,
+        path: PathBuf,
+        file: File,
+        identity: (u64, u64),
+        is_locked: bool,
+    ) -> Result<Self, RolloutError> {
         let file = Arc::new(file);
-        let descriptor = if may_close { Descriptor::Shared(Slot::with(file)) } else { Descriptor::Own(file) };
-        Ok(Self { path: path.to_owned(), descriptor, identity, is_locked, warning: None })
+        let descriptor = match home {
+            Some(home) if is_locked => Descriptor::Shared(Slot::with(home, &path, file, None)),
+            // Where files have no locks, a claim is all there is, if there can be one.
+            Some(home) => match Claim::take(home, &path).map_err(locked(&path))? {
+                Some(claim) => Descriptor::Shared(Slot::with(home, &path, file, Some(claim))),
+                None => Descriptor::Own(file),
+            },
+            None => Descriptor::Own(file),
+        };
+        Ok(Self { path, descriptor, identity, is_locked, warning: None })
     }
 
     fn file(&mut self) -> io::Result<Arc<File>> {
@@ -262,7 +284,7 @@ impl Appending {
         }
         // The thread is ours by its claim. Whoever holds this lock pays no heed to claims: a release before them, or a
         // command that was let read the file. None of them keeps the thread from going on.
-        self.is_locked = match lock(&file, &self.path) {
+        self.is_locked = match lock_with_patience(&file, &self.path) {
             Ok(is_locked) => is_locked,
             Err(error) => {
                 self.warning = Some(format!("{error} too"));
@@ -311,8 +333,23 @@ fn make_folder(path: &Path) -> Result<(), RolloutError> {
     made.map_err(|source| RolloutError::Folder { path: folder.to_owned(), source })
 }
 
-fn claim(home: &Path, path: &Path) -> Result<Option<Claim>, RolloutError> {
-    Claim::take(home, path).map_err(|holder| RolloutError::Locked { path: path.to_owned(), holder })
+fn locked(path: &Path) -> impl Fn(Holder) -> RolloutError {
+    |holder| RolloutError::Locked { path: path.to_owned(), holder }
+}
+
+fn nobody_claims(home: &Path, path: &Path) -> Result<(), RolloutError> {
+    claimant(home, path).map_or(Ok(()), |holder| Err(locked(path)(holder)))
+}
+
+/// Locks a file of a thread that is claimed. Others of ours may have the lock for a moment, until they see the claim.
+fn lock_with_patience(file: &File, path: &Path) -> Result<bool, RolloutError> {
+    for _ in 0..LOCK_ATTEMPTS {
+        match lock(file, path) {
+            Err(RolloutError::Locked { .. }) => std::thread::park_timeout(LOCK_PAUSE),
+            result => return result,
+        }
+    }
+    lock(file, path)
 }
 
 /// Locks a file for its only writer. False if the file system has no locks: going on without is better than not at all.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chrono::Local;
 use codex_store::{Holder, RolloutError, RolloutFile};
@@ -132,6 +133,66 @@ fn many_threads_are_written_with_few_descriptors() {
     }
     drop(files);
     assert_eq!(open_below(home.path()), 0);
+}
+
+#[test]
+fn a_thread_is_claimed_when_its_file_is_closed_and_not_before() {
+    let home = tempfile::tempdir().unwrap();
+    let claims = || home.path().join("run/threads").read_dir().map_or(0, Iterator::count);
+    let thread = ThreadId::fresh();
+    let claim = home.path().join("run/threads").join(thread.to_string());
+    let file = RolloutFile::create_in(home.path(), place(home.path(), thread)).unwrap();
+    assert!(!claim.exists(), "the lock of an open file is enough");
+    let error = RolloutFile::reopen_in(home.path(), file.path().to_owned()).unwrap_err();
+    assert!(error.to_string().ends_with("is written by this process already"), "{error}");
+    let others: Vec<RolloutFile> = (0..MANY)
+        .map(|_| RolloutFile::create_in(home.path(), place(home.path(), ThreadId::fresh())).unwrap())
+        .collect();
+    assert!(claim.exists());
+    assert!(claims() + open_below(home.path()) > MANY, "each is open or claimed");
+    let error = RolloutFile::reopen_in(home.path(), file.path().to_owned()).unwrap_err();
+    assert!(error.to_string().ends_with("is written by this process already"), "{error}");
+    drop((file, others));
+    assert_eq!(claims(), 0);
+}
+
+#[test]
+fn however_files_are_opened_and_closed_a_thread_has_one_writer() {
+    const WORKERS: usize = 3;
+    const ROUNDS: usize = 4;
+    let home = tempfile::tempdir().unwrap();
+    let path = place(home.path(), ThreadId::fresh());
+    drop(RolloutFile::create_in(home.path(), path.clone()).unwrap());
+    let (writers, written) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        for _ in 0..ROUNDS {
+            let mut file = loop {
+                match RolloutFile::reopen_in(home.path(), path.clone()) {
+                    Ok(file) => break file,
+                    Err(RolloutError::Locked { .. }) => std::thread::yield_now(),
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            assert_eq!(writers.fetch_add(1, Ordering::SeqCst), 0, "somebody else writes");
+            let others: Vec<RolloutFile> = (0..130)
+                .map(|_| RolloutFile::create_in(home.path(), place(home.path(), ThreadId::fresh())).unwrap())
+                .collect();
+            file.append("event_msg", &json!({})).unwrap();
+            file.flush().unwrap();
+            assert_eq!(file.take_warning(), None);
+            assert!(file.is_locked());
+            written.fetch_add(1, Ordering::SeqCst);
+            writers.fetch_sub(1, Ordering::SeqCst);
+            drop((file, others));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(work);
+        }
+    });
+    assert_eq!(written.into_inner(), WORKERS * ROUNDS);
+    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), WORKERS * ROUNDS);
 }
 
 /// A thread of which one line is written, and whose file is then closed, because others were used since.

@@ -52,6 +52,7 @@ fn status(name: &str, setup: &Setup) -> anyhow::Result<i32> {
         confinement: Confinement::from(profile),
         stdio: Stdio::Inherit,
         most_processes: None,
+        most_memory: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -126,6 +126,21 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
+fn the_doctor_says_whether_a_limit_on_memory_holds() {
+    let run = scripted("[]").run(&["-c", "limits.memory=1GiB", "doctor", "--json"], "");
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let check = report["checks"].as_array().unwrap().iter().find(|check| check["what"] == "memory").unwrap();
+    let message = check["message"].as_str().unwrap();
+    // That depends on where the tests run.
+    let (beginning, has_hint) = match check["state"].as_str() {
+        Some("ok") => ("a command may use 1073741824 bytes", false),
+        _ => ("`limits.memory` is not enforced: ", true),
+    };
+    assert!(message.starts_with(beginning) && check["hint"].is_string() == has_hint, "{check}");
+    assert_eq!(run.code, Some(0));
+}
+
+#[test]
 fn the_changes_of_a_thread_are_made_again() {
     let script = r#"[
         {"items": [{"call": "apply_patch", "args": {"input":

@@ -63,7 +63,7 @@ fn a_missing_file_gives_the_defaults() {
     expect![[r#"
         ModelConfig { name: "gpt-5.1-codex", review: None, catalogue: None, context_window: None, auto_compact_token_limit: None, reasoning_effort: None, reasoning_summary: Auto, verbosity: None }
         provider openai
-        None SandboxConfig { mode: None, workspace_write: WorkspaceWrite { writable_roots: [], network_access: false, exclude_tmpdir_env_var: false, exclude_slash_tmp: false }, most_processes: 4096, protected_names: [], unprotected_names: [] }
+        None SandboxConfig { mode: None, workspace_write: WorkspaceWrite { writable_roots: [], network_access: false, exclude_tmpdir_env_var: false, exclude_slash_tmp: false }, most_processes: 4096, most_memory: None, protected_names: [], unprotected_names: [] }
         ("tool_output_token_limit", None)
         InstructionsConfig { user: None, developer: None, base_file: None, project_doc_max_bytes: 32768, project_doc_fallback_filenames: [] }
         ReasoningDisplay { hide: false, raw: false } HistoryConfig { persistence: SaveAll, max_bytes: None }
@@ -117,7 +117,7 @@ fn every_key_is_read() {
     expect![[r#"
         ModelConfig { name: "m", review: Some("r"), catalogue: None, context_window: Some(1000), auto_compact_token_limit: Some(900), reasoning_effort: Some(High), reasoning_summary: Detailed, verbosity: Some(Low) }
         provider scripted
-        Some(UnlessTrusted) SandboxConfig { mode: Some(WorkspaceWrite), workspace_write: WorkspaceWrite { writable_roots: ["/w"], network_access: true, exclude_tmpdir_env_var: true, exclude_slash_tmp: true }, most_processes: 4096, protected_names: ["x"], unprotected_names: [".idea"] }
+        Some(UnlessTrusted) SandboxConfig { mode: Some(WorkspaceWrite), workspace_write: WorkspaceWrite { writable_roots: ["/w"], network_access: true, exclude_tmpdir_env_var: true, exclude_slash_tmp: true }, most_processes: 4096, most_memory: None, protected_names: ["x"], unprotected_names: [".idea"] }
         ("tool_output_token_limit", Some(800))
         InstructionsConfig { user: Some("be brief"), developer: Some("be kind"), base_file: Some("@/base.md"), project_doc_max_bytes: 10, project_doc_fallback_filenames: ["CLAUDE.md"] }
         ReasoningDisplay { hide: true, raw: true } HistoryConfig { persistence: None, max_bytes: Some(5) }
@@ -260,4 +260,21 @@ fn a_command_may_have_as_many_processes_as_the_limits_say() {
         &[],
         expect!["@/config.toml:2: limits.processes: expected an integer of at least 16, found the integer 1"],
     );
+}
+
+#[test]
+fn a_command_may_use_as_much_memory_as_the_limits_say() {
+    let memory = |value: &str, expected: Expect| {
+        check(&format!("[limits]\nmemory = {value}"), &values(&[]), |config| config.sandbox.most_memory, expected);
+    };
+    memory("'4GiB'", expect!["Some(4294967296)"]);
+    memory("'512 MiB'", expect!["Some(536870912)"]);
+    memory("'67108864'", expect!["Some(67108864)"]);
+    memory("100000000", expect!["Some(100000000)"]);
+    for value in ["'4GB'", "'MiB'", "'99999999999TiB'", "1000", "-1", "true"] {
+        let (_temp, config) = load(&format!("limits.memory = {value}"), &values(&[]));
+        let error = config.unwrap_err().to_string();
+        let expected = "limits.memory: expected a number of bytes such as \"4GiB\", of at least 64MiB, found the ";
+        assert!(error.contains(expected), "{error}");
+    }
 }

@@ -65,6 +65,8 @@ pub(crate) struct Surrounding {
     pub(crate) codex_home: PathBuf,
     /// How many processes one command may have.
     pub(crate) most_processes: u32,
+    /// How many bytes of memory one command may use.
+    pub(crate) most_memory: Option<u64>,
     /// The variables of the command.
     pub(crate) env: Vec<(OsString, OsString)>,
     /// What the writable folders were when the thread named them.
@@ -118,6 +120,7 @@ impl Process {
             confinement,
             stdio: Stdio::Pipes,
             most_processes: Some(surrounding.most_processes),
+            most_memory: surrounding.most_memory,
         };
         if let Some(look) = request.terminal {
             return Self::Terminal(Box::new(Starting::new(surrounding.terminals, launch, look)));

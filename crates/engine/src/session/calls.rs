@@ -10,9 +10,10 @@ use crate::command::{self, CommandRequest, Place};
 use crate::log::{Abort, ItemId, Outcome};
 use crate::opening::asks_first;
 use crate::patching::{self, PatchRequest};
+use crate::thread::OpenQuestions;
 use crate::tools::{self, Begun, CallResult};
 use crate::turn::{Call, CallPayload, Input};
-use crate::work::{Doing, News, Work};
+use crate::work::{Doing, News, RunningCall, Work};
 
 impl Session {
     /// Begins a call. Returns what the turn is told when that is already its end.
@@ -143,33 +144,42 @@ impl Session {
     }
 
     /// Whether nobody reads along and nothing happens: no turn runs, or one that only asks a person and is revived with its
-    /// questions when the thread is resumed.
-    pub(super) fn is_retirable(&mut self) -> bool {
+    /// questions when the thread is resumed, or may be interrupted.
+    pub(super) fn is_retirable(&mut self, questions: OpenQuestions) -> bool {
         let is_resting = self.running.is_none() && !self.aims.goal.is_due();
-        self.journal.listeners() == 0 && (is_resting || self.only_asks())
+        let may_stop = questions == OpenQuestions::Interrupt;
+        self.journal.listeners() == 0 && (is_resting || self.only_asks() && (may_stop || self.asks_again()))
     }
 
+    /// Whether the running turn waits for answers of a person and nothing else.
     fn only_asks(&self) -> bool {
         let Some(running) = &self.running else { return false };
-        let comes_back = self.setup.asks_again && asks_first(&running.settings) && self.reviewing.is_none();
-        let calls = running.work.calls();
-        let mut asking = calls.iter().map(|call| match &call.doing {
-            Doing::Command(command) => command.call.asks_first(),
-            Doing::Patch(patch) => patch.call.is_asking(),
-            Doing::Look(_) | Doing::Other(_) => false,
-        });
-        comes_back
-            && self.journal.is_saved()
-            && running.machine.waits_for_calls()
-            && !calls.is_empty()
-            && asking.all(|asks| asks)
+        let calls = running.work.calls().len();
+        running.machine.waits_for_calls() && calls > 0 && self.asking_calls().len() == calls
     }
 
-    /// Leaves the running turn as it is, for whoever resumes the thread.
-    pub(super) async fn set_turn_aside(&mut self) {
-        if let Some(running) = &mut self.running {
+    /// Whether the questions of the running turn are asked again when the thread is resumed.
+    fn asks_again(&self) -> bool {
+        let Some(running) = &self.running else { return false };
+        let has_run = |call: &RunningCall| matches!(&call.doing, Doing::Command(it) if !it.call.asks_first());
+        self.setup.asks_again
+            && asks_first(&running.settings)
+            && self.reviewing.is_none()
+            && self.journal.is_saved()
+            && running.machine.can_be_set_aside()
+            && !running.work.calls().iter().any(has_run)
+    }
+
+    /// Leaves the running turn as it is, for whoever resumes the thread, or interrupts it if it could not go on from there.
+    pub(super) async fn leave_turn(&mut self) {
+        let goes_on_later = self.asks_again();
+        let Some(running) = &mut self.running else { return };
+        if goes_on_later {
             let effects = running.machine.set_aside();
             self.perform(effects).await;
+        } else {
+            self.is_finishing = true;
+            self.stop(Abort::Interrupted).await;
         }
     }
 

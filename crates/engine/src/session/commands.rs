@@ -253,7 +253,9 @@ impl Session {
         let is_held = |(held, policy): &(PathBuf, SandboxPolicy)| held == cwd && policy == sandbox_policy;
         if !self.allowed.held_for.as_ref().is_some_and(is_held) {
             let held = (cwd.clone(), sandbox_policy.clone());
-            drop(self.surrounding().profile());
+            let surrounding = self.surrounding();
+            drop(surrounding.profile());
+            codex_sandbox::remove_left_stand_ins(&surrounding.workspace, &surrounding.names);
             self.allowed.held_for = Some(held);
         }
     }
@@ -269,6 +271,7 @@ impl Session {
             workspace: settings.cwd.clone(),
             codex_home: self.setup.home.path().to_owned(),
             most_processes: self.setup.config.sandbox.most_processes,
+            most_memory: self.setup.config.sandbox.most_memory,
             env: command::variables(&self.setup.config, self.setup.programs.as_deref(), runner),
             held: self.allowed.held.clone(),
             terminals: Arc::clone(&self.terminals.all),

@@ -223,9 +223,15 @@ impl Turn {
         !matches!(self.purpose, Purpose::Summary { goes_on: false } | Purpose::Nothing)
     }
 
-    /// Whether it waits for its calls alone, and nothing that somebody said waits for it.
+    /// Whether it waits for its calls alone.
     pub(crate) fn waits_for_calls(&self) -> bool {
-        self.phase == Phase::Calling && self.purpose == Purpose::Answer && self.joined.is_empty()
+        self.phase == Phase::Calling
+    }
+
+    /// Whether [`Self::revive`] gives the same turn: it is no command of the user's own, and nothing that somebody said waits
+    /// for it.
+    pub(crate) fn can_be_set_aside(&self) -> bool {
+        self.purpose == Purpose::Answer && self.joined.is_empty()
     }
 
     /// Prepares for being revived later, and returns what to do: what calls have given must not be forgotten, even where an

@@ -97,3 +97,29 @@ async fn two_threads_in_one_home_do_not_share_a_file() {
     assert_ne!(first.id(), second.id());
     assert_ne!(first.started().rollout, second.started().rollout);
 }
+
+#[tokio::test]
+async fn a_limit_on_memory_that_does_not_hold_is_told_once() {
+    let mut client = World::new().set("limits.memory='1GiB'").start("[]").await;
+    let events = client.close().await;
+    let told: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Warning { message } => Some(message.as_str()),
+            _ => None,
+        })
+        .collect();
+    let why = codex_sandbox::unenforced_memory_limit(Some(1 << 30));
+    let expected = why.map(|why| format!("`limits.memory` is not enforced: {why}"));
+    assert_eq!(told, expected.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn what_a_crash_has_left_in_the_workspace_goes_when_a_thread_starts() {
+    let world = World::new();
+    let left = world.path("project/.codex");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::set_permissions(&left, std::fs::Permissions::from_mode(0o1555)).unwrap();
+    let client = world.start("[]").await;
+    assert!(!client.world.path("project/.codex").exists());
+}

@@ -28,6 +28,7 @@ use rustix::process::{
 };
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 
+use super::cgroup::Handle;
 use super::descriptors::restore_descriptor_limit;
 use super::messages::{End, Failure};
 use super::metadata;
@@ -51,6 +52,8 @@ pub(super) struct Plan {
     /// Only find out whether all of this works; execute nothing.
     pub(super) is_rehearsal: bool,
     pub(super) most_processes: Option<Rlimit>,
+    /// What bounds its memory.
+    pub(super) group: Option<Handle>,
     pub(super) pipes: Pipes,
     /// Every descriptor that is needed at all, in order.
     pub(super) keep: Vec<RawFd>,
@@ -110,6 +113,9 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
             watch(plan, stand_ins, (pid, &pidfd), listener, ender);
         }
         Err(failure) => report(plan, failure),
+    }
+    if let Some(group) = &plan.group {
+        group.remove();
     }
     0
 }
@@ -223,6 +229,9 @@ fn watch(
     if let Some(others) = others {
         others.end_all();
     }
+    if let Some(group) = &plan.group {
+        group.end_all();
+    }
     finish(plan, stand_ins, exit, has_first_process);
 }
 
@@ -230,15 +239,15 @@ fn watch(
 fn finish(plan: &Plan, stand_ins: &StandIns, exit: Exit, has_first_process: bool) {
     if !has_first_process {
         end_descendants();
-        tell(plan, End { exit, is_all: true });
+        tell(plan, exit, true);
     } else if exit != Exit::Code(0) {
         // The first process says how the command ended and exits with 0, unless it was killed itself.
-        tell(plan, End { exit: Exit::Signal(libc::SIGKILL), is_all: false });
+        tell(plan, Exit::Signal(libc::SIGKILL), false);
     }
     if !stand_ins.is_empty() {
         stand_ins.remove();
         // How the command ended was told before; this says that nobody need wait any longer.
-        tell(plan, End { exit, is_all: true });
+        tell(plan, exit, true);
     }
 }
 
@@ -283,7 +292,7 @@ fn first_process(
     let Some(exit) = exit else { return 1 };
     // Stand-ins are removed by the supervisor, once this process has gone.
     let is_all = plan.confined.as_ref().is_none_or(|confined| !confined.has_stand_ins);
-    tell(plan, End { exit, is_all });
+    tell(plan, exit, is_all);
     0
 }
 
@@ -369,6 +378,9 @@ fn prepare_command(plan: &Plan) -> Result<(), Failure> {
     if let Some(limit) = plan.most_processes {
         setrlimit(Resource::Nproc, limit).map_err(Failure::of(Step::Privileges))?;
     }
+    if let Some(group) = &plan.group {
+        group.enter().map_err(Failure::of(Step::Group))?;
+    }
     restore_descriptor_limit();
     if plan.is_terminal {
         // Only who leads a session can have a terminal. Nobody else leads one: a program that wants a session of its
@@ -421,7 +433,9 @@ fn report(plan: &Plan, failure: Failure) {
     let _ = rustix::io::write(sys::borrow(plan.pipes.ready), &failure.to_bytes());
 }
 
-fn tell(plan: &Plan, end: End) {
+fn tell(plan: &Plan, exit: Exit, is_all: bool) {
+    let is_out_of_memory = plan.group.as_ref().is_some_and(Handle::is_out_of_memory);
+    let end = End { exit, is_all, is_out_of_memory };
     let _ = rustix::io::write(sys::borrow(plan.pipes.end), &end.to_bytes());
 }
 

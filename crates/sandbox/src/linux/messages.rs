@@ -51,6 +51,8 @@ pub(super) struct End {
     pub(super) exit: Exit,
     /// Nothing of the command is left but processes on their way out, so nobody need wait for those.
     pub(super) is_all: bool,
+    /// It used more memory than it may.
+    pub(super) is_out_of_memory: bool,
 }
 
 impl End {
@@ -62,13 +64,13 @@ impl End {
             Exit::Signal(signal) => (1, signal),
         };
         let [a, b, c, d] = value.to_le_bytes();
-        [kind, u8::from(self.is_all), 0, 0, a, b, c, d]
+        [kind, u8::from(self.is_all), u8::from(self.is_out_of_memory), 0, a, b, c, d]
     }
 
     pub(super) fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
-        let [kind, is_all, _, _, a, b, c, d] = bytes;
+        let [kind, is_all, is_out_of_memory, _, a, b, c, d] = bytes;
         let value = i32::from_le_bytes([a, b, c, d]);
         let exit = if kind == 0 { Exit::Code(value) } else { Exit::Signal(value) };
-        Self { exit, is_all: is_all != 0 }
+        Self { exit, is_all: is_all != 0, is_out_of_memory: is_out_of_memory != 0 }
     }
 }

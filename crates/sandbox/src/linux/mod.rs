@@ -3,6 +3,7 @@
 //! The parent plans ([`plan`]), starts a supervisor ([`supervisor`], [`child`]), and that makes the sandbox ([`world`],
 //! [`landlock`], [`filter`]) and the command in it.
 
+mod cgroup;
 mod child;
 mod descriptors;
 mod filter;
@@ -27,11 +28,13 @@ mod tidy;
 mod veil;
 mod world;
 
+pub use cgroup::unenforced_memory_limit;
 pub use descriptors::{raise_descriptor_limit, with_first_descriptor_limit};
 pub use harden::harden;
 pub use pty::Pty;
 pub use rungs::{force_rung, landlock_rung, rung};
 pub use running::{Input, Output, Running};
 pub use spawn::spawn;
+pub use stand_in::remove_left_stand_ins;
 pub use tidy::tidied;
 pub(crate) use tidy::{Inspection, Mess, tidy_aside};

@@ -29,6 +29,8 @@ pub(super) struct Parts {
     pub(super) out: Option<OwnedFd>,
     pub(super) err: Option<OwnedFd>,
     pub(super) control: Option<OwnedFd>,
+    /// How many bytes of memory the command may use.
+    pub(super) memory: Option<u64>,
 }
 
 /// A running command. Dropping it ends all of its processes.
@@ -47,6 +49,8 @@ pub struct Running {
     out: Option<Output>,
     err: Option<Output>,
     pty: Option<Pty>,
+    /// How many bytes of memory it may use.
+    memory: Option<u64>,
     /// What is to be looked at when it has ended.
     inspection: Option<Box<Due>>,
 }
@@ -97,6 +101,7 @@ impl Running {
             out: output(parts.out)?,
             err: output(parts.err)?,
             pty: parts.control.map(Pty::new).transpose()?,
+            memory: parts.memory,
             inspection: inspection.map(Box::new),
         })
     }
@@ -200,6 +205,12 @@ impl Running {
     /// Ends all processes of the command. [`Self::wait`] says when that is done.
     pub fn kill(&mut self) {
         self.life.let_go();
+    }
+
+    /// How many bytes of memory the command was allowed, if it was ended because it used more.
+    #[must_use]
+    pub fn exceeded_memory(&self) -> Option<u64> {
+        self.memory.filter(|_| self.end().is_some_and(|end| end.is_out_of_memory))
     }
 
     /// The protected file that was replaced from outside, if the command was ended because of that.

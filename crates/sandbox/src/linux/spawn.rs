@@ -12,6 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
+use super::cgroup::{self, Group};
 use super::child::{Pipes, Plan};
 use super::messages::Failure;
 use super::plan::{Confined, Words, Workings};
@@ -57,6 +58,7 @@ pub(super) fn rehearse(profile: &Profile, rung: &Rung) -> Result<(), SpawnError>
         confinement: Confinement::None,
         stdio: Stdio::Inherit,
         most_processes: None,
+        most_memory: None,
     };
     let words = Words::of(&launch)?;
     let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
@@ -66,7 +68,9 @@ pub(super) fn rehearse(profile: &Profile, rung: &Rung) -> Result<(), SpawnError>
 
 fn start(launch: &Launch, confine: Option<(&Profile, &Rung)>) -> Result<Running, SpawnError> {
     let words = Words::of(launch)?;
-    let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
+    let mut channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
+    // Where it cannot be enforced the caller has been told; see `unenforced_memory_limit`.
+    channels.group = launch.most_memory.and_then(|memory| cgroup::make(memory, launch.most_processes).ok());
     let (confined, inspection) = match confine {
         Some((profile, rung)) => {
             let layout = profile.layout();
@@ -97,6 +101,8 @@ struct Channels {
     /// From the command to the supervisor: the number of the descriptor that its filter hands calls to.
     listener_number: (OwnedFd, OwnedFd),
     streams: Streams,
+    /// The cgroup of the command, where its memory is bounded.
+    group: Option<Group>,
 }
 
 /// The standard streams: the ends for the command, and those for the server.
@@ -150,6 +156,7 @@ impl Channels {
             built: pipe()?,
             listener_number: pipe()?,
             streams,
+            group: None,
         })
     }
 
@@ -178,6 +185,11 @@ impl Channels {
         keep.extend(confined.and_then(|it| it.scope.as_ref()).map(AsRawFd::as_raw_fd));
         keep.extend(stand_ins.descriptors().map(|fd| fd.as_raw_fd()));
         keep.extend(confined.map(Confined::joined).into_iter().flatten());
+        if let Some(group) = self.group.as_ref().map(Group::handle) {
+            let (for_all, entrance) = group.descriptors();
+            keep.extend(for_all.chain([entrance]));
+            for_command.push(entrance);
+        }
         keep.sort_unstable();
         keep.dedup();
         (keep, for_command)
@@ -235,6 +247,7 @@ fn launch_supervisor(
         is_terminal: matches!(channels.streams, Streams::Terminal { .. }),
         is_rehearsal,
         most_processes: launch.most_processes.map(process_limit),
+        group: channels.group.as_ref().map(Group::handle),
         pipes: channels.for_processes(),
         keep,
         for_command,
@@ -246,7 +259,11 @@ fn launch_supervisor(
     };
     let guarded = replaced::guard(protected, &channels.life.1, &findings);
     let (supervisor, copied) = Supervisor::start(plan, workings).map_err(start_failed(Step::Clone))?;
-    let Channels { ready, end, life, places, built, listener_number, streams } = channels;
+    let Channels { ready, end, life, places, built, listener_number, streams, group } = channels;
+    let memory = group.as_ref().map(Group::memory);
+    if let Some(group) = group {
+        group.hand_over();
+    }
     drop((ready.1, end.1, life.0, places, built, listener_number));
     let (input, out, err, control) = match streams {
         Streams::Inherited => (None, None, None, None),
@@ -260,7 +277,7 @@ fn launch_supervisor(
         supervisor.wait();
         return Err(error);
     }
-    Ok(Parts { supervisor, life: life.1, guarded, end: end.0, input, out, err, control })
+    Ok(Parts { supervisor, life: life.1, guarded, end: end.0, input, out, err, control, memory })
 }
 
 /// Waits for the pipe that a successful exec closes. Nothing in it means success.
@@ -282,7 +299,9 @@ fn explain_failure(launch: &Launch, confined: Option<&Confined>, failure: Failur
         Step::Execute if failure.errno == Errno::NOENT => SpawnError::NoSuchProgram { program },
         Step::Execute => SpawnError::Execute { program, source },
         Step::Enter => SpawnError::Cwd { cwd: launch.cwd.clone(), source },
-        step @ (Step::Clone | Step::Terminal | Step::Streams | Step::Descriptors) => SpawnError::Start { step, source },
+        step @ (Step::Clone | Step::Terminal | Step::Streams | Step::Descriptors | Step::Group) => {
+            SpawnError::Start { step, source }
+        }
         step => {
             let places = confined.and_then(|it| it.world.as_ref()).map(|world| &world.places);
             let place = places.and_then(|places| places.get(failure.place as usize));

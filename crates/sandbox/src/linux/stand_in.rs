@@ -7,8 +7,10 @@
 //! Invariant: nothing is created or removed through a symbolic link.
 
 use std::ffi::{CStr, CString};
+use std::fs;
 use std::os::fd::{AsFd as _, BorrowedFd, IntoRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -19,7 +21,7 @@ use rustix::io::{Errno, write};
 
 use super::sys;
 use crate::layout::{STAND_IN_FILE, STAND_IN_FOLDER, is_stand_in_mode};
-use crate::names::StandIn;
+use crate::names::{DOT_GIT, Names, StandIn};
 
 /// How often a name is tried that others create and remove at the same time.
 const ATTEMPTS: usize = 200;
@@ -127,6 +129,27 @@ impl StandIns {
         self.parents.push((folder.to_owned(), super::spawn::above_stdio(fd)?));
         Ok(self.parents.len() - 1)
     }
+}
+
+/// Removes what holds protected names in a folder though no command runs, as after a loss of power. Nothing else is touched.
+pub fn remove_left_stand_ins(folder: &Path, names: &Names) {
+    for path in names.held().map(Path::new).chain([Path::new(DOT_GIT.path)]).map(|name| folder.join(name)) {
+        let is_stand_in = |found: &fs::Metadata| found.is_dir() && is_stand_in_mode(found.mode());
+        if fs::symlink_metadata(&path).is_ok_and(|found| is_stand_in(&found)) {
+            // What somebody holds or has filled stays.
+            let _ = remove_unheld(&path);
+        }
+    }
+}
+
+fn remove_unheld(path: &Path) -> Result<(), Errno> {
+    let lock =
+        openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    if same(&statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?, &fstat(&lock)?) {
+        unlinkat(CWD, path, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
 }
 
 fn is_shared(folder: &OwnedFd) -> bool {

@@ -160,6 +160,52 @@ fn stand_ins_that_a_crash_left_are_removed_by_the_next_command() {
 }
 
 #[test]
+fn stand_ins_that_a_crash_left_are_removed_without_a_command_too() {
+    if !crate::support::has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    let names = codex_sandbox::Names::default();
+    let mode = |path, mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(world.ws(path), mode).expect("chmod");
+    };
+    for (name, left) in [(".codex", 0o1555), (".git", 0o1555), (".vscode", 0o755), (".claude", 0o1555)] {
+        std::fs::create_dir(world.ws(name)).expect("mkdir");
+        if name == ".claude" {
+            std::fs::write(world.ws(".claude/x"), "").expect("write");
+        }
+        mode(name, left);
+    }
+    codex_sandbox::remove_left_stand_ins(&world.ws(""), &names);
+    assert_eq!(entries(&world.ws("")), [".claude", ".vscode"], "a folder of the user's own stays");
+    runtime().block_on(async {
+        let mut running = spawn(world.launch(&workspace_write(), &["/bin/sleep", "60"])).expect("it starts");
+        let during = entries(&world.ws(""));
+        codex_sandbox::remove_left_stand_ins(&world.ws(""), &names);
+        assert_eq!(entries(&world.ws("")), during, "what a command needs stays");
+        running.kill();
+        running.wait().await;
+    });
+    assert_eq!(entries(&world.ws("")), [".claude", ".vscode"]);
+}
+
+#[test]
+fn a_command_that_may_write_nothing_has_no_stand_ins() {
+    let world = World::new();
+    runtime().block_on(async {
+        let mut running = spawn(world.launch(&SandboxPolicy::ReadOnly, &["/bin/sleep", "60"])).expect("it starts");
+        assert_eq!(entries(&world.ws("")), [""; 0], "other programs see nothing of it");
+        running.kill();
+        running.wait().await;
+    });
+    let finished = world.shell(&workspace_write(), "mkdir .vscode .codex .git 2>/dev/null; ls -A | wc -l");
+    let held = if crate::support::has_namespaces() { "9\n" } else { "0\n" };
+    assert_eq!(finished.stdout.text(), held, "as many as the table says, and no more");
+    assert_eq!(entries(&world.ws("")), [""; 0], "they go with the command");
+}
+
+#[test]
 fn no_process_is_left_on_the_table() {
     let world = World::new();
     let children = || std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();

@@ -23,6 +23,7 @@ mod inspection;
 mod landlock;
 mod launches;
 mod lifetime;
+mod memory;
 mod output;
 mod outside;
 mod roots;

@@ -77,6 +77,7 @@ fn launch(arguments: &[&str], argv: &[&str]) -> Launch {
         confinement: Confinement::from(profile),
         stdio: codex_sandbox::Stdio::Pipes,
         most_processes: None,
+        most_memory: None,
     }
 }
 

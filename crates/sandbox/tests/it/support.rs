@@ -69,6 +69,7 @@ impl World {
             confinement: Confinement::from(self.profile(policy)),
             stdio: Stdio::Pipes,
             most_processes: None,
+            most_memory: None,
         }
     }
 

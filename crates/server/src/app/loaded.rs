@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use codex_engine::Thread;
+use codex_engine::{OpenQuestions, Thread};
 use codex_wire::ids::ThreadId;
 use tokio::time::timeout;
 
@@ -59,27 +59,29 @@ impl Loaded {
     }
 
     /// Whether a thread could be unloaded: nobody listens to it, and it does nothing or only asks a person.
-    pub(crate) async fn is_idle(&self, id: ThreadId) -> bool {
+    pub(crate) async fn is_idle(&self, id: ThreadId, questions: OpenQuestions) -> bool {
         let Some(thread) = self.get(id) else { return false };
         // One that has ended by itself is idle, and one that is too busy to answer is not.
-        matches!(timeout(PATIENCE, thread.is_retirable()).await, Ok(Ok(true) | Err(_)))
+        matches!(timeout(PATIENCE, thread.is_retirable(questions)).await, Ok(Ok(true) | Err(_)))
     }
 
     /// Unloads a thread unless it has become busy; says whether it is gone.
-    pub(crate) async fn unload(&self, id: ThreadId) -> bool {
+    pub(crate) async fn unload(&self, id: ThreadId, questions: OpenQuestions) -> bool {
         // Whoever resumes it meanwhile waits, and then reads it from disk.
         let _turn = self.turn_to_open(id).await;
         let Some(thread) = self.get(id) else { return false };
-        let is_gone = thread.retire().await != Ok(false);
+        let is_gone = thread.retire(questions).await != Ok(false);
         if is_gone {
             self.remove(id);
         }
         is_gone
     }
 
-    /// Unloads all threads that are idle, and says how many they were.
+    /// Unloads all threads that are idle and lose nothing by it, and says how many they were.
     pub(crate) async fn unload_unheard(&self) -> usize {
-        let unloading = self.names().into_iter().map(async |id| self.is_idle(id).await && self.unload(id).await);
+        let questions = OpenQuestions::Wait;
+        let unload = async |id| self.is_idle(id, questions).await && self.unload(id, questions).await;
+        let unloading = self.names().into_iter().map(unload);
         futures_util::future::join_all(unloading).await.into_iter().filter(|is_gone| *is_gone).count()
     }
 

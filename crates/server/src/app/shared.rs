@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_engine::OpenQuestions;
 use codex_wire::ids::ThreadId;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, duplex};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -86,7 +87,8 @@ impl AppServer {
     /// Unloads threads that nobody has listened to and that have done nothing for so long, but perhaps ask a person. Runs until
     /// it is dropped.
     ///
-    /// They are on disk with what they ask, so whoever asks for one again gets it.
+    /// They are on disk with what they ask, so whoever asks for one again gets it. A turn whose questions cannot be asked again
+    /// is interrupted.
     pub async fn unload_idle(&self, after: Duration) {
         let mut looks = interval((after / 10).clamp(LOOKS.0, LOOKS.1));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -96,10 +98,10 @@ impl AppServer {
             let names = self.host.loaded.names();
             idle_since.retain(|name, _| names.binary_search(name).is_ok());
             for name in names {
-                if self.host.loaded.is_idle(name).await {
+                if self.host.loaded.is_idle(name, OpenQuestions::Interrupt).await {
                     let since = *idle_since.entry(name).or_insert_with(Instant::now);
                     if since.elapsed() >= after {
-                        self.host.loaded.unload(name).await;
+                        self.host.loaded.unload(name, OpenQuestions::Interrupt).await;
                     }
                 } else {
                     idle_since.remove(&name);
@@ -108,7 +110,8 @@ impl AppServer {
         }
     }
 
-    /// Unloads the threads at once that [`AppServer::unload_idle`] would unload in time, and says how many they were.
+    /// Unloads the threads at once that [`AppServer::unload_idle`] would unload in time without interrupting a turn, and says how
+    /// many they were.
     pub async fn unload_unheard(&self) -> usize {
         self.host.loaded.unload_unheard().await
     }

@@ -143,19 +143,53 @@ async fn what_a_call_beside_an_abandoned_question_gave_is_not_forgotten() {
     world.end().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_was_said_to_a_turn_that_asks_keeps_it_loaded() {
-    let call = json!({"items": [{"call": "shell", "args": {"command": ["touch", "out"]}}]});
-    let mut world = World::new(ASKS, &json!([call, {"items": [{"text": "At last."}]}]));
+/// What cannot be asked again waits for its answer, and is interrupted in the end. Returns the turn as it is read then.
+async fn check_interrupted(config: &str, script: &Value, ask: impl AsyncFnOnce(&mut Client, &str) -> String) -> Value {
+    let mut world = World::new(config, script);
     let mut client = Client::within(world.server.connect()).await;
     let thread = client.thread().await;
-    let turn = client.say(&thread, "hello").await;
-    client.request("item/commandExecution/requestApproval").await;
-    assert_eq!(client.say(&thread, "and wait").await, turn, "it joins the turn");
+    let turn = ask(&mut client, &thread).await;
     drop(client);
+    let mut client = Client::within(world.server.connect()).await;
+    assert_eq!(world.server.unload_unheard().await, 0, "it would be lost");
+    assert_eq!(client.ok("thread/loaded/list", json!({})).await["data"], json!([thread]));
+    drop(client);
+    tokio::time::pause();
     let server = world.server.clone();
     let unloading = tokio::spawn(async move { server.unload_idle(HALF_AN_HOUR).await });
-    assert_eq!(loaded_later(&world).await, json!([thread]));
+    assert_eq!(loaded_later(&world).await, json!([]));
+    tokio::time::resume();
+    let mut client = Client::within(world.server.connect()).await;
+    let mut resumed = client.resume(&thread).await;
+    let turns = resumed["turns"].as_array_mut().expect("turns");
+    assert_eq!((turns.len(), &turns[0]["id"], &turns[0]["status"]), (1, &json!(turn), &json!("interrupted")));
+    let turn = turns[0].take();
     unloading.abort();
     world.end().await;
+    turn
+}
+
+#[tokio::test]
+async fn what_was_said_to_a_turn_that_asks_is_kept_when_it_is_interrupted() {
+    let call = json!({"items": [{"call": "shell", "args": {"command": ["touch", "out"]}}]});
+    let turn = check_interrupted(ASKS, &json!([call]), async |client, thread| {
+        let turn = client.say(thread, "hello").await;
+        client.request("item/commandExecution/requestApproval").await;
+        assert_eq!(client.say(thread, "and wait").await, turn, "it joins the turn");
+        turn
+    })
+    .await;
+    assert!(turn.to_string().contains("and wait"), "{turn}");
+}
+
+#[tokio::test]
+async fn a_question_about_a_command_that_has_run_is_interrupted_in_the_end() {
+    let call = json!({"items": [{"call": "shell", "args": {"command": ["touch", "x"]}}]});
+    let config = "approval_policy = 'on-failure'\nsandbox_mode = 'read-only'\n";
+    check_interrupted(config, &json!([call]), async |client, thread| {
+        let turn = client.say(thread, "hello").await;
+        client.request("item/commandExecution/requestApproval").await;
+        turn
+    })
+    .await;
 }
