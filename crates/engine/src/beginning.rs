@@ -257,6 +257,7 @@ mod tests {
             model: "old".to_owned(),
             effort: None,
             summary: ReasoningSummary::Auto,
+            collaboration_mode: None,
         }
     }
 
