@@ -24,6 +24,7 @@ pub mod goal;
 pub mod history;
 pub mod ids;
 pub mod input;
+pub mod marks;
 pub mod mcp;
 pub mod op;
 pub mod plan;
@@ -32,6 +33,7 @@ pub mod prompt;
 pub mod reasoning;
 pub mod response;
 pub mod review;
+pub mod review_text;
 pub mod rollout;
 #[cfg(feature = "schema")]
 pub mod schema;
