@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::eq::{self, Vocabulary};
 use crate::log::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId};
+use crate::review;
 use crate::settings::Settings;
 
 /// Appends the lines that an event gives.
@@ -38,6 +39,8 @@ pub(crate) fn append(event: &Event, file: &mut RolloutFile) -> Result<(), Rollou
             let replacement_history = replacement;
             file.append("compacted", &CompactedLine { message: "", replacement_history })
         }
+        // Who reads the file counts what the user has said. What a reviewer was asked is in the line that begins the review.
+        Body::ItemCompleted(Item::UserMessage { id, .. }) if id.as_str().starts_with(review::ASKED) => Ok(()),
         Body::ItemCompleted(item @ (Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. })) => {
             let names = Names::of(event, Some(item));
             let thread_id = event.thread;
