@@ -91,6 +91,7 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
         notes: None,
         asks_again: false,
         tells_of_interrupts: false,
+        marks_images: false,
     })
 }
 

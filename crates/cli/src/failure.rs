@@ -44,8 +44,14 @@ pub(crate) fn warn(what: &str) {
     console::note(format_args!("warning: {what}"));
 }
 
+/// What the provider's refusal of too many requests begins with, for programs.
+const TOO_MANY: &str = "exceeded retry limit, last status: 429 Too Many Requests: ";
+
 /// A failure of the network in one line. What else was said of it is for those who ask.
 pub(crate) fn in_brief(message: &str) -> Cow<'_, str> {
+    if let Some(why) = message.strip_prefix(TOO_MANY) {
+        return format!("rate limit reached: {why}").into();
+    }
     let told = message.strip_prefix("could not get an answer from ").and_then(|rest| rest.split_once(": "));
     let Some((host, causes)) = told else { return message.into() };
     let lower = causes.to_lowercase();
@@ -119,5 +125,6 @@ mod tests {
             assert_eq!(in_brief(&format!("could not get an answer from {causes}")), expected);
         }
         assert_eq!(in_brief("the key is wrong: no"), "the key is wrong: no");
+        assert_eq!(in_brief(&format!("{TOO_MANY}slow down")), "rate limit reached: slow down");
     }
 }

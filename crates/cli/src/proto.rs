@@ -77,6 +77,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         notes: None,
         asks_again: false,
         tells_of_interrupts: false,
+        marks_images: false,
         cwd,
     })
 }

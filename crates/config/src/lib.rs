@@ -60,7 +60,7 @@ pub use mcp_servers::list_mcp_servers;
 pub use page::{CursorError, page};
 pub use price::Price;
 pub use programs::Programs;
-pub use provider::{ProviderConfig, WireApi};
+pub use provider::{ProviderConfig, WireApi, default_model};
 pub use reader::{Reader, ValueError};
 pub use secret::Secret;
 pub use settings::{

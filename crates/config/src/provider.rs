@@ -90,6 +90,13 @@ impl ProviderConfig {
         }
     }
 
+    /// A server on this machine. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` say where it is, if it is elsewhere than usual.
+    fn local(id: &str, name: &str, port: u16, env: &Env) -> Self {
+        let port = env.text("CODEX_OSS_PORT").unwrap_or_else(|| port.to_string());
+        let url = env.text("CODEX_OSS_BASE_URL").unwrap_or_else(|| format!("http://localhost:{port}/v1"));
+        Self { name: name.to_owned(), base_url: Some(url), ..Self::new(id) }
+    }
+
     /// The offline model.
     fn scripted() -> Self {
         Self { name: "Scripted".to_owned(), wire_api: WireApi::Scripted, ..Self::new("scripted") }
@@ -121,6 +128,16 @@ impl ProviderConfig {
     }
 }
 
+/// The model to ask where none is set: the usual one of the provider.
+#[must_use]
+pub fn default_model(provider: &str) -> &'static str {
+    match provider {
+        "ollama" => "gpt-oss:20b",
+        "lmstudio" => "openai/gpt-oss-20b",
+        _ => crate::DEFAULT_MODEL,
+    }
+}
+
 /// Where the default provider is. What the user has written goes before what the shell happens to hold.
 fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
     let moved = root.str("openai_base_url")?.or_else(|| env.text("OPENAI_BASE_URL"));
@@ -130,7 +147,12 @@ fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
 /// The built-in providers, changed and joined by the entries of `[model_providers]`.
 pub(crate) fn read_providers(root: &Reader<'_>, env: &Env) -> Result<BTreeMap<String, ProviderConfig>, ValueError> {
     let openai = openai_base_url(root, env)?;
-    let built_in = [ProviderConfig::openai(openai.clone()), ProviderConfig::scripted()];
+    let built_in = [
+        ProviderConfig::openai(openai.clone()),
+        ProviderConfig::local("ollama", "Ollama", 11434, env),
+        ProviderConfig::local("lmstudio", "LM Studio", 1234, env),
+        ProviderConfig::scripted(),
+    ];
     let mut providers: BTreeMap<_, _> = built_in.into_iter().map(|provider| (provider.id.clone(), provider)).collect();
     let entries = root.section("model_providers")?;
     for id in entries.keys() {
@@ -323,6 +345,8 @@ mod tests {
         };
         expect![[r#"
             [
+                "lmstudio Some(\"http://localhost:1234/v1\")",
+                "ollama Some(\"http://localhost:11434/v1\")",
                 "openai Some(\"http://env/v1\")",
                 "own None",
                 "proxy Some(\"http://env/v1\")",
@@ -332,6 +356,8 @@ mod tests {
         .assert_debug_eq(&moved("[model_providers.proxy]\nrequires_openai_auth = true\n[model_providers.own]"));
         expect![[r#"
             [
+                "lmstudio Some(\"http://localhost:1234/v1\")",
+                "ollama Some(\"http://localhost:11434/v1\")",
                 "openai Some(\"http://file/v1\")",
                 "scripted None",
             ]
@@ -339,11 +365,33 @@ mod tests {
         .assert_debug_eq(&moved("model_providers.openai.base_url = 'http://file/v1'"));
         expect![[r#"
             [
+                "lmstudio Some(\"http://localhost:1234/v1\")",
+                "ollama Some(\"http://localhost:11434/v1\")",
                 "openai Some(\"http://key/v1\")",
                 "scripted None",
             ]
         "#]]
         .assert_debug_eq(&moved("openai_base_url = 'http://key/v1'"));
+    }
+
+    #[test]
+    fn servers_on_this_machine_are_built_in_and_variables_move_them() {
+        let found = |text: &str, id: &str, variables: &[(&str, &str)]| {
+            let tree = Tree::parse(Path::new("c.toml"), text).unwrap();
+            let providers = read_providers(&Reader::new(&tree, None), &variables.iter().copied().collect()).unwrap();
+            let ProviderConfig { name, base_url, wire_api, env_key, requires_openai_auth, .. } = providers[id].clone();
+            assert_eq!((wire_api, env_key, requires_openai_auth), (WireApi::Responses, None, false));
+            (name, base_url.unwrap())
+        };
+        let pair = |name: &str, url: &str| (name.to_owned(), url.to_owned());
+        assert_eq!(found("", "ollama", &[]), pair("Ollama", "http://localhost:11434/v1"));
+        assert_eq!(found("", "lmstudio", &[]), pair("LM Studio", "http://localhost:1234/v1"));
+        let port = ("CODEX_OSS_PORT", "81");
+        assert_eq!(found("", "ollama", &[port]), pair("Ollama", "http://localhost:81/v1"));
+        let url = ("CODEX_OSS_BASE_URL", "http://far/v1");
+        assert_eq!(found("", "lmstudio", &[port, url]), pair("LM Studio", "http://far/v1"));
+        let own = "model_providers.ollama.base_url = 'http://own/v1'";
+        assert_eq!(found(own, "ollama", &[url]), pair("Ollama", "http://own/v1"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use codex_wire::{
     reasoning::{ReasoningEffort, ReasoningSummary, Verbosity},
 };
 
-use crate::{Reader, ValueError, words::words};
+use crate::{Reader, ValueError, provider::default_model, words::words};
 
 /// The model when none is set.
 pub const DEFAULT_MODEL: &str = "gpt-5.1-codex";
@@ -58,7 +58,10 @@ pub struct ModelConfig {
 impl ModelConfig {
     pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
         Ok(Self {
-            name: root.str("model")?.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
+            name: match root.str("model")? {
+                Some(name) => name,
+                None => default_model(&root.str("model_provider")?.unwrap_or_default()).to_owned(),
+            },
             review: root.str("review_model")?,
             catalogue: root.path("model_catalog_json")?,
             context_window: root.integer("model_context_window", 1..)?,
@@ -138,7 +141,7 @@ pub struct InstructionsConfig {
     pub user: Option<String>,
     /// `developer_instructions`.
     pub developer: Option<String>,
-    /// `experimental_instructions_file`: replaces the base instructions.
+    /// `model_instructions_file`, which was `experimental_instructions_file`: replaces the base instructions.
     pub base_file: Option<PathBuf>,
     /// `project_doc_max_bytes`: how much of the project's `AGENTS.md` files is read.
     pub project_doc_max_bytes: u64,
@@ -151,7 +154,7 @@ impl InstructionsConfig {
         Ok(Self {
             user: root.str("instructions")?,
             developer: root.str("developer_instructions")?,
-            base_file: root.path("experimental_instructions_file")?,
+            base_file: root.path("model_instructions_file")?.or(root.path("experimental_instructions_file")?),
             project_doc_max_bytes: root.integer("project_doc_max_bytes", 0..)?.unwrap_or(PROJECT_DOC_MAX_BYTES),
             project_doc_fallback_filenames: root.strings("project_doc_fallback_filenames")?.unwrap_or_default(),
         })

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use codex_store::{ForkPoint, History, TurnBegin};
 use codex_wire::encoded::EncodedItem;
-use codex_wire::policy::{AskForApproval, SandboxPolicy, WorkspaceWrite};
 use codex_wire::response::{
     CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
 };
@@ -82,12 +81,12 @@ impl Insisted {
             approval_policy: if self.approval_policy {
                 now.approval_policy
             } else {
-                stricter(now.approval_policy, before.approval_policy)
+                now.approval_policy.stricter(before.approval_policy)
             },
             sandbox_policy: if self.sandbox_policy {
                 now.sandbox_policy
             } else {
-                tighter(now.sandbox_policy, &before.sandbox_policy)
+                now.sandbox_policy.tighter(&before.sandbox_policy)
             },
             mode: before.collaboration_mode.clone().map_or_else(Mode::default, |before| Mode {
                 kind: before.mode,
@@ -95,41 +94,6 @@ impl Insisted {
             }),
             ..now
         }
-    }
-}
-
-fn stricter(a: AskForApproval, b: AskForApproval) -> AskForApproval {
-    let rank = |policy| match policy {
-        AskForApproval::Never => 0,
-        AskForApproval::OnFailure => 1,
-        AskForApproval::OnRequest => 2,
-        AskForApproval::UnlessTrusted => 3,
-    };
-    if rank(b) > rank(a) { b } else { a }
-}
-
-fn tighter(now: SandboxPolicy, before: &SandboxPolicy) -> SandboxPolicy {
-    let rank = |policy: &SandboxPolicy| match policy {
-        SandboxPolicy::DangerFullAccess => 0,
-        SandboxPolicy::ExternalSandbox { .. } => 1,
-        SandboxPolicy::WorkspaceWrite(_) => 2,
-        SandboxPolicy::ReadOnly => 3,
-    };
-    match (now, before) {
-        (SandboxPolicy::WorkspaceWrite(now), SandboxPolicy::WorkspaceWrite(before)) => {
-            SandboxPolicy::WorkspaceWrite(WorkspaceWrite {
-                writable_roots: now
-                    .writable_roots
-                    .into_iter()
-                    .filter(|it| before.writable_roots.contains(it))
-                    .collect(),
-                network_access: now.network_access && before.network_access,
-                exclude_tmpdir_env_var: now.exclude_tmpdir_env_var || before.exclude_tmpdir_env_var,
-                exclude_slash_tmp: now.exclude_slash_tmp || before.exclude_slash_tmp,
-            })
-        }
-        (now, before) if rank(before) > rank(&now) => before.clone(),
-        (now, _) => now,
     }
 }
 
@@ -229,7 +193,7 @@ fn read_message(item: &RawValue) -> Option<Message> {
 
 #[cfg(test)]
 mod tests {
-    use codex_wire::policy::ApprovalsReviewer;
+    use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
     use codex_wire::reasoning::ReasoningSummary;
 
     use super::*;
@@ -286,14 +250,5 @@ mod tests {
         let now = settings(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
         let settled = all.settle(now.clone(), &before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly));
         assert_eq!(settled, now);
-    }
-
-    #[test]
-    fn two_workspaces_leave_what_both_allow() {
-        let roots = |roots: &[&str], network_access| {
-            let writable_roots = roots.iter().map(PathBuf::from).collect();
-            SandboxPolicy::WorkspaceWrite(WorkspaceWrite { writable_roots, network_access, ..Default::default() })
-        };
-        assert_eq!(tighter(roots(&["/a", "/b"], true), &roots(&["/b", "/c"], false)), roots(&["/b"], false));
     }
 }

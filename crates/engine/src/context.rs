@@ -203,6 +203,16 @@ impl Context {
         self.items.clone()
     }
 
+    /// Goes on from another conversation. What was said in this one is past, so its points stay good. Returns all items.
+    pub(crate) fn go_to(&mut self, past: Past) -> Vec<EncodedItem> {
+        self.leave_branch();
+        let Past { items, preface, said, turns, .. } = past;
+        (self.items, self.preface, self.said, self.turns) = (items, preface, said, turns);
+        (self.last, self.window_used) = (None, 0);
+        self.mark();
+        self.items.clone()
+    }
+
     /// How many tokens were in the window after the last answer.
     pub(crate) fn window_used(&self) -> i64 {
         self.window_used

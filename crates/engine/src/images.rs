@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use codex_files::FileError;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
+use codex_wire::marks;
 use codex_wire::response::{ContentItem, Message};
 use codex_wire::skill::SkillMetadata;
 use tokio::sync::Semaphore;
@@ -77,19 +78,30 @@ pub(crate) async fn user_message(
     content: Vec<UserInput>,
     cwd: PathBuf,
     skills: Arc<[SkillMetadata]>,
-    recall: Recall,
+    show: Show,
 ) -> UserMessage {
     let id = ItemId::new(ThreadId::fresh().to_string());
     let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. } | UserInput::Skill { .. }));
     if !reads_files {
         let said = message(&content, &cwd, &skills);
+        let said = if show.marks { marks::around_images(&content, said, &cwd) } else { said };
         return UserMessage { id, key: None, content, message: said, is_echoed: true };
     }
-    let for_reading = content.clone();
-    let read = read_beside(move || message(&for_reading, &cwd, &skills)).await;
+    let (for_reading, folder) = (content.clone(), cwd.clone());
+    let read = read_beside(move || message(&for_reading, &folder, &skills)).await;
     let message = read.unwrap_or_else(|| unread(&content));
-    let content = if recall == Recall::Full { with_pictures(content, &message) } else { content };
-    UserMessage { id, key: None, content, message, is_echoed: true }
+    let shown = if show.recall == Recall::Full { with_pictures(content.clone(), &message) } else { content.clone() };
+    let message = if show.marks { marks::around_images(&content, message, &cwd) } else { message };
+    UserMessage { id, key: None, content: shown, message, is_echoed: true }
+}
+
+/// How pictures are shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Show {
+    /// What clients remember.
+    pub(crate) recall: Recall,
+    /// Whether each stands between marks that name it, so that the model can tell which one is meant.
+    pub(crate) marks: bool,
 }
 
 /// What clients are shown: pictures as they were when they were read, since a file may change or go.
@@ -212,6 +224,45 @@ mod tests {
     fn a_picture_becomes_a_data_url_whatever_its_name() {
         let item = attach("photo.txt", b"\x89PNG\r\n\x1a\nrest");
         assert_eq!(item, ContentItem::InputImage { image_url: "data:image/png;base64,iVBORw0KGgpyZXN0".to_owned() });
+    }
+
+    #[tokio::test]
+    async fn pictures_stand_between_marks_where_they_are_to() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+        let content = || {
+            vec![
+                UserInput::text("look"),
+                UserInput::Image { image_url: "data:image/png;base64,AA".to_owned() },
+                UserInput::LocalImage { path: "none.png".into() },
+                UserInput::LocalImage { path: "a.png".into() },
+            ]
+        };
+        let said = async |recall, marks, content| {
+            let show = Show { recall, marks };
+            let said = user_message(content, folder.path().to_owned(), Arc::new([]), show).await;
+            let part = |part: &ContentItem| match part {
+                ContentItem::InputText { text } => text.replace(&folder.path().display().to_string(), "TEMP"),
+                other => serde_json::to_value(other).unwrap()["image_url"].to_string(),
+            };
+            (said.message.content.iter().map(part).collect::<Vec<_>>().join("\n"), said.content)
+        };
+        let (plain, _) = said(Recall::Full, false, content()).await;
+        assert!(!plain.contains("<image"), "{plain}");
+        let (marked, shown) = said(Recall::Full, true, content()).await;
+        expect_test::expect![[r#"
+            look
+            <image>
+            "data:image/png;base64,AA"
+            </image>
+            The picture TEMP/none.png could not be attached: No such file or directory (os error 2)
+            <image name=[Image #2] path="TEMP/a.png">
+            "data:image/png;base64,iVBORw0KGgo="
+            </image>"#]]
+        .assert_eq(&marked);
+        assert!(matches!(&shown[3], UserInput::Image { .. }), "clients see the picture as it was read: {shown:?}");
+        let (marked, _) = said(Recall::Full, true, content().drain(..2).collect()).await;
+        assert_eq!(marked, "look\n<image>\n\"data:image/png;base64,AA\"\n</image>");
     }
 
     #[test]

@@ -29,6 +29,9 @@ use codex_config::project_doc::{self, ProjectDocs};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
 
+/// What names a file of instructions, in the words of present and of earlier releases.
+const INSTRUCTIONS_KEYS: [&str; 2] = ["model_instructions_file", "experimental_instructions_file"];
+
 /// The largest file of instructions that a configuration may name.
 const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
 
@@ -267,11 +270,19 @@ fn base_instructions() -> &'static Arc<str> {
 fn instructions(setup: &Setup) -> Result<Arc<str>, StartError> {
     Ok(match (&setup.base_instructions, &setup.config.instructions.base_file) {
         (Some(text), _) => Arc::clone(text),
-        (None, Some(path)) => codex_files::read_text(path, MOST_INSTRUCTIONS)
-            .map_err(|error| StartError::Instructions { path: path.clone(), source: error.into() })?
-            .into(),
+        (None, Some(path)) => instructions_file(path).map_err(|source| {
+            let names = |key: &&str| setup.config.tree.get(&[key]).is_some();
+            let key = INSTRUCTIONS_KEYS.into_iter().find(names).unwrap_or(INSTRUCTIONS_KEYS[0]);
+            StartError::Instructions { key, path: path.clone(), source }
+        })?,
         (None, None) => Arc::clone(base_instructions()),
     })
+}
+
+fn instructions_file(path: &Path) -> std::io::Result<Arc<str>> {
+    let text = codex_files::read_text(path, MOST_INSTRUCTIONS)?;
+    // A model without a word of how to work is never what somebody wants.
+    if text.trim().is_empty() { Err(std::io::Error::other("it is empty")) } else { Ok(text.into()) }
 }
 
 /// The settings of a thread that begins now.

@@ -460,7 +460,7 @@ impl Session {
             Body::TurnEnded(_) => self.asked.clear(),
             _ => {}
         }
-        if self.is_private(&body) {
+        if self.is_private(&body) || (self.setup.config.reasoning.hide && body.is_thought()) {
             return;
         }
         let turn = self.running.as_ref().map(|running| running.id.clone());

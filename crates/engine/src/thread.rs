@@ -64,6 +64,8 @@ pub struct Setup {
     pub asks_again: bool,
     /// Whether the model is told when somebody has stopped a turn.
     pub tells_of_interrupts: bool,
+    /// Whether the model gets pictures between marks that name them.
+    pub marks_images: bool,
     /// Whether the thread goes on by itself towards a goal that it had before. One that is set is always followed.
     pub follows_goals: bool,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
@@ -91,8 +93,10 @@ pub enum StartError {
         cwd: PathBuf,
     },
     /// The file that replaces the base instructions could not be read.
-    #[error("experimental_instructions_file: could not read {path}", path = .path.display())]
+    #[error("{key}: could not read {path}", path = .path.display())]
     Instructions {
+        /// What names it in the configuration.
+        key: &'static str,
         /// Which file.
         path: PathBuf,
         /// Why not.

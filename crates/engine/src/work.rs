@@ -184,11 +184,7 @@ impl RunningCommand {
 }
 
 fn ended_early() -> Failure {
-    Failure {
-        message: "the model's answer ended early".to_owned(),
-        hint: None,
-        info: CodexErrorInfo::ResponseStreamDisconnected { http_status_code: None },
-    }
+    Failure { message: "the model's answer ended early".to_owned(), hint: None, info: CodexErrorInfo::Other }
 }
 
 /// An error with its causes, since clients get one line.

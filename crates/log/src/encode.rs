@@ -17,7 +17,7 @@ use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 
 use crate::settings::{Mode, Settings};
-use crate::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId, messages};
+use crate::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId, messages, review};
 
 /// Takes the lines of a log, in order.
 pub trait LineSink {
@@ -52,6 +52,8 @@ pub fn encode<S: LineSink>(event: &Event, sink: &mut S) -> Result<(), S::Error> 
             let replacement_history = replacement;
             file.append("compacted", &CompactedLine { message: "", replacement_history })
         }
+        // Who reads the file counts what the user has said. What a reviewer was asked is in the line that begins the review.
+        Body::ItemCompleted(Item::UserMessage { id, .. }) if id.as_str().starts_with(review::ASKED) => Ok(()),
         Body::ItemCompleted(item @ (Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. })) => {
             let names = Names::of(event, Some(item));
             let thread_id = event.thread;

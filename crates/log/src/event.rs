@@ -324,6 +324,18 @@ pub struct Approval {
 }
 
 impl Body {
+    /// Whether it shows what the model thinks. What the model said of that to itself, for later requests, is another thing.
+    #[must_use]
+    pub fn is_thought(&self) -> bool {
+        match self {
+            Self::ItemStarted(item) | Self::ItemCompleted(item) => matches!(item, Item::Reasoning { .. }),
+            Self::ItemDelta { delta, .. } => {
+                matches!(delta, Delta::SummaryPart { .. } | Delta::Summary { .. } | Delta::Raw { .. })
+            }
+            _ => false,
+        }
+    }
+
     /// The warning that nobody has answered a question in time, or can any more.
     #[must_use]
     pub fn unanswered(what: &str, after: Duration) -> Self {

@@ -109,9 +109,10 @@ impl Envelope<'_> {
     /// The answer is whole, whatever else the event says: to ask again because of odd counts would be worse.
     fn completed(&self) -> ModelEvent {
         let response = self.response.and_then(|raw| serde_json::from_str::<Completed>(raw.get()).ok());
-        let Completed { id, usage } = response.unwrap_or_default();
+        let Completed { id, usage, text } = response.unwrap_or_default();
+        let follows_schema = text.is_some_and(|text| text["format"]["type"] == "json_schema");
         let usage = usage.and_then(|usage| serde_json::from_value::<Usage>(usage).ok()).map(TokenUsage::from);
-        ModelEvent::Completed { response_id: id.unwrap_or_default(), usage }
+        ModelEvent::Completed { response_id: id.unwrap_or_default(), usage, follows_schema }
     }
 
     fn failed(&self) -> ModelError {
@@ -140,6 +141,7 @@ impl Envelope<'_> {
 struct Completed {
     id: Option<String>,
     usage: Option<Value>,
+    text: Option<Value>,
 }
 
 #[derive(Deserialize)]

@@ -2,9 +2,12 @@
 
 use std::{error::Error, time::Duration};
 
-use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::{error_info::CodexErrorInfo, tokens::RateLimitSnapshot};
 
 use crate::{sse::SseError, wait::spell};
+
+/// What is said first of an answer that broke off. Clients look for these words.
+const DISCONNECTED: &str = "stream disconnected before completion";
 
 /// A failure of a request to a model.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +50,7 @@ pub enum ModelError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The provider answered with a status that no other variant covers.
-    #[error("unexpected status {}: {message}", status_line(*status))]
+    #[error("{} {}: {message}", status_words(*status), status_line(*status))]
     Status {
         /// The status.
         status: u16,
@@ -71,7 +74,7 @@ pub enum ModelError {
         message: String,
     },
     /// The account's allowance is used up.
-    #[error("{message}{}", resets(*resets_in))]
+    #[error("{}{message}{}", limit_words(message), resets(*resets_in))]
     UsageLimit {
         /// What the provider said about it.
         message: String,
@@ -79,6 +82,8 @@ pub enum ModelError {
         plan: Option<String>,
         /// When the allowance comes back.
         resets_in: Option<Duration>,
+        /// What the account still allows, where the refusal is one that says so.
+        rate_limits: Option<Box<RateLimitSnapshot>>,
     },
     /// The conversation no longer fits the model's window.
     #[error("the conversation does not fit the model's context window: {message}")]
@@ -87,19 +92,19 @@ pub enum ModelError {
         message: String,
     },
     /// The stream ended before the answer did.
-    #[error("stream closed before response.completed")]
+    #[error("{DISCONNECTED}: stream closed before response.completed")]
     Cut {
         /// The cause, unless the stream ended in good order.
         source: Option<Box<dyn Error + Send + Sync>>,
     },
     /// The provider fell silent.
-    #[error("the model sent nothing for {}", spell(*after))]
+    #[error("{DISCONNECTED}: the model sent nothing for {}", spell(*after))]
     Idle {
         /// How long it was silent.
         after: Duration,
     },
     /// The model failed while it answered.
-    #[error("{message}")]
+    #[error("{DISCONNECTED}: {message}")]
     Failed {
         /// The provider's code.
         code: String,
@@ -109,13 +114,13 @@ pub enum ModelError {
         after: Option<Duration>,
     },
     /// The model stopped before its answer was whole.
-    #[error("the model stopped early: {reason}")]
+    #[error("{DISCONNECTED}: Incomplete response returned, reason: {reason}")]
     Incomplete {
         /// The provider's reason, such as `max_output_tokens`.
         reason: String,
     },
     /// An event could not be read, so the answer would have a hole.
-    #[error("could not read the event {event}")]
+    #[error("{DISCONNECTED}: could not read the event {event}")]
     Malformed {
         /// The event's type, or the beginning of what came instead.
         event: String,
@@ -123,7 +128,7 @@ pub enum ModelError {
         source: serde_json::Error,
     },
     /// The stream holds something that is no event.
-    #[error("could not read the stream of the model")]
+    #[error("{DISCONNECTED}: could not read the stream of the model")]
     Stream(#[from] SseError),
 }
 
@@ -144,12 +149,19 @@ impl ModelError {
     #[must_use]
     pub fn info(&self) -> CodexErrorInfo {
         match self {
-            // The recorded releases say `other` to a status of 400 as well.
+            // The recorded releases say `other` to a status of 400 as well, and to an answer that broke off once too often;
+            // while they ask for it again they say that the stream was disconnected.
             Self::ScriptExhausted
             | Self::Url { .. }
             | Self::Header { .. }
             | Self::Tls { .. }
-            | Self::BadRequest { .. } => CodexErrorInfo::Other,
+            | Self::BadRequest { .. }
+            | Self::Cut { .. }
+            | Self::Idle { .. }
+            | Self::Failed { .. }
+            | Self::Incomplete { .. }
+            | Self::Malformed { .. }
+            | Self::Stream(_) => CodexErrorInfo::Other,
             Self::Connect { .. } => CodexErrorInfo::HttpConnectionFailed { http_status_code: None },
             Self::Status { status: 500, .. } => CodexErrorInfo::InternalServerError,
             Self::Status { status: 429, .. } => {
@@ -159,12 +171,6 @@ impl ModelError {
             Self::Unauthorized { .. } | Self::Unavailable { .. } => CodexErrorInfo::Unauthorized,
             Self::UsageLimit { .. } => CodexErrorInfo::UsageLimitExceeded,
             Self::ContextWindow { .. } => CodexErrorInfo::ContextWindowExceeded,
-            Self::Cut { .. }
-            | Self::Idle { .. }
-            | Self::Failed { .. }
-            | Self::Incomplete { .. }
-            | Self::Malformed { .. }
-            | Self::Stream(_) => CodexErrorInfo::ResponseStreamDisconnected { http_status_code: None },
         }
     }
 
@@ -228,6 +234,14 @@ impl ModelError {
         }
     }
 
+    /// What a refusal says of the account's limits, to be told before the refusal itself.
+    pub(crate) fn rate_limits(&self) -> Option<RateLimitSnapshot> {
+        match self {
+            Self::UsageLimit { rate_limits, .. } => rate_limits.as_deref().cloned(),
+            _ => None,
+        }
+    }
+
     /// Whether the same request may be sent again at once, before the turn hears of the failure.
     pub(crate) fn is_worth_resending(&self) -> bool {
         matches!(self, Self::Connect { .. } | Self::Status { status: 429 | 500.., .. })
@@ -240,6 +254,16 @@ impl ModelError {
             _ => None,
         }
     }
+}
+
+/// What a status means for the request.
+fn status_words(status: u16) -> &'static str {
+    if status == 429 { "exceeded retry limit, last status:" } else { "unexpected status" }
+}
+
+/// Says that a limit is one, where the provider does not.
+fn limit_words(message: &str) -> &'static str {
+    if message.to_lowercase().contains("usage limit") { "" } else { "usage limit reached: " }
 }
 
 /// A status with its name, such as `404 Not Found`.

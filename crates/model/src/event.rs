@@ -55,5 +55,7 @@ pub enum ModelEvent {
         response_id: String,
         /// What the answer has cost.
         usage: Option<TokenUsage>,
+        /// Whether the provider says that the answer was held to a schema.
+        follows_schema: bool,
     },
 }

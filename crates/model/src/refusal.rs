@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::{
     ModelError,
+    limits::rate_limits,
     wait::{retry_after, until, wait_in_message},
 };
 
@@ -38,6 +39,7 @@ pub(crate) fn refusal<'h>(
             message,
             plan: error["plan_type"].as_str().map(str::to_owned),
             resets_in: resets_in(error, now),
+            rate_limits: (status == 429 && says("usage_limit_reached")).then(|| Box::new(rate_limits(&header))),
         };
     }
     match status {
@@ -57,7 +59,9 @@ pub(crate) fn failure(code: &str, message: &str) -> ModelError {
     match code {
         "context_length_exceeded" => ModelError::ContextWindow { message },
         "invalid_prompt" => ModelError::BadRequest { message },
-        code if FATAL_LIMITS.contains(&code) => ModelError::UsageLimit { message, plan: None, resets_in: None },
+        code if FATAL_LIMITS.contains(&code) => {
+            ModelError::UsageLimit { message, plan: None, resets_in: None, rate_limits: None }
+        }
         code => ModelError::Failed { code: code.to_owned(), after: wait_in_message(&message), message },
     }
 }
@@ -173,7 +177,7 @@ mod tests {
             &[("retry-after", "3")],
             body,
             expect![[r"
-                unexpected status 429 Too Many Requests: Please try again in 1.5s.
+                exceeded retry limit, last status: 429 Too Many Requests: Please try again in 1.5s.
                 ResponseTooManyFailedAttempts { http_status_code: Some(429) } Stream { after: Some(3s) } Some(3s)"]],
         );
         check(
@@ -181,7 +185,7 @@ mod tests {
             &[],
             body,
             expect![[r"
-                unexpected status 429 Too Many Requests: Please try again in 1.5s.
+                exceeded retry limit, last status: 429 Too Many Requests: Please try again in 1.5s.
                 ResponseTooManyFailedAttempts { http_status_code: Some(429) } Stream { after: Some(1.5s) } Some(1.5s)"]],
         );
     }
@@ -193,7 +197,7 @@ mod tests {
             &[("retry-after", "3")],
             r#"{"error":{"type":"usage_limit_reached","message":"limit","plan_type":"plus","resets_at":8260}}"#,
             expect![[r"
-                limit; it resets in 2 h 1 min
+                usage limit reached: limit; it resets in 2 h 1 min
                 UsageLimitExceeded Never None"]],
         );
         check(
@@ -201,7 +205,7 @@ mod tests {
             &[],
             r#"{"error":{"code":"insufficient_quota","message":"out of money"}}"#,
             expect![[r"
-                out of money
+                usage limit reached: out of money
                 UsageLimitExceeded Never None"]],
         );
     }
@@ -227,6 +231,9 @@ mod tests {
         assert_eq!(retry("server_error", "x"), crate::Retry::Stream { after: None });
         let after = Some(Duration::from_millis(500));
         assert_eq!(retry("rate_limit_exceeded", "try again in 500ms"), crate::Retry::Stream { after });
-        assert_eq!(failure("", "").to_string(), "the model failed without a reason");
+        assert_eq!(
+            failure("", "").to_string(),
+            "stream disconnected before completion: the model failed without a reason"
+        );
     }
 }

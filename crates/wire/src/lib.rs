@@ -25,6 +25,7 @@ pub mod goal;
 pub mod history;
 pub mod ids;
 pub mod input;
+pub mod marks;
 pub mod mcp;
 pub mod op;
 pub mod plan;

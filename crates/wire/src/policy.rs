@@ -95,6 +95,43 @@ pub struct WorkspaceWrite {
     pub exclude_slash_tmp: bool,
 }
 
+impl AskForApproval {
+    /// Whichever of both asks more.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        let rank = |policy| match policy {
+            Self::Never => 0,
+            Self::OnFailure => 1,
+            Self::OnRequest => 2,
+            Self::UnlessTrusted => 3,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
+}
+
+impl SandboxPolicy {
+    /// What both allow.
+    #[must_use]
+    pub fn tighter(self, other: &Self) -> Self {
+        let rank = |policy: &Self| match policy {
+            Self::DangerFullAccess => 0,
+            Self::ExternalSandbox { .. } => 1,
+            Self::WorkspaceWrite(_) => 2,
+            Self::ReadOnly => 3,
+        };
+        match (self, other) {
+            (Self::WorkspaceWrite(one), Self::WorkspaceWrite(other)) => Self::WorkspaceWrite(WorkspaceWrite {
+                writable_roots: one.writable_roots.into_iter().filter(|it| other.writable_roots.contains(it)).collect(),
+                network_access: one.network_access && other.network_access,
+                exclude_tmpdir_env_var: one.exclude_tmpdir_env_var || other.exclude_tmpdir_env_var,
+                exclude_slash_tmp: one.exclude_slash_tmp || other.exclude_slash_tmp,
+            }),
+            (one, other) if rank(other) > rank(&one) => other.clone(),
+            (one, _) => one,
+        }
+    }
+}
+
 impl From<SandboxMode> for SandboxPolicy {
     fn from(mode: SandboxMode) -> Self {
         match mode {
@@ -126,5 +163,19 @@ impl<'de> Deserialize<'de> for SandboxPolicy {
             }
             mode => Ok(mode.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_workspaces_leave_what_both_allow() {
+        let roots = |roots: &[&str], network_access| {
+            let writable_roots = roots.iter().map(PathBuf::from).collect();
+            SandboxPolicy::WorkspaceWrite(WorkspaceWrite { writable_roots, network_access, ..Default::default() })
+        };
+        assert_eq!(roots(&["/a", "/b"], true).tighter(&roots(&["/b", "/c"], false)), roots(&["/b"], false));
     }
 }

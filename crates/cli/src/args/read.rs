@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
-use codex_config::Env;
 
 use super::{Args, Command, Repeated, Shared};
 use crate::chat::args::ChatOptions;
@@ -111,7 +110,7 @@ fn of_no_command(ChatOptions { ask_for_approval, search, .. }: ChatOptions) -> C
 impl Shared {
     /// Takes options of the chat as values of the configuration.
     fn inherit(&mut self, options: &ChatOptions) {
-        self.repeated.overrides.extend(settings(options, &Env::process()));
+        self.repeated.overrides.extend(settings(options));
     }
 }
 

@@ -18,7 +18,7 @@ mod screen;
 mod session;
 pub(crate) mod setup;
 mod slash;
-mod trust;
+pub(crate) mod trust;
 mod view;
 mod wrap;
 

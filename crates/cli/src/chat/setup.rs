@@ -83,7 +83,7 @@ impl Place {
 /// What the command line says of the configuration.
 fn overrides(shared: &Shared, options: &ChatOptions, home: &Home, env: &Env, cwd: &Path) -> anyhow::Result<Overrides> {
     let mut overrides = shared.overrides();
-    overrides.values.extend(settings(options, env));
+    overrides.values.extend(settings(options));
     if !options.add_dir.is_empty() {
         let mut roots = Config::load(home, env, &overrides)?.sandbox.workspace_write.writable_roots;
         roots.extend(options.add_dir.iter().map(|folder| cwd.join(folder)));
@@ -94,14 +94,14 @@ fn overrides(shared: &Shared, options: &ChatOptions, home: &Home, env: &Env, cwd
 }
 
 /// Options as values of the configuration. Folders and pictures are none.
-pub(crate) fn settings(options: &ChatOptions, env: &Env) -> Vec<String> {
+pub(crate) fn settings(options: &ChatOptions) -> Vec<String> {
     let mut values = Vec::new();
     let mut set = |key: &str, value: &str| values.push(format!("{key}={}", Value::from(value)));
     if let Some(model) = &options.model {
         set("model", model);
     }
     if options.oss || options.local_provider.is_some() {
-        use_local(options.local_provider.unwrap_or_default(), options.model.is_some(), env, &mut set);
+        use_local(options.local_provider.unwrap_or_default(), options.model.is_some(), &mut set);
     }
     let (full, bypass) = (options.full_auto, options.dangerously_bypass_approvals_and_sandbox);
     let sandbox = options.sandbox.or(full.then_some(SandboxMode::WorkspaceWrite));

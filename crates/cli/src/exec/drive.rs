@@ -15,9 +15,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::approvals::{Answerer, Asked};
 use super::bill::{self, Bill};
-use super::schema::Schema;
+use super::schema::{Pledge, Schema};
 use super::show::Show;
 use crate::signals::Stop;
+
+/// What is said of a last message that does not fit.
+const UNFIT: &str = "the last message does not follow the schema";
 
 /// What a run is about.
 pub(crate) enum Task {
@@ -86,8 +89,10 @@ pub(crate) struct Drive {
     pub(crate) last_message: Option<Text>,
     /// How often the model was asked.
     requests: u64,
-    /// Whether the model was asked to mend its last message already.
-    is_mended: bool,
+    /// Whether the provider says that it holds answers to schemas.
+    pledge: Pledge,
+    /// The last message before the model was asked to mend it, once it was.
+    unmended: Option<Text>,
     /// Why the run was stopped, once it was, and what that is called.
     stopped: Option<(Ending, String)>,
 }
@@ -106,11 +111,13 @@ impl Drive {
         show: Show,
         answerer: Answerer,
         limits: Limits,
-        schema: Option<Schema>,
+        held: Option<(Schema, Pledge)>,
         bill: Bill,
     ) -> Self {
-        let (last_message, requests, is_mended, stopped) = (None, 0, false, None);
-        Self { thread, show, answerer, limits, schema, bill, last_message, requests, is_mended, stopped }
+        let (last_message, requests, unmended, stopped) = (None, 0, None, None);
+        let (schema, pledge) = held.unzip();
+        let pledge = pledge.unwrap_or_default();
+        Self { thread, show, answerer, limits, schema, bill, last_message, requests, pledge, unmended, stopped }
     }
 
     /// Does the work.
@@ -188,7 +195,7 @@ impl Drive {
         match &event.body {
             Body::TurnEnded(outcome) => return self.turn_ended(event, outcome).await,
             // The turn that mends the last message belongs to the one before.
-            Body::TurnStarted { .. } if self.is_mended => self.show.pass(event),
+            Body::TurnStarted { .. } if self.unmended.is_some() => self.show.pass(event),
             _ => self.show.event(event)?,
         }
         match &event.body {
@@ -248,13 +255,25 @@ impl Drive {
             self.show.fail(&why)?;
             return Ok(Some(ending));
         }
-        if let Some(complaint) = complaint {
-            if !std::mem::replace(&mut self.is_mended, true) {
+        match (outcome, complaint, self.unmended.take()) {
+            (_, Some(complaint), None) if self.pledge.is_given() => {
+                self.unmended = Some(self.last_message.clone().unwrap_or_default());
                 self.say(vec![mend(&complaint)]).await?;
                 return Ok(None);
             }
-            self.show.fail(&format!("the last message does not follow the schema: {complaint}"))?;
-            return Ok(Some(Ending::Failed));
+            (_, Some(complaint), None) => self.warn(event, &format!("{UNFIT}: {complaint}"))?,
+            (_, Some(complaint), Some(_)) => {
+                self.show.fail(&format!("{UNFIT}: {complaint}"))?;
+                return Ok(Some(Ending::Failed));
+            }
+            (Outcome::Failed(failure), None, Some(unmended)) => {
+                self.warn(event, &format!("{UNFIT}, and could not be mended: {}", failure.message))?;
+                self.last_message = Some(unmended.clone());
+                let whole = Outcome::Completed { last_message: Some(unmended), bookmark: None };
+                self.show.event(&Event { body: Body::TurnEnded(whole), ..event.clone() })?;
+                return Ok(Some(Ending::Completed));
+            }
+            (_, None, _) => {}
         }
         self.show.event(event)?;
         Ok(Some(match outcome {
@@ -262,6 +281,11 @@ impl Drive {
             Outcome::Aborted(_) => Ending::Interrupted,
             Outcome::Failed(_) => Ending::Failed,
         }))
+    }
+
+    /// Says something that the person should know.
+    fn warn(&mut self, event: &Event, message: &str) -> std::io::Result<()> {
+        self.show.event(&Event { body: Body::Warning { message: message.to_owned() }, ..event.clone() })
     }
 
     /// What is wrong with the last message.

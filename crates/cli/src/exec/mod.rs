@@ -31,7 +31,7 @@ use self::args::{Approvals, ExecArgs, ExecForm, ExecOptions, ReviewArgs};
 use self::bill::Bill;
 use self::drive::{Drive, Ending, Limits, Task};
 use self::outlet::Outlet;
-use self::schema::Schema;
+use self::schema::{Pledge, Schema};
 use self::show::Show;
 use crate::args::Shared;
 use crate::console::{self, Clean};
@@ -63,7 +63,7 @@ struct Prepared {
     env: Env,
     setup: Setup,
     task: Task,
-    schema: Option<Schema>,
+    schema: Option<(Schema, Pledge)>,
     /// Where the last message goes besides standard output.
     file: Option<OutputFile>,
 }
@@ -78,12 +78,16 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
     if options.output_schema.is_some() && matches!(args.form, Some(ExecForm::Review(_))) {
         bail!("a review has a form of its own, so --output-schema does not go with it");
     }
-    let setup = setup::setup(shared, args, &env)?;
+    let mut setup = setup::setup(shared, args, &env)?;
     crate::login::require_key(&setup.home, &setup.config, &env)?;
     if let Some(ExecForm::Review(review)) = &args.form {
         base::check(review, &setup)?;
     }
     let schema = options.output_schema.as_deref().map(Schema::read).transpose()?;
+    let schema = schema.map(|schema| (schema, Pledge::default()));
+    if let Some((_, pledge)) = &schema {
+        setup.model = pledge.watch(setup.model);
+    }
     // Before anything has run that could put something else in its place.
     let file = options
         .output_last_message

@@ -2,7 +2,11 @@
 //!
 //! Keywords that are not known here forbid nothing: the provider has the last word on them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::Context;
+use codex_model::{Answer, Model, ModelEvent, Prompt, StreamExt};
 use serde_json::{Map, Value};
 
 use crate::input_file;
@@ -17,6 +21,40 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Schema {
     root: Value,
+}
+
+/// Whether the provider has said, with its last answer, that it holds answers to schemas. One that has not would only make
+/// the same mistake again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pledge(Arc<AtomicBool>);
+
+impl Pledge {
+    /// The same model, of which is noted what it says.
+    pub(crate) fn watch(&self, model: Arc<dyn Model>) -> Arc<dyn Model> {
+        Arc::new(Watched { model, pledge: self.clone() })
+    }
+
+    /// Whether it was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A model of which is noted whether it holds its answers to schemas.
+struct Watched {
+    model: Arc<dyn Model>,
+    pledge: Pledge,
+}
+
+impl Model for Watched {
+    fn ask(&self, prompt: Prompt) -> Answer {
+        let pledge = self.pledge.clone();
+        Box::pin(self.model.ask(prompt).inspect(move |event| {
+            if let Ok(ModelEvent::Completed { follows_schema, .. }) = event {
+                pledge.0.store(*follows_schema, Ordering::Relaxed);
+            }
+        }))
+    }
 }
 
 impl Schema {

@@ -12,6 +12,7 @@ use codex_wire::rollout::SessionSource;
 
 use super::args::{ExecArgs, ExecForm, ExecOptions, LocalProvider, ThreadArgs};
 use crate::args::Shared;
+use crate::chat::trust;
 use crate::failure::Hinted;
 use crate::proto::working_directory;
 use crate::threads::locate;
@@ -41,6 +42,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
         notes: None,
         asks_again: false,
         tells_of_interrupts: false,
+        marks_images: false,
         config: Arc::new(config),
         programs: apply_patch::install(&home),
         home,
@@ -68,10 +70,13 @@ fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd
     }
     if options.oss || options.local_provider.is_some() {
         let server = options.local_provider.unwrap_or_default();
-        use_local(server, options.model.is_some(), env, &mut set);
+        use_local(server, options.model.is_some(), &mut set);
     }
     let mut config = Config::load(home, env, &overrides)?;
     config.sandbox.workspace_write.writable_roots.extend(options.add_dir.iter().map(|dir| cwd.join(dir)));
+    if config.sandbox.mode.is_none() && trust::level(&config, &trust::project(cwd)) == Some(TrustLevel::Trusted) {
+        config.sandbox.mode = Some(SandboxMode::WorkspaceWrite);
+    }
     let is_set_here = is_from_here(&config, "approval_policy");
     if bypass.is_some() || (options.approvals.is_none() && !is_set_here) {
         config.approval_policy = Some(AskForApproval::Never);
@@ -80,18 +85,14 @@ fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd
 }
 
 /// Points at a server on this machine, and at the model it usually has unless another is named.
-pub(crate) fn use_local(server: LocalProvider, names_model: bool, env: &Env, set: &mut impl FnMut(&str, &str)) {
-    let (id, name, port, model) = match server {
-        LocalProvider::Ollama => ("ollama", "Ollama", "11434", "gpt-oss:20b"),
-        LocalProvider::Lmstudio => ("lmstudio", "LM Studio", "1234", "openai/gpt-oss-20b"),
+pub(crate) fn use_local(server: LocalProvider, names_model: bool, set: &mut impl FnMut(&str, &str)) {
+    let id = match server {
+        LocalProvider::Ollama => "ollama",
+        LocalProvider::Lmstudio => "lmstudio",
     };
-    let port = env.text("CODEX_OSS_PORT").unwrap_or_else(|| port.to_owned());
-    let url = env.text("CODEX_OSS_BASE_URL").unwrap_or_else(|| format!("http://localhost:{port}/v1"));
     set("model_provider", id);
-    set(&format!("model_providers.{id}.name"), name);
-    set(&format!("model_providers.{id}.base_url"), &url);
     if !names_model {
-        set("model", model);
+        set("model", codex_config::default_model(id));
     }
 }
 

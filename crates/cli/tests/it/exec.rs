@@ -97,6 +97,43 @@ fn a_folder_outside_of_a_repository_is_refused_unless_it_is_trusted() {
 }
 
 #[test]
+fn commands_may_write_in_a_trusted_project_unless_something_else_is_set() {
+    let patch = "*** Begin Patch\\n*** Add File: new\\n+x\\n*** End Patch";
+    let script = format!(
+        r#"[{{"items": [{{"call": "shell", "args": {{"command": ["apply_patch", "{patch}"]}}}}]}}, {{"items": [{{"text": "done"}}]}}]"#
+    );
+    let writes = |config: &str, args: &[&str]| {
+        let place = scripted(&script);
+        std::fs::create_dir(place.path("project/.git")).unwrap();
+        let project = std::fs::canonicalize(place.path("project")).unwrap();
+        let kept = std::fs::read_to_string(place.path("home/config.toml")).unwrap();
+        let trust = config.replace("PROJECT", &project.display().to_string());
+        std::fs::write(place.path("home/config.toml"), format!("{trust}\n{kept}")).unwrap();
+        let run = place.run(&[&["exec"], args, &["go"]].concat(), "");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        place.path("project/new").exists()
+    };
+    let trusted = "projects.'PROJECT'.trust_level = 'trusted'";
+    assert!(writes(trusted, &[]));
+    assert!(!writes("", &[]));
+    assert!(!writes("projects.'PROJECT'.trust_level = 'untrusted'", &[]));
+    assert!(!writes(trusted, &["--sandbox", "read-only"]));
+    assert!(!writes(&format!("sandbox_mode = 'read-only'\n{trusted}"), &[]));
+}
+
+#[test]
+fn thoughts_can_be_hidden() {
+    let script = r#"[{"items": [{"reasoning": ["ponder"]}, {"text": "done"}], "repeat": true}]"#;
+    let place = scripted(script);
+    for args in [&["--json", "go"][..], &["go"]] {
+        let run = exec(&place, args, "");
+        assert!(format!("{}{}", run.stdout, run.stderr).contains("ponder"), "{}{}", run.stdout, run.stderr);
+        let run = exec(&place, &[&["-c", "hide_agent_reasoning=true"], args].concat(), "");
+        assert!(!format!("{}{}", run.stdout, run.stderr).contains("ponder"), "{}{}", run.stdout, run.stderr);
+    }
+}
+
+#[test]
 fn a_thread_is_resumed_by_id_by_name_and_as_the_last() {
     let place = scripted(r#"[{"when": "remember me", "items": [{"text": "I do."}], "repeat": true}]"#);
     let first = exec(&place, &["--json", "remember me"], "");
@@ -207,7 +244,7 @@ fn the_source_of_threads_is_exec() {
 #[test]
 fn an_answer_that_breaks_the_schema_is_mended_once() {
     let schema = r#"{"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}"#;
-    let mended = r#"[{"items": [{"text": "{\"n\": \"x\"}"}]},
+    let mended = r#"[{"items": [{"text": "{\"n\": \"x\"}"}], "follows_schema": true},
                      {"when": "does not follow the required JSON schema", "items": [{"text": "{\"n\": 1}"}]}]"#;
     let place = scripted(mended).file("project/schema.json", schema);
     let args = ["--json", "--output-schema", "schema.json", "-o", "last.txt", "count"];
@@ -223,7 +260,7 @@ fn an_answer_that_breaks_the_schema_is_mended_once() {
     .assert_eq(&run.line_kinds());
     assert_eq!(std::fs::read_to_string(place.path("project/last.txt")).unwrap(), r#"{"n": 1}"#);
 
-    let stubborn = r#"[{"items": [{"text": "no"}], "repeat": true}]"#;
+    let stubborn = r#"[{"items": [{"text": "no"}], "follows_schema": true, "repeat": true}]"#;
     let place = scripted(stubborn).file("project/schema.json", schema);
     let run = exec(&place, &args, "");
     assert_eq!(run.code, Some(1));
@@ -231,6 +268,37 @@ fn an_answer_that_breaks_the_schema_is_mended_once() {
     assert_eq!(failed["type"], "turn.failed");
     assert!(failed["error"]["message"].as_str().unwrap().starts_with("the last message does not follow the schema"));
     assert!(!place.path("project/last.txt").exists());
+}
+
+#[test]
+fn an_answer_that_breaks_the_schema_is_given_as_it_is_where_mending_is_no_use() {
+    let schema = r#"{"type": "object"}"#;
+    let args = ["--json", "--output-schema", "schema.json", "-o", "last.txt", "count"];
+    let careless = r#"[{"items": [{"text": "no"}]}, {"items": [{"text": "asked again"}]}]"#;
+    let broken = r#"[{"items": [{"text": "no"}], "follows_schema": true}, {"status": 400, "body": "broken"}]"#;
+    for (script, warning) in [
+        (careless, "the last message does not follow the schema: it is not JSON"),
+        (broken, "the last message does not follow the schema, and could not be mended: broken"),
+    ] {
+        let place = scripted(script).file("project/schema.json", schema);
+        let run = exec(&place, &args, "");
+        assert_eq!(run.code, Some(0), "{}", run.stdout);
+        expect![[r#"
+            thread.started
+            turn.started
+            item.completed agent_message
+            item.completed error
+            turn.completed
+        "#]]
+        .assert_eq(&run.line_kinds());
+        let told = run.lines().into_iter().rev().nth(1).unwrap()["item"]["message"].clone();
+        assert!(told.as_str().unwrap().starts_with(warning), "{told}");
+        assert_eq!(std::fs::read_to_string(place.path("project/last.txt")).unwrap(), "no");
+    }
+    let run =
+        exec(&scripted(careless).file("project/schema.json", schema), &["--output-schema", "schema.json", "x"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "no\n"));
+    assert!(run.stderr.contains("warning: the last message does not follow the schema"), "{}", run.stderr);
 }
 
 #[test]
@@ -296,7 +364,7 @@ fn a_caller_grants_one_command_over_a_socket() {
 
 #[test]
 fn changes_are_reviewed() {
-    let script = r#"[{"when": "not committed yet", "items": [{"text": "{\"overall_explanation\": \"Fine.\"}"}]}]"#;
+    let script = r#"[{"when": "untracked files", "items": [{"text": "{\"overall_explanation\": \"Fine.\"}"}]}]"#;
     let run = exec(&scripted(script), &["review", "--uncommitted"], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Fine.\n"), "{}", run.stderr);
 }

@@ -130,14 +130,14 @@ fn providers_must_exist_and_have_an_address() {
         "model_provider = 'mock'\n[model_providers.other]",
         &[],
         expect![[r#"
-            @/config.toml:1: model_provider: no provider named "mock"; known providers: openai, other, scripted
+            @/config.toml:1: model_provider: no provider named "mock"; known providers: lmstudio, ollama, openai, other, scripted
             hint: choose another, or add a table [model_providers.mock] with a base_url"#]],
     );
     check_error(
         "",
         &["model_provider=mock"],
         expect![[r#"
-            -c model_provider: no provider named "mock"; known providers: openai, scripted
+            -c model_provider: no provider named "mock"; known providers: lmstudio, ollama, openai, scripted
             hint: choose another, or add a table [model_providers.mock] with a base_url"#]],
     );
     check_error(

@@ -216,7 +216,7 @@ fn what_would_make_the_configuration_unreadable_is_refused() {
         json!("none"),
         expect![[r#"
             configValidationError: the configuration would be invalid
-            @/config.toml:1: model_provider: no provider named "none"; known providers: openai, scripted"#]],
+            @/config.toml:1: model_provider: no provider named "none"; known providers: lmstudio, ollama, openai, scripted"#]],
     );
     check_refused(
         "",

@@ -36,6 +36,9 @@ struct Payload<'a> {
     text_elements: Vec<TextElement>,
     #[serde(default)]
     user_facing_hint: Option<String>,
+    /// What a reviewer was asked.
+    #[serde(default)]
+    prompt: Option<String>,
     #[serde(default)]
     review_output: Option<ReviewOutputEvent>,
     #[serde(default)]
@@ -105,6 +108,11 @@ impl TurnReader {
                 let id = self.item_name(payload.item_id);
                 let review = payload.user_facing_hint.unwrap_or_default();
                 self.add(ThreadItem::EnteredReviewMode { id, review }, at_ms, at_ms);
+                if let Some(text) = payload.prompt {
+                    let (id, client_id) = (self.item_name(None), None);
+                    let content = vec![InputItem::Text { text, text_elements: Vec::new() }];
+                    self.add(ThreadItem::UserMessage { id, client_id, content }, at_ms, at_ms);
+                }
             }
             "exited_review_mode" => {
                 let id = self.item_name(payload.item_id);

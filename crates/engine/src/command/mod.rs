@@ -256,9 +256,10 @@ impl CommandCall {
                 return effects.push(Effect::AbortTurn);
             }
         }
-        // A person said yes to exactly this: outside the sandbox where that was the question, inside it otherwise.
+        // A person said yes to exactly this: outside the sandbox where that was the question, or where inside it nothing
+        // could be written, so that they would have to be asked again; inside it otherwise.
         self.is_vouched = true;
-        self.run(!leaves_sandbox, effects);
+        self.run(!leaves_sandbox && !self.request.is_read_only, effects);
     }
 
     /// Ends the call without a run, or with the failed one that nobody wanted to repeat.

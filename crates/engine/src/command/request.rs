@@ -29,6 +29,8 @@ pub(crate) struct CommandRequest {
     pub(crate) is_escalated: bool,
     /// Whether this machine cannot keep the sandbox's promises, so that running means running outside.
     pub(crate) cannot_be_confined: bool,
+    /// Whether the sandbox lets nothing be written, so that a person who allows the command means a run outside.
+    pub(crate) is_read_only: bool,
     /// Why the model asks.
     pub(crate) justification: Option<String>,
     /// How the call looks at the command's terminal; none for a command that ends with its call.
@@ -146,6 +148,7 @@ impl CommandRequest {
             is_users_own: false,
             is_escalated: asks || shared.with_escalated_permissions == Some(true),
             cannot_be_confined: false,
+            is_read_only: false,
             justification: shared.justification.filter(|text| !text.trim().is_empty()),
             terminal,
             typed: None,
@@ -165,6 +168,7 @@ impl CommandRequest {
             is_users_own: false,
             is_escalated: false,
             cannot_be_confined: false,
+            is_read_only: false,
             justification: Some(format!("to type this into `{into_line}`, about which nobody was asked")),
             terminal: None,
             typed: Some(typed),

@@ -15,6 +15,7 @@ fn request(is_escalated: bool) -> CommandRequest {
         is_users_own: false,
         is_escalated,
         cannot_be_confined: false,
+        is_read_only: false,
         justification: is_escalated.then(|| "it must be".to_owned()),
         terminal: None,
         typed: None,

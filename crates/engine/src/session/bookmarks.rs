@@ -2,12 +2,18 @@
 //!
 //! Only sessions that a client has configured as the earliest clients did have them.
 
+use codex_store::History;
+use codex_wire::encoded::EncodedItem;
 use codex_wire::plan::UpdatePlanArgs;
+use codex_wire::rollout::TurnContextItem;
 
 use super::Session;
+use crate::beginning::Past;
 use crate::context::Point;
-use crate::environment::Environment;
+use crate::environment::{Environment, shell_name};
+use crate::images::read_beside;
 use crate::log::{Abort, Body, Outcome};
+use crate::settings::Settings;
 use crate::thread::WayBack;
 
 /// How many bookmarks are kept, the newest ones.
@@ -50,7 +56,7 @@ impl Session {
     pub(super) async fn go_back(&mut self, response: &str) -> WayBack {
         let Some(kept) = &self.bookmarks else { return WayBack::NotKept };
         let Some(place) = kept.iter().rposition(|bookmark| bookmark.response == response) else {
-            return WayBack::Unknown;
+            return self.go_to_earlier(response).await;
         };
         self.stop(Abort::Replaced).await;
         let kept = self.bookmarks.as_ref().and_then(|kept| kept.get(place));
@@ -58,6 +64,26 @@ impl Session {
         self.aims.plan.clone_from(&bookmark.plan);
         self.environment = bookmark.environment.clone();
         let replacement = self.context.go_back(&bookmark.point);
+        self.went_back(response, replacement).await
+    }
+
+    /// Goes on from an answer of an earlier thread, which ended in another run of the program perhaps.
+    async fn go_to_earlier(&mut self, response: &str) -> WayBack {
+        let (home, name) = (self.setup.home.path().to_owned(), response.to_owned());
+        let found = read_beside(move || History::after_answer(&home, &name)).await;
+        let Some(mut history) = found.flatten() else { return WayBack::Unknown };
+        self.stop(Abort::Replaced).await;
+        // What the model was told of its surroundings there; a difference is told with the next turn.
+        if let Some(TurnContextItem { cwd, approval_policy, sandbox_policy, .. }) = history.context.take() {
+            let told = Settings { cwd, approval_policy, sandbox_policy, ..(*self.settings).clone() };
+            self.environment = Environment::new(&told, shell_name(self.setup.shell.as_deref()));
+        }
+        self.aims.plan = None;
+        let replacement = self.context.go_to(Past::of(&mut history, false));
+        self.went_back(response, replacement).await
+    }
+
+    async fn went_back(&mut self, response: &str, replacement: Vec<EncodedItem>) -> WayBack {
         self.emit(Body::WentBack { response_id: response.to_owned(), replacement });
         self.aims.goal.start_over();
         self.log_goal();

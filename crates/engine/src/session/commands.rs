@@ -74,6 +74,7 @@ impl Session {
         let settings = Arc::clone(self.turn_settings());
         let sandbox = self.sandbox_state();
         request.cannot_be_confined = sandbox == SandboxState::CannotConfine;
+        request.is_read_only = settings.sandbox_policy == SandboxPolicy::ReadOnly;
         // Nobody may be asked, so a command that wants to be asked about cannot run, whatever the sandbox.
         let judged = if request.is_escalated && settings.approval_policy == AskForApproval::Never {
             Answer::Refuse { because: NO_ESCALATION.to_owned() }
@@ -132,15 +133,18 @@ impl Session {
         // Only under these does it matter what a command destroys.
         let looks = matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::OnFailure);
         let moved_over = looks.then(|| moved_over(&request.argv, &request.cwd)).flatten();
+        let approved_before = self.allowed.approved.contains(&self.approved(request));
+        // What a person has allowed where nothing can be written runs outside the next time too.
+        let was_outside = approved_before && request.is_read_only && settings.approval_policy != AskForApproval::Never;
         codex_shell::judge(&Question {
             argv: &request.argv,
             approval: settings.approval_policy,
             sandbox,
             moves_over: moved_over.as_deref(),
             checkout: if is_own { Checkout::Own } else { Checkout::Foreign },
-            escalated: request.is_escalated,
+            escalated: request.is_escalated || was_outside,
             rules: &self.allowed.rules,
-            approved_before: self.allowed.approved.contains(&self.approved(request)),
+            approved_before,
         })
     }
 

@@ -42,6 +42,7 @@ impl Session {
             is_users_own: true,
             is_escalated: false,
             cannot_be_confined: false,
+            is_read_only: false,
             justification: None,
             terminal: None,
             typed: None,

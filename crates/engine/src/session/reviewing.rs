@@ -30,11 +30,12 @@ impl Session {
         self.stop(Abort::Replaced).await;
         let prompt = review::prompt(&request.target);
         let said = UserMessage {
-            id: ItemId::new(ThreadId::fresh().to_string()),
+            id: ItemId::new(format!("{}{}", review::ASKED, ThreadId::fresh())),
             key: None,
             content: vec![UserInput::text(prompt.clone())],
             message: Message::user(prompt.clone()),
-            is_echoed: false,
+            // Clients of the queue were told what the reviewer is asked by the review's beginning alone.
+            is_echoed: self.setup.recall == Recall::Full,
         };
         let settings = Settings {
             approval_policy: AskForApproval::Never,

@@ -75,7 +75,8 @@ impl Session {
         key: Option<Arc<str>>,
         cwd: PathBuf,
     ) -> impl Future<Output = UserMessage> + use<> {
-        let said = images::user_message(content, cwd, Arc::clone(&self.skills), self.setup.recall);
+        let show = images::Show { recall: self.setup.recall, marks: self.setup.marks_images };
+        let said = images::user_message(content, cwd, Arc::clone(&self.skills), show);
         async { UserMessage { key, ..said.await } }
     }
 

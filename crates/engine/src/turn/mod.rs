@@ -301,7 +301,7 @@ impl Turn {
                 effects.push(Effect::Count { usage: None, rate_limits: Some(rate_limits) });
             }
             ModelEvent::ItemDone(ResponseItem::Message(message)) => self.last_message = Some(message.text()),
-            ModelEvent::Completed { response_id, usage } => {
+            ModelEvent::Completed { response_id, usage, .. } => {
                 self.last_response = Some(response_id).filter(|id| !id.is_empty());
                 self.items.close();
                 effects.push(Effect::Count { usage, rate_limits: None });
@@ -344,7 +344,7 @@ impl Turn {
             }
             ModelEvent::ItemAdded(item) => return self.items.start(&item, effects),
             ModelEvent::ItemDone(item) => return self.item_done(item, effects),
-            ModelEvent::Completed { response_id, usage } => {
+            ModelEvent::Completed { response_id, usage, .. } => {
                 self.last_response = Some(response_id).filter(|id| !id.is_empty());
                 self.used = usage.map_or(self.used, |usage| usage.tokens_in_window());
                 if self.manners.forgets_interrupted && !self.calls.is_empty() {
@@ -428,6 +428,9 @@ impl Turn {
             }
         };
         self.attempt += 1;
+        if failure.info == CodexErrorInfo::Other {
+            failure.info = CodexErrorInfo::ResponseStreamDisconnected { http_status_code: None };
+        }
         // Calls take time of their own, and the model is asked again when they have ended.
         let delay = match after {
             _ if !self.calls.is_empty() => Duration::ZERO,

@@ -82,10 +82,16 @@ fn input(line: &str) -> Input {
             Input::Model(ModelEvent::ItemDone(ResponseItem::WebSearchCall(search)))
         }
         "call" => Input::Model(ModelEvent::ItemDone(call(first, text))),
-        "completed" => Input::Model(ModelEvent::Completed { response_id: String::new(), usage: None }),
+        "completed" => {
+            Input::Model(ModelEvent::Completed { response_id: String::new(), usage: None, follows_schema: false })
+        }
         "used" => {
             let usage = TokenUsage { total_tokens: first.parse().unwrap(), ..TokenUsage::default() };
-            Input::Model(ModelEvent::Completed { response_id: String::new(), usage: Some(usage) })
+            Input::Model(ModelEvent::Completed {
+                response_id: String::new(),
+                usage: Some(usage),
+                follows_schema: false,
+            })
         }
         "overflow" => {
             let info = CodexErrorInfo::ContextWindowExceeded;

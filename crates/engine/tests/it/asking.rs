@@ -195,6 +195,34 @@ async fn a_rule_says_whether_it_was_accepted_for_the_sandbox() {
 }
 
 #[tokio::test]
+async fn where_nothing_may_be_written_a_write_is_asked_about_once() {
+    let patch = "*** Begin Patch\n*** Add File: new\n+x\n*** End Patch";
+    let patch = ("shell", json!({"command": ["apply_patch", patch]}));
+    let append = || shell("echo line >> x");
+    let mut client = world("untrusted", "read-only").start(&script(&[append(), patch, append()])).await;
+    let events = turn(&mut client, ReviewDecision::Approved).await;
+    assert_eq!(asked(&events), ["sh -c echo line >> x", "a patch", "sh -c echo line >> x"], "a yes is for once");
+    let written = |client: &Client, name: &str| std::fs::read_to_string(client.world.path("project").join(name)).ok();
+    assert_eq!(written(&client, "x").as_deref(), Some("line\nline\n"));
+    assert_eq!(written(&client, "new").as_deref(), Some("x\n"));
+
+    let mut client = world("untrusted", "read-only").start(&script(&[append(), append()])).await;
+    let events = turn(&mut client, ReviewDecision::ApprovedForSession).await;
+    assert_eq!(asked(&events), ["sh -c echo line >> x"]);
+    assert_eq!(written(&client, "x").as_deref(), Some("line\nline\n"));
+
+    let world = world("on-request", "read-only").file("project/old", "old");
+    let mut client = world.start(&script(&[append(), shell("rm -f old")])).await;
+    let events = turn(&mut client, ReviewDecision::Approved).await;
+    assert_eq!(asked(&events), ["sh -c rm -f old"]);
+    assert_eq!(
+        (written(&client, "old"), written(&client, "x")),
+        (None, None),
+        "what nobody was asked about is confined"
+    );
+}
+
+#[tokio::test]
 async fn where_the_reviewer_is_nobody_questions_are_declined_and_that_is_said_once() {
     let patch = "*** Begin Patch\n*** Add File: new\n+x\n*** End Patch";
     let patch = ("shell", json!({"command": ["apply_patch", patch]}));

@@ -96,6 +96,28 @@ async fn going_back_and_input_take_the_place_of_what_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_of_an_earlier_run_can_be_gone_on_from() {
+    let mut client = configured(ANSWERS).await;
+    client.turn("a", "a").await;
+    client.turn("b", "b").await;
+    go_back(&client, "r1").await;
+    client.turn("c", "c").await;
+    let later = r#"[{"id": "r5", "items": [{"text": "five"}]}, {"id": "r6", "items": [{"text": "six"}]},
+                    {"id": "r7", "items": [{"text": "seven"}]}]"#;
+    let mut client = client.start_again(later, |_, setup| setup).await;
+    client.thread.reconfigure(SettingsChange::default()).await.expect("the thread is open");
+    client.turn("new", "new").await;
+    assert_eq!(go_back(&client, "r9").await, WayBack::Unknown);
+    assert_eq!(go_back(&client, "r3").await, WayBack::Gone);
+    client.turn("d", "d").await;
+    assert_eq!(client.last_input(), ["a", "one", "c", "three", "d"]);
+    assert_eq!(go_back(&client, "r2").await, WayBack::Gone);
+    client.turn("e", "e").await;
+    assert_eq!(client.last_input(), ["a", "one", "b", "two", "e"]);
+    assert_eq!(go_back(&client, "r5").await, WayBack::Gone, "what this run has said can be gone back to all the same");
+}
+
+#[tokio::test(start_paused = true)]
 async fn other_sessions_have_no_bookmarks() {
     let mut client = start(ANSWERS).await;
     assert_eq!(bookmark(&mut client, "a").await, None);

@@ -1,6 +1,7 @@
 //! Answers that break off.
 
 use codex_engine::log::{Body, Outcome};
+use codex_wire::error_info::CodexErrorInfo;
 use expect_test::expect;
 
 use crate::shown;
@@ -37,7 +38,7 @@ async fn a_cut_answer_is_asked_for_again_with_the_same_request() {
             1 recorded assistant: "whole"
             1 started agent msg-1-2 ""
             1 grew msg-1-2 Text("Hal")
-            1 retry 1/5: stream closed before response.completed
+            1 retry 1/5: stream disconnected before completion: stream closed before response.completed
             1 counted None
             1 started agent msg-2-1 ""
             1 grew msg-2-1 Text("Hallo")
@@ -78,11 +79,11 @@ async fn when_the_retries_are_used_up_the_turn_fails_and_the_next_one_works() {
             1 completed user 1 piece(s)
             1 asked gpt-5.1-codex
             1 counted None
-            1 retry 1/2: stream closed before response.completed
+            1 retry 1/2: stream disconnected before completion: stream closed before response.completed
             1 counted None
-            1 retry 2/2: stream closed before response.completed
+            1 retry 2/2: stream disconnected before completion: stream closed before response.completed
             1 counted None
-            1 ended Failed(Failure { message: "stream closed before response.completed: connection reset", hint: None, info: ResponseStreamDisconnected { http_status_code: None } })
+            1 ended Failed(Failure { message: "stream disconnected before completion: stream closed before response.completed: connection reset", hint: None, info: Other })
         "#]],
     );
     assert_eq!(sent(&client).len(), 3);
@@ -108,7 +109,7 @@ async fn a_model_that_falls_silent_is_asked_again() {
     check(
         &retried,
         expect![[r#"
-        1 retry 1/5: the model sent nothing for 5 min
+        1 retry 1/5: stream disconnected before completion: the model sent nothing for 5 min
     "#]],
     );
     assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("awake".into()), bookmark: None });
@@ -171,6 +172,45 @@ async fn an_answer_that_always_breaks_after_a_call_does_not_go_on_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_used_up_allowance_is_said_as_such_and_tells_the_limits() {
+    let script = r#"[{"status": 429, "headers": {"x-codex-primary-used-percent": "100.0"},
+                      "body": {"error": {"type": "usage_limit_reached", "message": "limit reached"}}}]"#;
+    let mut client = start(script).await;
+    let events = client.turn("1", "hi").await;
+    let told = events.iter().find_map(|event| match &event.body {
+        Body::TokensCounted { info, rate_limits } => Some((info.clone(), rate_limits.primary.clone())),
+        _ => None,
+    });
+    let (info, primary) = told.expect("the limits are told before the failure");
+    assert_eq!((info, primary.map(|window| window.used_percent)), (None, Some(100.0)));
+    let Outcome::Failed(failure) = outcome(&events) else { panic!("the turn has failed") };
+    assert_eq!(failure.message, "usage limit reached: limit reached");
+    assert_eq!(failure.info, CodexErrorInfo::UsageLimitExceeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cut_answer_is_a_disconnected_stream_while_it_is_retried_and_another_failure_in_the_end() {
+    let mut client =
+        start_with_retries(1, r#"[{"items": [], "end": {"incomplete": "max_output_tokens"}, "repeat": true}]"#).await;
+    let events = client.turn("1", "hi").await;
+    let kinds: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::AnswerRetried { failure, .. } | Body::TurnEnded(Outcome::Failed(failure)) => Some(failure.clone()),
+            _ => None,
+        })
+        .collect();
+    let message =
+        "stream disconnected before completion: Incomplete response returned, reason: max_output_tokens".to_owned();
+    assert!(kinds.iter().all(|failure| failure.message == message), "{kinds:?}");
+    let disconnected = CodexErrorInfo::ResponseStreamDisconnected { http_status_code: None };
+    assert_eq!(
+        kinds.into_iter().map(|failure| failure.info).collect::<Vec<_>>(),
+        [disconnected, CodexErrorInfo::Other]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn input_that_joined_a_failing_turn_is_not_lost() {
     let script = r#"[{"items": [{"text": "a", "deltas": ["a", {"pause_ms": 50}], "done": false}], "end": "cut"},
                      {"items": [{"text": "b"}]}]"#;
@@ -184,7 +224,7 @@ async fn input_that_joined_a_failing_turn_is_not_lost() {
         1 recorded user: "and this"
         1 started user 1 piece(s)
         1 completed user 1 piece(s)
-        1 ended Failed(Failure { message: "stream closed before response.completed", hint: None, info: ResponseStreamDisconnected { http_status_code: None } })
+        1 ended Failed(Failure { message: "stream disconnected before completion: stream closed before response.completed", hint: None, info: Other })
     "#]],
     );
     client.turn("3", "again").await;

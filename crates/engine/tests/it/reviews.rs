@@ -1,9 +1,10 @@
 //! Reviews: a conversation of their own, and a result that the thread knows.
 
-use codex_engine::log::{Abort, Body, Outcome, TurnId};
+use codex_engine::log::{Abort, Body, Item, Outcome, TurnId};
 use codex_wire::review::{ReviewRequest, ReviewTarget};
+use serde_json::Value;
 
-use crate::world::{Client, outcome, start};
+use crate::world::{Client, outcome, said, start};
 
 const ANSWER: &str =
     r#"{\"findings\": [], \"overall_correctness\": \"patch is correct\", \"overall_explanation\": \"Fine.\"}"#;
@@ -26,8 +27,13 @@ async fn a_review_sees_nothing_of_the_thread_and_the_thread_sees_its_result() {
     assert!(matches!(&events[0].body, Body::ReviewEntered(review) if review.prompt == "Look closely."));
     let found = |body: &Body| matches!(body, Body::ReviewExited(Some(output)) if output.overall_explanation == "Fine.");
     assert_eq!(events.iter().filter(|event| found(&event.body)).count(), 1);
-    let echoed = |body: &Body| matches!(body, Body::ItemCompleted(codex_engine::log::Item::UserMessage { .. }));
-    assert!(!events.iter().any(|event| echoed(&event.body)), "the reviewer's question is not the user's");
+    let asked = events.iter().filter_map(|event| match &event.body {
+        Body::ItemCompleted(Item::UserMessage { content, .. }) => Some(content.clone()),
+        _ => None,
+    });
+    assert_eq!(asked.collect::<Vec<_>>(), [vec![said("Look closely.")]], "what the reviewer is asked is an item");
+    let kept = |line: &&Value| line["payload"]["type"] == "user_message";
+    assert_eq!(client.lines().iter().filter(kept).count(), 1, "but the user did not say it");
     client.turn("2", "And?").await;
     let input = client.last_input();
     assert_eq!(input.len(), 5, "{input:?}");

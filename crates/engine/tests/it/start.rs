@@ -86,6 +86,12 @@ async fn a_file_of_instructions_that_does_not_exist_is_refused() {
     let world = World::new().set("experimental_instructions_file=/nowhere/base.md");
     let error = world.start_error().await;
     expect!["experimental_instructions_file: could not read /nowhere/base.md"].assert_eq(&error.to_string());
+    let error = World::new().set("model_instructions_file=/nowhere/base.md").start_error().await;
+    expect!["model_instructions_file: could not read /nowhere/base.md"].assert_eq(&error.to_string());
+    let world =
+        World::new().file("home/base.md", " \n").file("home/config.toml", "model_instructions_file = 'base.md'");
+    let error = std::error::Error::source(&world.start_error().await).map(ToString::to_string);
+    assert_eq!(error.as_deref(), Some("it is empty"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -79,6 +79,7 @@ impl World {
             notes: None,
             asks_again: false,
             tells_of_interrupts: false,
+            marks_images: false,
         };
         (setup, prompts)
     }

@@ -75,7 +75,9 @@ fn unfinished_preview_is_kept_but_unfinished_item_is_an_error() {
     );
     check(
         r#"{"type":"response.output_item.done","item":{"type":"local_shell_call","status":"completed"}}"#,
-        expect!["could not read the event response.output_item.done: Stream { after: None }"],
+        expect![
+            "stream disconnected before completion: could not read the event response.output_item.done: Stream { after: None }"
+        ],
     );
 }
 
@@ -89,7 +91,9 @@ fn a_call_that_makes_no_sense_is_kept_if_it_can_be_answered() {
     );
     check(
         r#"{"type":"response.output_item.done","item":{"type":"function_call","name":"shell","arguments":"{}"}}"#,
-        expect!["could not read the event response.output_item.done: Stream { after: None }"],
+        expect![
+            "stream disconnected before completion: could not read the event response.output_item.done: Stream { after: None }"
+        ],
     );
 }
 
@@ -98,13 +102,13 @@ fn completed_with_usage() {
     check(
         r#"{"type":"response.completed","response":{"id":"resp-1","usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":10,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":110}}}"#,
         expect![[
-            r#"Completed { response_id: "resp-1", usage: Some(TokenUsage { input_tokens: 100, cached_input_tokens: 60, output_tokens: 10, reasoning_output_tokens: 4, total_tokens: 110 }) }"#
+            r#"Completed { response_id: "resp-1", usage: Some(TokenUsage { input_tokens: 100, cached_input_tokens: 60, output_tokens: 10, reasoning_output_tokens: 4, total_tokens: 110 }), follows_schema: false }"#
         ]],
     );
     check(
         r#"{"type":"response.completed","response":{"id":"r","usage":{"input_tokens":1,"input_tokens_details":null,"output_tokens":2}}}"#,
         expect![[
-            r#"Completed { response_id: "r", usage: Some(TokenUsage { input_tokens: 1, cached_input_tokens: 0, output_tokens: 2, reasoning_output_tokens: 0, total_tokens: 3 }) }"#
+            r#"Completed { response_id: "r", usage: Some(TokenUsage { input_tokens: 1, cached_input_tokens: 0, output_tokens: 2, reasoning_output_tokens: 0, total_tokens: 3 }), follows_schema: false }"#
         ]],
     );
 }
@@ -113,20 +117,23 @@ fn completed_with_usage() {
 fn completed_stays_completed_whatever_its_usage() {
     check(
         r#"{"type":"response.completed","response":{"id":"r","usage":"lots"}}"#,
-        expect![[r#"Completed { response_id: "r", usage: None }"#]],
+        expect![[r#"Completed { response_id: "r", usage: None, follows_schema: false }"#]],
     );
-    check(r#"{"type":"response.completed"}"#, expect![[r#"Completed { response_id: "", usage: None }"#]]);
+    check(
+        r#"{"type":"response.completed"}"#,
+        expect![[r#"Completed { response_id: "", usage: None, follows_schema: false }"#]],
+    );
 }
 
 #[test]
 fn failures() {
     check(
         r#"{"type":"response.failed","response":{"id":"r","error":{"code":"server_error","message":"boom"}}}"#,
-        expect!["boom: Stream { after: None }"],
+        expect!["stream disconnected before completion: boom: Stream { after: None }"],
     );
     check(
         r#"{"type":"response.failed","response":{"id":"r","error":{"code":"rate_limit_exceeded","message":"Please try again in 1.5s."}}}"#,
-        expect!["Please try again in 1.5s.: Stream { after: Some(1.5s) }"],
+        expect!["stream disconnected before completion: Please try again in 1.5s.: Stream { after: Some(1.5s) }"],
     );
     check(
         r#"{"type":"response.failed","response":{"id":"r","error":{"code":"context_length_exceeded","message":"too long"}}}"#,
@@ -134,19 +141,28 @@ fn failures() {
     );
     check(
         r#"{"type":"response.failed","response":{"id":"r","error":null}}"#,
-        expect!["the model failed without a reason: Stream { after: None }"],
+        expect!["stream disconnected before completion: the model failed without a reason: Stream { after: None }"],
     );
-    check(r#"{"type":"response.failed"}"#, expect!["the model failed without a reason: Stream { after: None }"]);
+    check(
+        r#"{"type":"response.failed"}"#,
+        expect!["stream disconnected before completion: the model failed without a reason: Stream { after: None }"],
+    );
 }
 
 #[test]
 fn error_events() {
     check(
         r#"{"type":"error","code":"insufficient_quota","message":"no money","param":null}"#,
-        expect!["no money: Never"],
+        expect!["usage limit reached: no money: Never"],
     );
-    check(r#"{"type":"error","error":{"code":"x","message":"inner"}}"#, expect!["inner: Stream { after: None }"]);
-    check(r#"{"error":{"message":"bare"}}"#, expect!["bare: Stream { after: None }"]);
+    check(
+        r#"{"type":"error","error":{"code":"x","message":"inner"}}"#,
+        expect!["stream disconnected before completion: inner: Stream { after: None }"],
+    );
+    check(
+        r#"{"error":{"message":"bare"}}"#,
+        expect!["stream disconnected before completion: bare: Stream { after: None }"],
+    );
 }
 
 #[test]
@@ -154,10 +170,20 @@ fn incomplete() {
     let event = |reason| format!(r#"{{"type":"response.incomplete","response":{{"incomplete_details":{reason}}}}}"#);
     check(
         &event(r#"{"reason":"max_output_tokens"}"#),
-        expect!["the model stopped early: max_output_tokens: Stream { after: None }"],
+        expect![
+            "stream disconnected before completion: Incomplete response returned, reason: max_output_tokens: Stream { after: None }"
+        ],
     );
-    check(&event(r#"{"reason":"content_filter"}"#), expect!["the model stopped early: content_filter: Never"]);
-    check(&event("null"), expect!["the model stopped early: no reason given: Stream { after: None }"]);
+    check(
+        &event(r#"{"reason":"content_filter"}"#),
+        expect!["stream disconnected before completion: Incomplete response returned, reason: content_filter: Never"],
+    );
+    check(
+        &event("null"),
+        expect![
+            "stream disconnected before completion: Incomplete response returned, reason: no reason given: Stream { after: None }"
+        ],
+    );
 }
 
 #[test]
@@ -174,15 +200,23 @@ fn broken_events_end_the_stream() {
     check(
         r#"{"type":"response.output_item.done","item":{"ty"#,
         expect![[
-            r#"could not read the event "{\"type\":\"response.output_item.done\",\"item\":{\"ty": Stream { after: None }"#
+            r#"stream disconnected before completion: could not read the event "{\"type\":\"response.output_item.done\",\"item\":{\"ty": Stream { after: None }"#
         ]],
     );
     check(
         r#"{"type":"response.output_text.delta"}"#,
-        expect!["could not read the event response.output_text.delta: Stream { after: None }"],
+        expect![
+            "stream disconnected before completion: could not read the event response.output_text.delta: Stream { after: None }"
+        ],
     );
-    check("pong", expect![[r#"could not read the event "pong": Stream { after: None }"#]]);
-    check("[1]", expect![[r#"could not read the event "[1]": Stream { after: None }"#]]);
+    check(
+        "pong",
+        expect![[r#"stream disconnected before completion: could not read the event "pong": Stream { after: None }"#]],
+    );
+    check(
+        "[1]",
+        expect![[r#"stream disconnected before completion: could not read the event "[1]": Stream { after: None }"#]],
+    );
 }
 
 proptest! {

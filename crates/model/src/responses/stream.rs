@@ -23,6 +23,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) enum Stage {
     Asked(Box<Prompt>),
     Streaming(Box<Incoming>),
+    /// Refused, after what the refusal said of the account's limits was told.
+    Refused(Box<ModelError>),
     Ended,
 }
 
@@ -34,7 +36,13 @@ pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<
             let (thread, body) = (prompt.thread, request_body(&prompt));
             drop(prompt);
             let link = shared.link.get_or_try_init(|| async { Link::new(provider) }).await?;
-            let response = link.open(provider, thread, body).await?;
+            let response = match link.open(provider, thread, body).await {
+                Ok(response) => response,
+                Err(error) => {
+                    let Some(rate_limits) = error.rate_limits() else { return Err(error) };
+                    return Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Refused(Box::new(error)))));
+                }
+            };
             let rate_limits = rate_limits(|name| header_text(response.headers(), name));
             let incoming = Incoming::new(response, provider.stream_idle_timeout);
             Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Streaming(Box::new(incoming)))))
@@ -49,6 +57,7 @@ pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<
             };
             Ok(Some((event, stage)))
         }
+        Stage::Refused(error) => Err(*error),
         Stage::Ended => Ok(None),
     }
 }

@@ -99,6 +99,8 @@ pub struct Entry {
     pub delay: Duration,
     /// How the stream ends.
     pub end: End,
+    /// Whether the provider says that the answer was held to a schema.
+    pub follows_schema: bool,
 }
 
 impl Entry {
@@ -113,6 +115,7 @@ impl Entry {
             plain: Some(Plain { status, body: serde_json::json!({"error": {"message": message}}).to_string() }),
             delay: Duration::ZERO,
             end: End::Completed,
+            follows_schema: false,
         }
     }
 
@@ -191,6 +194,7 @@ struct Form {
     body: Option<Value>,
     delay_ms: f64,
     end: End,
+    follows_schema: bool,
 }
 
 impl Form {
@@ -208,6 +212,7 @@ impl Form {
                 .map(|status| Plain { status, body: self.body.map_or_else(|| "{}".to_owned(), plain_text) }),
             delay: milliseconds(self.delay_ms).map_err(|why| wrong(format!("`delay_ms`: {why}")))?,
             end: self.end,
+            follows_schema: self.follows_schema,
         })
     }
 }

@@ -30,13 +30,13 @@ type Steps = Box<dyn Iterator<Item = Step> + Send>;
 pub fn responses_events(entry: Entry, number: usize) -> impl Iterator<Item = Step> + Send + 'static {
     let id = entry.id.unwrap_or_else(|| format!("resp-{number}"));
     let created = event(json!({"type": "response.created", "response": {"id": id}}));
-    let last = last_event(&id, entry.end, entry.usage);
+    let last = last_event(&id, entry.end, entry.usage, entry.follows_schema);
     let items = entry.items.into_iter().enumerate();
     let items = items.flat_map(move |(index, item)| steps(item, &Place { entry: number, index }));
     iter::once(created).chain(items).chain(last)
 }
 
-fn last_event(id: &str, end: End, usage: Usage) -> Option<Step> {
+fn last_event(id: &str, end: End, usage: Usage, follows_schema: bool) -> Option<Step> {
     match end {
         End::Completed => {
             let usage = json!({
@@ -46,7 +46,9 @@ fn last_event(id: &str, end: End, usage: Usage) -> Option<Step> {
                 "output_tokens_details": {"reasoning_tokens": usage.reasoning},
                 "total_tokens": usage.input.saturating_add(usage.output),
             });
-            Some(event(json!({"type": "response.completed", "response": {"id": id, "usage": usage}})))
+            let format = if follows_schema { "json_schema" } else { "text" };
+            let response = json!({"id": id, "usage": usage, "text": {"format": {"type": format}}});
+            Some(event(json!({"type": "response.completed", "response": response})))
         }
         End::Failed(error) => Some(event(json!({"type": "response.failed", "response": {"id": id, "error": error}}))),
         End::Incomplete(reason) => {

@@ -11,7 +11,7 @@
 //!
 //! Entries with `when` are tried first, for requests that contain all its texts; the others are played in order, and
 //! each entry once unless it says `repeat`. `find` names regular expressions; `${name}` in the entry becomes what the
-//! last hit in the request gives. The same scripts are served over HTTP by the fake model of the test kit.
+//! last hit in the request gives. `follows_schema` is what a provider says that holds answers to schemas. The same scripts are served over HTTP by the fake model of the test kit.
 
 mod entry;
 mod events;
@@ -107,12 +107,21 @@ impl Model for ScriptedModel {
 enum Stage {
     Asked(Box<Prompt>),
     Playing(Box<Playing>),
+    /// Refused, after what the refusal said of the account's limits was told.
+    Refused(Box<ModelError>),
     Ended,
 }
 
 async fn advance(model: ScriptedModel, stage: Stage) -> Result<Option<(ModelEvent, Stage)>, ModelError> {
     let mut playing = match stage {
-        Stage::Asked(prompt) => Box::new(with_retries(model.request_max_retries, || model.open(&prompt)).await?),
+        Stage::Asked(prompt) => match with_retries(model.request_max_retries, || model.open(&prompt)).await {
+            Ok(playing) => Box::new(playing),
+            Err(error) => {
+                let Some(rate_limits) = error.rate_limits() else { return Err(error) };
+                return Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Refused(Box::new(error)))));
+            }
+        },
+        Stage::Refused(error) => return Err(*error),
         Stage::Playing(playing) => playing,
         Stage::Ended => return Ok(None),
     };

@@ -64,7 +64,7 @@ fn show(event: &Result<ModelEvent, ModelError>) -> String {
         }
         Ok(ModelEvent::ReasoningDelta { item_id, index, delta }) => format!("thought {item_id} {index} {delta:?}"),
         Ok(ModelEvent::ItemDone(item)) => format!("done {}", serde_json::to_string(item).unwrap()),
-        Ok(ModelEvent::Completed { response_id, usage }) => {
+        Ok(ModelEvent::Completed { response_id, usage, .. }) => {
             let usage = usage.as_ref().map(|usage| {
                 [usage.input_tokens, usage.cached_input_tokens, usage.output_tokens, usage.reasoning_output_tokens]
             });

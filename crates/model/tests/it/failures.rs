@@ -28,7 +28,7 @@ async fn cut_stream() {
         opened
         added message
         text msg-1-1 "Hel"
-        error stream closed before response.completed; ResponseStreamDisconnected { http_status_code: None }; Stream { after: None }
+        error stream disconnected before completion: stream closed before response.completed; Other; Stream { after: None }
     "#]];
     let closing = FakeModel::with(Options { piece: None, keep_alive: false }, script);
     expected.assert_eq(&ask(&model(&closing), "Hello.").await);
@@ -55,7 +55,7 @@ async fn failed_answers() {
         r#"[{"items": [], "end": {"failed": {"code": "server_error", "message": "THE-REASON"}}}]"#,
         expect![[r#"
             opened
-            error THE-REASON; ResponseStreamDisconnected { http_status_code: None }; Stream { after: None }
+            error stream disconnected before completion: THE-REASON; Other; Stream { after: None }
         "#]],
     )
     .await;
@@ -63,7 +63,7 @@ async fn failed_answers() {
         r#"[{"items": [], "end": {"failed": {"code": "rate_limit_exceeded", "message": "Please try again in 1.0s."}}}]"#,
         expect![[r#"
             opened
-            error Please try again in 1.0s.; ResponseStreamDisconnected { http_status_code: None }; Stream { after: Some(1s) }
+            error stream disconnected before completion: Please try again in 1.0s.; Other; Stream { after: Some(1s) }
         "#]],
     )
     .await;
@@ -82,7 +82,7 @@ async fn failed_answers() {
             added message
             text msg-1-1 "half"
             done {"type":"message","role":"assistant","content":[{"type":"output_text","text":"half"}]}
-            error the model stopped early: max_output_tokens; ResponseStreamDisconnected { http_status_code: None }; Stream { after: None }
+            error stream disconnected before completion: Incomplete response returned, reason: max_output_tokens; Other; Stream { after: None }
         "#]],
     )
     .await;
@@ -110,7 +110,8 @@ async fn refusals_that_are_final() {
         3,
         r#"[{"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "limit", "resets_in_seconds": 7500}}}]"#,
         expect![[r#"
-            error limit; it resets in 2 h 5 min; UsageLimitExceeded; Never
+            opened
+            error usage limit reached: limit; it resets in 2 h 5 min; UsageLimitExceeded; Never
             1 request(s)"#]],
     )
     .await;
@@ -172,7 +173,7 @@ async fn silence_ends_the_wait() {
         provider.request_max_retries = 3;
         provider.stream_idle_timeout = Duration::from_millis(100);
         let answer = ask(&ResponsesModel::new(provider), "Hello.").await;
-        assert!(answer.contains("error the model sent nothing for"), "{answer}");
+        assert!(answer.contains("error stream disconnected before completion: the model sent nothing for"), "{answer}");
         assert!(answer.ends_with("Stream { after: None }\n"), "{answer}");
         assert_eq!(fake.requests().len(), 1);
         fake.wait_for_hangups(1).await;
@@ -270,6 +271,9 @@ async fn broken_event_ends_the_answer() {
     let mut answer = model(&fake).ask(prompt("Hello."));
     assert!(matches!(answer.next().await, Some(Ok(ModelEvent::Opened { .. }))));
     let error = answer.next().await.unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "could not read the event response.output_item.done");
+    assert_eq!(
+        error.to_string(),
+        "stream disconnected before completion: could not read the event response.output_item.done"
+    );
     assert!(answer.next().await.is_none());
 }

@@ -39,7 +39,7 @@ async fn silence_ends_the_wait() {
             &format!(r#"[{{"items": [{silence}]}}]"#),
             expect![[r#"
                 opened
-                error the model sent nothing for 5 min; ResponseStreamDisconnected { http_status_code: None }; Stream { after: None }
+                error stream disconnected before completion: the model sent nothing for 5 min; Other; Stream { after: None }
                 after 300 s"#]],
         )
         .await;
@@ -47,7 +47,7 @@ async fn silence_ends_the_wait() {
     check(
         r#"[{"delay_ms": 400000}]"#,
         expect![[r#"
-            error the model sent nothing for 5 min; ResponseStreamDisconnected { http_status_code: None }; Stream { after: None }
+            error stream disconnected before completion: the model sent nothing for 5 min; Other; Stream { after: None }
             after 300 s"#]],
     )
     .await;
@@ -87,7 +87,7 @@ async fn ends() {
         r#"[{"end": "cut"}]"#,
         expect![[r#"
             opened
-            error stream closed before response.completed; ResponseStreamDisconnected { http_status_code: None }; Stream { after: None }
+            error stream disconnected before completion: stream closed before response.completed; Other; Stream { after: None }
             after 0 s"#]],
     )
     .await;

@@ -223,6 +223,7 @@ impl Host {
             counts_anew: vintage == Vintage::V077,
             asks_again: true,
             tells_of_interrupts: vintage == Vintage::V0166,
+            marks_images: vintage == Vintage::V0166,
             follows_goals: vintage == Vintage::V0166,
             recent_bytes: self.start.recent_bytes,
             notes: (vintage == Vintage::V0166).then(|| self.index.notes()),

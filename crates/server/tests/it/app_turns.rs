@@ -188,8 +188,17 @@ async fn a_review_beside_the_thread_runs_in_one_of_its_own() {
     let params = json!({"threadId": thread, "target": target, "delivery": "detached"});
     let started = client.ok("review/start", params).await;
     assert_ne!(started["reviewThreadId"], json!(thread));
+    let asked = client.next_notification("item/completed").await;
+    assert_eq!(asked["item"]["type"], "enteredReviewMode");
+    let asked = client.next_notification("item/completed").await;
+    let text = (&asked["item"]["type"], &asked["item"]["content"][0]["text"]);
+    assert_eq!(text, (&json!("userMessage"), &json!("Look.")), "what the reviewer is asked is an item of its turn");
     let ended = client.next_notification("turn/completed").await;
     assert_eq!(ended["threadId"], started["reviewThreadId"]);
+    let read = json!({"threadId": started["reviewThreadId"], "includeTurns": true});
+    let read = client.ok("thread/read", read).await;
+    let file = std::fs::read_to_string(read["thread"]["path"].as_str().expect("it has a file")).expect("it is there");
+    assert!(file.contains("exited_review_mode") && file.contains("Fine."), "{file}");
     client.end_unread().await;
 }
 

@@ -102,6 +102,7 @@ impl Client {
             notes: None,
             asks_again: false,
             tells_of_interrupts: false,
+            marks_images: false,
         };
         let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);

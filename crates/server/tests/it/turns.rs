@@ -130,7 +130,7 @@ async fn a_cut_is_told_and_the_turn_goes_on() {
         {"id":"1","msg":{"type":"user_message","message":"hi","images":[]}}
         {"id":"1","msg":{"type":"token_count",…}}
         {"id":"1","msg":{"type":"agent_message_delta","delta":"Hal"}}
-        {"id":"1","msg":{"type":"stream_error","message":"stream closed before response.completed; retrying 1/5 in MS","codex_error_info":{"response_stream_disconnected":{"http_status_code":null}}}}
+        {"id":"1","msg":{"type":"stream_error","message":"stream disconnected before completion: stream closed before response.completed; retrying 1/5 in MS","codex_error_info":{"response_stream_disconnected":{"http_status_code":null}}}}
         {"id":"1","msg":{"type":"token_count",…}}
         {"id":"1","msg":{"type":"agent_message_delta","delta":"Hallo"}}
         {"id":"1","msg":{"type":"agent_message","message":"Hallo"}}

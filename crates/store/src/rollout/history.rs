@@ -167,7 +167,7 @@ pub(crate) fn read_meta(path: &Path) -> Result<SessionMeta, ReadError> {
 
 /// A conversation while it is put together again.
 #[derive(Default)]
-struct Rebuild {
+pub(super) struct Rebuild {
     items: Vec<Arc<RawValue>>,
     beginning: Option<Beginning>,
     replaced: usize,
@@ -187,7 +187,7 @@ struct Rebuild {
 }
 
 impl Rebuild {
-    fn see(&mut self, line: &Line<'_>) {
+    pub(super) fn see(&mut self, line: &Line<'_>) {
         match &*line.kind {
             "response_item" => self.see_item(line.payload),
             "event_msg" => self.see_event(line),
@@ -293,7 +293,7 @@ impl Rebuild {
     }
 
     /// Starts from what a compaction left.
-    fn compact(&mut self, line: &Line<'_>, file: &File) -> io::Result<()> {
+    pub(super) fn compact(&mut self, line: &Line<'_>, file: &File) -> io::Result<()> {
         let Ok(compacted) = serde_json::from_str::<Compacted<'_>>(line.payload.get()) else { return Ok(()) };
         if let Some(replacement) = compacted.replacement_history {
             self.beginning = Some(Beginning::Replacement);
@@ -312,7 +312,7 @@ impl Rebuild {
         Ok(())
     }
 
-    fn finish(self, meta: SessionMeta, base: &Base, bad_lines: Vec<BadLine>) -> History {
+    pub(super) fn finish(self, meta: SessionMeta, base: &Base, bad_lines: Vec<BadLine>) -> History {
         let mut open_calls: Vec<OpenCall> = self.open.into_values().collect();
         open_calls.sort_by_key(|call| call.item);
         History {

@@ -1,5 +1,6 @@
 //! Rollouts: the files that threads are.
 
+mod answered;
 mod backward;
 mod base;
 mod fork;

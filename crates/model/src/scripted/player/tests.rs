@@ -82,7 +82,7 @@ fn wrong_scripts_are_explained() {
     check_wrong(
         r#"[{}, {"itmes": []}]"#,
         expect![
-            "entry 2 of the script: unknown field `itmes`, expected one of `id`, `items`, `usage`, `when`, `repeat`, `find`, `headers`, `status`, `body`, `delay_ms`, `end`"
+            "entry 2 of the script: unknown field `itmes`, expected one of `id`, `items`, `usage`, `when`, `repeat`, `find`, `headers`, `status`, `body`, `delay_ms`, `end`, `follows_schema`"
         ],
     );
     check_wrong(
@@ -133,7 +133,7 @@ fn messages_with_pauses() {
             {"type":"response.output_text.delta","item_id":"msg-1-1","output_index":0,"content_index":0,"delta":"lo"}
             {"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","id":"msg-1-1","content":[{"type":"output_text","text":"Hello"}]}}
             Hang
-            {"type":"response.completed","response":{"id":"resp-1","usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":7},"output_tokens":10,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":110}}}
+            {"type":"response.completed","response":{"id":"resp-1","usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":7},"output_tokens":10,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":110},"text":{"format":{"type":"text"}}}}
         "#]],
     );
 }

@@ -1,0 +1,89 @@
+//! Conversations as they were after an answer, found by the provider's name for that answer.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::base::Base;
+use super::history::{History, Rebuild, read_meta};
+use super::lines::{Entry, ReadError, RolloutLines, open};
+use crate::threads::{RolloutName, SESSIONS};
+use codex_log::line::Line;
+
+/// How many threads are searched, the newest ones.
+const MOST_THREADS: usize = 200;
+
+impl History {
+    /// The newest thread in which a turn has ended with this answer, up to there. It reads whole files; run it off the async
+    /// threads.
+    #[must_use]
+    pub fn after_answer(home: &Path, response: &str) -> Option<Self> {
+        let mut found = Vec::new();
+        collect(&home.join(SESSIONS), 3, &mut found);
+        // A file that cannot be read is no reason not to look into the others.
+        let has_it = |path: &PathBuf| matches!(ends_with(path, response), Ok(true));
+        up_to(found.iter().find(|path| has_it(path))?, response).ok()
+    }
+}
+
+/// Collects rollouts, the newest first: names of folders and of files begin with the time.
+fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut names: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort_unstable_by(|one, other| other.cmp(one));
+    for name in names {
+        if found.len() == MOST_THREADS {
+            return;
+        }
+        let path = folder.join(&name);
+        if depth > 0 {
+            collect(&path, depth - 1, found);
+        } else if RolloutName::parse(&name).is_some() {
+            found.push(path);
+        }
+    }
+}
+
+fn ends_with(path: &Path, response: &str) -> Result<bool, ReadError> {
+    let mut lines = RolloutLines::open(path)?;
+    while let Some(entry) = lines.next_entry()? {
+        if matches!(entry, Entry::Line(line) if is_end(&line, response)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a line says that a turn has ended with this answer.
+fn is_end(line: &Line<'_>, response: &str) -> bool {
+    #[derive(Deserialize)]
+    struct End {
+        response_id: Option<String>,
+    }
+    let may_be = line.kind == "event_msg" && line.text.contains("\"response_id\"");
+    may_be && line.payload_as::<End>().is_some_and(|end| end.response_id.as_deref() == Some(response))
+}
+
+/// The history as it was when the turn ended.
+fn up_to(path: &Path, response: &str) -> Result<History, ReadError> {
+    let failed = |source| ReadError::Read { path: path.to_owned(), source };
+    let meta = read_meta(path)?;
+    let file = open(path)?;
+    let mut lines = RolloutLines::open(path)?;
+    let (mut rebuild, mut turn_context) = (Rebuild::default(), None);
+    while let Some(entry) = lines.next_entry()? {
+        let Entry::Line(line) = entry else { continue };
+        match &*line.kind {
+            "compacted" => {
+                rebuild = Rebuild::default();
+                rebuild.compact(&line, &file).map_err(failed)?;
+            }
+            "turn_context" => turn_context = Some(line.text.to_owned()),
+            _ => rebuild.see(&line),
+        }
+        if is_end(&line, response) {
+            break;
+        }
+    }
+    Ok(rebuild.finish(meta, &Base { start: 0, turn_context, token_count: None }, Vec::new()))
+}
