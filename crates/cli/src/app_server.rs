@@ -20,7 +20,7 @@ use codex_wire::rollout::SessionSource;
 use self::args::{AppServerArgs, AppServerForm, Spoken};
 use crate::args::Shared;
 use crate::proto::{ORIGINATOR, working_directory};
-use crate::{apply_patch, console, signals, stdio};
+use crate::{apply_patch, console, signals, stdio, warnings};
 
 /// How many bytes of what each thread said last are kept for clients that were cut off.
 const RECENT_BYTES: usize = 256 * 1024;
@@ -71,12 +71,14 @@ fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode
 fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {
     let env = Env::process();
     let home = Home::find(&env)?;
+    let overrides = shared.overrides();
+    warnings::tell(&home, &env, &overrides)?;
     Ok(Start {
         programs: apply_patch::install(&home),
         originator: env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned()),
         home,
         env,
-        overrides: shared.overrides(),
+        overrides,
         cwd: working_directory(shared)?,
         // The one client on standard input cannot come back.
         recent_bytes: 0,

@@ -12,6 +12,7 @@ use crate::app_server::args::AppServerArgs;
 use crate::chat::args::{ChatArgs, ResumeArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
 use crate::lazy::{self, Lazy};
+use crate::proto::working_directory;
 use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsArgs};
 
 /// Where help lists the options that all commands take, so that those of a command stand together.
@@ -334,6 +335,9 @@ pub(crate) struct Shared {
     /// Say more about what goes wrong
     #[arg(short, long, global = true, help_heading = FOR_ALL)]
     pub(crate) verbose: bool,
+    /// Refuse to start when a key of the configuration has no effect
+    #[arg(long, global = true, help_heading = FOR_ALL)]
+    pub(crate) strict_config: bool,
     /// Work in this folder instead of the current one
     #[arg(short = 'C', long = "cd", value_name = "DIR", global = true, help_heading = FOR_ALL)]
     pub(crate) cwd: Option<PathBuf>,
@@ -363,7 +367,9 @@ impl Shared {
         let mut values = overrides.clone();
         values.extend(enable.iter().map(|name| format!("features.{name}=true")));
         values.extend(disable.iter().map(|name| format!("features.{name}=false")));
-        Overrides { profile: self.profile.clone(), values, ..Overrides::default() }
+        // A folder that does not exist is told by those who work in it.
+        let cwd = working_directory(self).ok();
+        Overrides { profile: self.profile.clone(), values, cwd, strict: self.strict_config, ..Overrides::default() }
     }
 }
 

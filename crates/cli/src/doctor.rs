@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use codex_config::{Auth, Config, Env, Home, Programs, WireApi};
+use codex_config::{AuditedKey, Auth, Config, Env, Home, Layers, Origin, Overrides, Programs, Verdict, WireApi};
 use codex_engine::own_git::writable_folders;
 use codex_sandbox::{Confinement, Launch, Profile, Rung, Stdio, Surroundings};
 use codex_store::{ListQuery, ThreadIndex};
@@ -17,7 +17,11 @@ use serde::Serialize;
 use crate::args::{DoctorArgs, Shared};
 use crate::console;
 
-/// How long the provider may take to pick up.
+/// How much room the home should have, and how much it needs.
+const ENOUGH_BYTES: u64 = 512 * 1024 * 1024;
+const LEAST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How long a connection to the provider may take.
 const NETWORK_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How bad it is.
@@ -50,12 +54,47 @@ impl Finding {
     }
 }
 
-/// Looks at everything and says what it found. The exit status is 1 when something has to be mended.
+/// What became of a key of the configuration.
+#[derive(Debug, Serialize)]
+struct Audited {
+    key: String,
+    /// Where it was written.
+    place: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl Audited {
+    fn of(audited: &AuditedKey) -> Self {
+        let (state, why) = match &audited.verdict {
+            Verdict::Honoured => ("honoured", None),
+            Verdict::Moot(why) => ("not needed", Some((*why).to_owned())),
+            Verdict::Unused { why, .. } => ("no effect", Some((*why).to_owned())),
+            Verdict::Unknown { nearest } => {
+                ("unknown", nearest.as_ref().map(|nearest| format!("did you mean `{nearest}`?")))
+            }
+            Verdict::Refused => ("refused", Some("a project cannot set it".to_owned())),
+        };
+        Self { key: audited.key.clone(), place: audited.origin.to_string(), state, why }
+    }
+}
+
+/// Everything that was found.
+#[derive(Debug, Default)]
+struct Report {
+    findings: Vec<Finding>,
+    /// The configuration key by key.
+    keys: Vec<Audited>,
+}
+
+/// Looks at everything and says what it found. The exit status is 1 when something has to be fixed.
 pub(crate) fn run(shared: &Shared, args: &DoctorArgs) -> anyhow::Result<ExitCode> {
-    let findings = look(shared, &Env::process());
+    let Report { findings, keys } = look(shared, &Env::process());
     let is_ill = findings.iter().any(|finding| finding.state == State::Error);
     if args.json {
-        let report = serde_json::json!({"ok": !is_ill, "version": env!("CARGO_PKG_VERSION"), "checks": findings});
+        let version = env!("CARGO_PKG_VERSION");
+        let report = serde_json::json!({"ok": !is_ill, "version": version, "checks": findings, "config": keys});
         writeln!(console::json(), "{report:#}")?;
     } else {
         let mut out = console::out();
@@ -70,34 +109,71 @@ pub(crate) fn run(shared: &Shared, args: &DoctorArgs) -> anyhow::Result<ExitCode
                 writeln!(out, "                   hint: {hint}")?;
             }
         }
+        if shared.verbose {
+            for Audited { key, place, state, why } in &keys {
+                let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                writeln!(out, "{state:10}  {place}  {key}{why}")?;
+            }
+        }
     }
     Ok(if is_ill { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn look(shared: &Shared, env: &Env) -> Vec<Finding> {
+fn look(shared: &Shared, env: &Env) -> Report {
+    let mut report = Report::default();
     let home = match Home::find(env) {
         Ok(home) => home,
-        Err(error) => return vec![Finding::bad("home", State::Error, error.to_string(), error.hint())],
+        Err(error) => {
+            report.findings.push(Finding::bad("home", State::Error, error.to_string(), error.hint()));
+            return report;
+        }
     };
-    let mut findings = vec![home_is_writable(&home)];
-    match Config::load(&home, env, &shared.overrides()) {
-        Ok(config) => {
-            let model = &config.model.name;
-            let provider = &config.provider.id;
-            findings.push(Finding::ok("config", format!("model {model} of the provider {provider}")));
-            findings.push(login(&home, &config, env));
-            findings.push(network(&config));
-            findings.extend(memory(&config));
+    report.findings.extend([home_is_writable(&home), disk(&home)]);
+    let layers = Layers::read(&home, env, &Overrides { strict: false, ..shared.overrides() });
+    match layers.and_then(|layers| Ok((layers.config(&home, env)?, layers))) {
+        Ok((config, layers)) => {
+            report.keys = layers.audit().iter().map(Audited::of).collect();
+            report.findings.push(configuration(&config, &report.keys));
+            let warnings = layers.warnings().into_iter().map(|warning| {
+                let state = if shared.strict_config && warning.is_mistake { State::Error } else { State::Warning };
+                Finding::bad("config", state, warning.to_string(), None)
+            });
+            report.findings.extend(warnings);
+            report.findings.extend(wire(&config));
+            report.findings.extend([login(&home, &config, env), network(&config)]);
+            report.findings.extend(memory(&config));
         }
         Err(error) => {
             let hint = error.hint();
-            findings.push(Finding::bad("config", State::Error, format!("{:#}", anyhow::Error::from(error)), hint));
+            let message = format!("{:#}", anyhow::Error::from(error));
+            report.findings.push(Finding::bad("config", State::Error, message, hint));
         }
     }
-    findings.push(sandbox(&home));
-    findings.push(git(env));
-    findings.push(index(&home));
-    findings
+    report.findings.extend([sandbox(&home), git(env), index(&home)]);
+    report
+}
+
+/// The model, and how much of what the user has written counts.
+fn configuration(config: &Config, keys: &[Audited]) -> Finding {
+    let lost = keys.iter().filter(|key| !matches!(key.state, "honoured" | "not needed")).count();
+    let counted = match (keys.len(), lost) {
+        (0, _) => String::new(),
+        (all, 0) => format!("; {all} keys, all honoured"),
+        (all, lost) => format!("; {all} keys, {lost} without effect"),
+    };
+    Finding::ok("config", format!("model {}, provider {}{counted}", config.model.name, config.provider.id))
+}
+
+/// Whether the selected provider speaks something that this program does.
+fn wire(config: &Config) -> Option<Finding> {
+    let id = &config.provider.id;
+    (config.provider.wire_api == WireApi::Chat).then(|| {
+        let message = format!("provider {id}: wire_api = \"chat\" is not supported yet");
+        let place = config.tree.get(&["model_providers", id, "wire_api"]).map(|node| &node.origin);
+        let place = place.filter(|origin| matches!(origin, Origin::File { .. })).map(|origin| format!(" in {origin}"));
+        let hint = format!("set wire_api = \"responses\"{} if the server has that API", place.unwrap_or_default());
+        Finding::bad("provider", State::Error, message, Some(hint))
+    })
 }
 
 fn home_is_writable(home: &Home) -> Finding {
@@ -108,40 +184,62 @@ fn home_is_writable(home: &Home) -> Finding {
     match tempfile::Builder::new().prefix(".doctor-").tempfile_in(home.path()) {
         Ok(_) => Finding::ok("home", path.to_string()),
         Err(error) => {
-            let hint = "threads are not saved there; mend its permissions, or set CODEX_HOME".to_owned();
+            let hint = "threads are not saved there; fix its permissions, or set CODEX_HOME".to_owned();
             Finding::bad("home", State::Error, format!("{path} cannot be written: {error}"), Some(hint))
         }
+    }
+}
+
+/// Whether there is room for threads.
+fn disk(home: &Home) -> Finding {
+    match rustix::fs::statvfs(home.path()) {
+        Ok(found) => room(found.f_bavail.saturating_mul(found.f_frsize)),
+        Err(error) => Finding::bad("disk", State::Warning, format!("free space is unknown: {error}"), None),
+    }
+}
+
+fn room(bytes: u64) -> Finding {
+    let free = if bytes < 10 * 1024 * 1024 * 1024 {
+        format!("{} MiB free", bytes / (1024 * 1024))
+    } else {
+        format!("{} GiB free", bytes / (1024 * 1024 * 1024))
+    };
+    let hint = Some("free some space: threads are saved below CODEX_HOME".to_owned());
+    match bytes {
+        ENOUGH_BYTES.. => Finding::ok("disk", free),
+        LEAST_BYTES.. => Finding::bad("disk", State::Warning, free, hint),
+        _ => Finding::bad("disk", State::Error, free, hint),
     }
 }
 
 fn login(home: &Home, config: &Config, env: &Env) -> Finding {
     let bearer = Auth::load(home).and_then(|auth| auth.bearer(&config.provider, env));
     match bearer {
-        Ok(Some(_)) => Finding::ok("login", format!("{} gets a key", config.provider.name)),
-        Ok(None) => Finding::ok("login", format!("{} needs no key", config.provider.name)),
+        Ok(Some(_)) => Finding::ok("login", format!("{}: API key found", config.provider.name)),
+        Ok(None) => Finding::ok("login", format!("{}: no API key needed", config.provider.name)),
         Err(error) => Finding::bad("login", State::Error, error.to_string(), crate::login::hint(&error)),
     }
 }
 
-/// Whether somebody picks up at the provider's address. Nothing is asked of it.
+/// Whether the provider's address can be reached. Nothing is asked of it.
 fn network(config: &Config) -> Finding {
     if config.provider.wire_api == WireApi::Scripted {
-        return Finding::ok("network", "the model is on this machine and needs none");
+        return Finding::ok("network", "not needed: the model is built in");
     }
     let url = config.provider.base_url.clone().unwrap_or_default();
     let Some((host, port)) = address(&url) else {
         let hint = "write it as https://host/v1".to_owned();
-        return Finding::bad("network", State::Error, format!("{url} is no address"), Some(hint));
+        return Finding::bad("network", State::Error, format!("`{url}` is not a valid URL"), Some(hint));
     };
     let reached = (host.as_str(), port).to_socket_addrs().and_then(|mut addresses| {
         let address = addresses.next().ok_or_else(|| std::io::Error::other("the name has no address"))?;
         TcpStream::connect_timeout(&address, NETWORK_PATIENCE)
     });
     match reached {
-        Ok(_) => Finding::ok("network", format!("{host}:{port} picks up")),
+        Ok(_) => Finding::ok("network", format!("{host}:{port} reachable")),
         Err(error) => {
             let hint = "check the address, the network and the proxy".to_owned();
-            Finding::bad("network", State::Warning, format!("{host}:{port} does not pick up: {error}"), Some(hint))
+            Finding::bad("network", State::Warning, format!("{host}:{port} unreachable: {error}"), Some(hint))
         }
     }
 }
@@ -179,14 +277,14 @@ fn sandbox(home: &Home) -> Finding {
         Rung::Landlock { abi } => format!("Landlock {abi} and seccomp"),
         Rung::Nothing { why } => {
             let hint = "every command is asked about; allow user namespaces or Landlock".to_owned();
-            return Finding::bad("sandbox", State::Warning, format!("nothing is to be had: {why}"), Some(hint));
+            return Finding::bad("sandbox", State::Warning, format!("not available: {why}"), Some(hint));
         }
     };
     match attack(home) {
-        Ok(false) => Finding::ok("sandbox", format!("{rung}; a forbidden write was stopped")),
+        Ok(false) => Finding::ok("sandbox", format!("{rung}; a forbidden write was blocked")),
         Ok(true) => {
             let hint = "do not trust it on this machine, and report this".to_owned();
-            Finding::bad("sandbox", State::Error, format!("{rung}; a forbidden write was NOT stopped"), Some(hint))
+            Finding::bad("sandbox", State::Error, format!("{rung}; a forbidden write was NOT blocked"), Some(hint))
         }
         Err(error) => Finding::bad("sandbox", State::Error, format!("{rung}; no command runs: {error:#}"), None),
     }
@@ -249,9 +347,9 @@ fn index(home: &Home) -> Finding {
     let listed = ThreadIndex::open(home.path()).list(&ListQuery { limit: 1, ..ListQuery::default() });
     match listed {
         Ok(page) if page.threads.is_empty() => Finding::ok("threads", "none yet"),
-        Ok(_) => Finding::ok("threads", "the index answers"),
+        Ok(_) => Finding::ok("threads", "index OK"),
         Err(error) => {
-            let hint = "`codex threads repair` makes the index anew".to_owned();
+            let hint = "rebuild the index with `codex threads repair`".to_owned();
             let message = format!("{:#}", anyhow::Error::from(error));
             Finding::bad("threads", State::Warning, message, Some(hint))
         }
@@ -261,6 +359,16 @@ fn index(home: &Home) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_is_judged() {
+        let states = [1 << 20, 100 << 20, 600 << 20, 20 << 30].map(|bytes| room(bytes).state);
+        assert_eq!(states, [State::Error, State::Warning, State::Ok, State::Ok]);
+        assert_eq!(
+            (room(100 << 20).message.as_str(), room(20 << 30).message.as_str()),
+            ("100 MiB free", "20 GiB free")
+        );
+    }
 
     #[test]
     fn addresses_have_a_port() {

@@ -57,10 +57,10 @@ fn known(config: &Config) -> anyhow::Result<Known> {
 fn set(config: &UserConfig<'_>, known: &Known, name: &str, is_on: bool) -> anyhow::Result<()> {
     anyhow::ensure!(
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'),
-        "`{name}` is no name of a feature"
+        "`{name}` is not a valid feature name"
     );
     if !known.contains_key(name) {
-        console::note(format_args!("warning: nothing in this release looks at {name}"));
+        console::note(format_args!("warning: unknown feature `{name}` (saved, but has no effect)"));
     }
     config.write_value(ConfigValueWriteParams {
         key_path: format!("features.{name}"),

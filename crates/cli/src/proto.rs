@@ -11,7 +11,7 @@ use codex_server::proto::{self, Prompts, Served};
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
-use crate::{apply_patch, console, signals, stdio};
+use crate::{apply_patch, console, signals, stdio, warnings};
 
 /// The name the program gives itself; clients of older releases look for it.
 pub(crate) const ORIGINATOR: &str = "codex_cli_rs";
@@ -53,7 +53,9 @@ fn prompts(setup: &Setup) -> Prompts {
 /// What a thread of the submission queue is made of.
 pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let home = Home::find(env)?;
-    let config = Config::load(&home, env, &shared.overrides())?;
+    let overrides = shared.overrides();
+    let config = Config::load(&home, env, &overrides)?;
+    warnings::tell(&home, env, &overrides)?;
     home.ensure()?;
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
     let model = connect(&config, &home, env, &originator)?;

@@ -15,7 +15,7 @@ use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use crate::{
     Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, ModelConfig, Origin, Overrides, Price,
     ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, SkillsConfig, Tree, TrustLevel,
-    Value, ValueError, WireApi, layers, provider::read_providers,
+    Value, ValueError, WireApi, audit::ConfigWarning, layers::Layers, provider::read_providers,
 };
 
 /// The provider when none is set.
@@ -38,6 +38,12 @@ pub enum ConfigError {
     /// A value is not what its key asks for.
     #[error(transparent)]
     Value(#[from] ValueError),
+    /// Keys have no effect, and the user wants none of these.
+    #[error("{}", strictly(.mistakes))]
+    Strict {
+        /// What is wrong with them.
+        mistakes: Vec<ConfigWarning>,
+    },
     /// `profile` names none of `[profiles]`.
     #[error("{}: no profile named {name:?}; {}", .origin.of("profile"), list("profiles", .known))]
     UnknownProfile {
@@ -75,6 +81,15 @@ fn list(what: &str, known: &[String]) -> String {
     if known.is_empty() { format!("there are no {what}") } else { format!("known {what}: {}", known.join(", ")) }
 }
 
+/// The first of several mistakes, and how many there are besides.
+fn strictly(mistakes: &[ConfigWarning]) -> String {
+    let first = mistakes.first().map(ToString::to_string).unwrap_or_default();
+    match mistakes.len() {
+        0 | 1 => first,
+        all => format!("{first} (and {} more)", all - 1),
+    }
+}
+
 /// The header of a table that users name themselves.
 fn table(group: &str, name: &str) -> String {
     KeyPath::default().join(group).join(name).to_string()
@@ -95,6 +110,9 @@ impl ConfigError {
             }
             Self::NoBaseUrl { id, .. } => {
                 Some(format!("add base_url = \"https://…\" to the table [{}]", table("model_providers", id)))
+            }
+            Self::Strict { .. } => {
+                Some("`codex doctor` lists every key; without --strict-config it is a warning".into())
             }
             Self::Read { .. } => None,
         }
@@ -147,45 +165,49 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads `config.toml`, the selected profile and the overrides, each over the one before it.
+    /// Reads all layers: the files, the selected profile and the overrides, each over the one before it.
     pub fn load(home: &Home, env: &Env, overrides: &Overrides) -> Result<Self, ConfigError> {
-        let (tree, profile) = layers::read(home, overrides)?;
-        Self::from_tree(tree, profile, home.user_dir(), env)
+        Layers::read(home, env, overrides)?.config(home, env)
     }
 
-    /// The configuration that a file and what lies above it make together.
-    pub(crate) fn of_layers(home: &Home, env: &Env, file: Tree, above: Tree) -> Result<Self, ConfigError> {
-        let (tree, profile) = layers::merge(home, file, above)?;
-        Self::from_tree(tree, profile, home.user_dir(), env)
-    }
-
-    fn from_tree(tree: Tree, profile: Option<String>, user_dir: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
+    pub(crate) fn from_tree(
+        tree: Tree,
+        profile: Option<String>,
+        user_dir: Option<&Path>,
+        env: &Env,
+    ) -> Result<Self, ConfigError> {
         let root = Reader::new(&tree, user_dir);
-        let providers = read_providers(&root, env)?;
+        let config = Self::read(&root, profile, env)?;
+        Ok(Self { tree, ..config })
+    }
+
+    /// Everything but the tree.
+    pub(crate) fn read(root: &Reader<'_>, profile: Option<String>, env: &Env) -> Result<Self, ConfigError> {
+        let providers = read_providers(root, env)?;
         let tools = root.section("tools")?;
-        let features = root.map("features", Reader::bool)?;
-        let web_search = tools.bool("web_search")?.or(tools.bool("web_search_request")?);
+        let features = root.map("features", switch)?;
+        let web_search = switch(&tools, "web_search")?.or(tools.bool("web_search_request")?);
         Ok(Self {
-            model: ModelConfig::read(&root)?,
-            provider: select_provider(&root, &providers)?,
+            model: ModelConfig::read(root)?,
+            provider: select_provider(root, &providers)?,
             providers,
             approval_policy: root.word("approval_policy")?,
             approvals_reviewer: root.word("approvals_reviewer")?.unwrap_or_default(),
-            sandbox: SandboxConfig::read(&root)?,
+            sandbox: SandboxConfig::read(root)?,
             tool_output_token_limit: root.integer("tool_output_token_limit", 0..)?,
-            instructions: InstructionsConfig::read(&root)?,
-            reasoning: ReasoningDisplay::read(&root)?,
-            history: HistoryConfig::read(&root)?,
-            shell_environment: ShellEnvironmentPolicy::read(&root)?,
+            instructions: InstructionsConfig::read(root)?,
+            reasoning: ReasoningDisplay::read(root)?,
+            history: HistoryConfig::read(root)?,
+            shell_environment: ShellEnvironmentPolicy::read(root)?,
             approval_timeout: root.integer("approval_timeout_sec", 1..)?.map(Duration::from_secs),
             notify: root.strings("notify")?.unwrap_or_default(),
             web_search: web_search.or(features.get("web_search_request").copied()).unwrap_or(false),
             features,
-            projects: read_projects(&root)?,
+            projects: read_projects(root)?,
             prices: root.map("prices", Price::read)?,
-            skills: SkillsConfig::read(&root)?,
+            skills: SkillsConfig::read(root)?,
             profile,
-            tree,
+            tree: Tree::new(),
         })
     }
 
@@ -227,6 +249,14 @@ fn select_provider(
         return Err(ConfigError::NoBaseUrl { origin, id });
     }
     Ok(provider.clone())
+}
+
+/// A switch. Other releases have some as tables, which say how and not whether.
+fn switch(section: &Reader<'_>, key: &str) -> Result<Option<bool>, ValueError> {
+    match section.node(key).map(|node| &node.value) {
+        Some(Value::Table(_)) => Ok(None),
+        Some(_) | None => section.bool(key),
+    }
 }
 
 fn read_projects(root: &Reader<'_>) -> Result<BTreeMap<PathBuf, TrustLevel>, ValueError> {

@@ -127,6 +127,12 @@ impl Home {
         self.root.join("config.toml")
     }
 
+    /// The configuration of a profile that has a file of its own.
+    #[must_use]
+    pub fn profile_file(&self, name: &str) -> PathBuf {
+        self.root.join(format!("{name}.config.toml"))
+    }
+
     /// The login.
     #[must_use]
     pub fn auth_file(&self) -> PathBuf {

@@ -1,15 +1,30 @@
-//! The order of the layers: file, selected profile, `-c` overrides, request.
+//! The order of the layers, the lowest first: the machine's file, the user's, those of the project, the selected profile,
+//! the command line and the request, and what is managed.
 
-use std::fmt;
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Map, Value as Json};
 
-use crate::{ConfigError, Home, KeyPath, LayerError, Node, Origin, Reader, Tree, Value, position::decode};
+use crate::{
+    AuditedKey, Config, ConfigError, ConfigWarning, Env, Home, KeyPath, LayerError, Node, Origin, Reader, Tree, Value,
+    audit::{allowed, audit},
+    position::decode,
+    project_files::{ProjectFiles, Trusted},
+};
 
 /// The largest `config.toml`.
-const MOST_BYTES: u64 = 1024 * 1024;
+pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
 
-/// What the command line or a request says over the file.
+/// What the machine's administrator has set for all users.
+const SYSTEM_FILE: &str = "/etc/codex/config.toml";
+
+/// What the machine's administrator has decided for all users.
+const MANAGED_FILE: &str = "/etc/codex/managed_config.toml";
+
+/// What the command line or a request says over the files, and where the work takes place.
 #[derive(Clone, Default)]
 pub struct Overrides {
     /// The argument of `--profile`.
@@ -18,28 +33,10 @@ pub struct Overrides {
     pub values: Vec<String>,
     /// The `config` object of a client's request, with dotted names.
     pub request: Map<String, Json>,
-}
-
-/// All layers in one tree, and the name of the profile among them.
-pub(crate) fn read(home: &Home, overrides: &Overrides) -> Result<(Tree, Option<String>), ConfigError> {
-    merge(home, read_file(home)?, overrides.layer()?)
-}
-
-/// The layer of the file with the selected profile and the overrides over it, and the profile's name.
-pub(crate) fn merge(home: &Home, mut tree: Tree, above: Tree) -> Result<(Tree, Option<String>), ConfigError> {
-    // The overrides may select a profile and even define one, so they are looked at before it is laid below them.
-    let mut all = tree.clone();
-    all.merge(above.clone());
-    let profile = select_profile(&all, home)?;
-    if let Some(name) = &profile {
-        let mut layer = all.subtree(&["profiles", name]).unwrap_or_default();
-        // A profile that selects profiles would leave a tree that contradicts the choice made here.
-        layer.remove("profile");
-        layer.remove("profiles");
-        tree.merge(layer);
-    }
-    tree.merge(above);
-    Ok((tree, profile))
+    /// The folder whose project may have files of its own; without one no project counts.
+    pub cwd: Option<PathBuf>,
+    /// `--strict-config`: whether a key that has no effect is an error.
+    pub strict: bool,
 }
 
 impl Overrides {
@@ -66,35 +63,289 @@ impl fmt::Debug for Overrides {
     }
 }
 
-/// The layer of `config.toml`; a missing file says nothing.
-pub(crate) fn read_file(home: &Home) -> Result<Tree, ConfigError> {
-    match read_text(home)? {
-        Some(text) => Ok(Tree::parse(&home.config_file(), &text)?),
-        None => Ok(Tree::new()),
+/// Where a layer comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The machine's file.
+    System(PathBuf),
+    /// The user's file.
+    User(PathBuf),
+    /// The file of a profile: its name, and the file.
+    Profile(String, PathBuf),
+    /// The `.codex` folder of a project, or of a folder in it.
+    Project(PathBuf),
+    /// The command line and the request.
+    Flags,
+    /// The file of an administrator, which goes over everything else.
+    Managed(PathBuf),
+}
+
+impl Source {
+    /// The file it is in.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        match self {
+            Self::System(file) | Self::User(file) | Self::Profile(_, file) | Self::Managed(file) => Some(file.clone()),
+            Self::Project(folder) => Some(folder.join("config.toml")),
+            Self::Flags => None,
+        }
     }
 }
 
-/// The text of `config.toml`, if there is such a file.
-pub(crate) fn read_text(home: &Home) -> Result<Option<String>, ConfigError> {
-    let path = home.config_file();
-    let bytes = match codex_files::read(&path, MOST_BYTES) {
+/// One layer.
+#[derive(Debug, Clone)]
+pub(crate) struct Layer {
+    pub(crate) source: Source,
+    /// What it says.
+    pub(crate) tree: Tree,
+    /// What of that counts, if not all does.
+    pub(crate) allowed: Option<Tree>,
+    /// Why it was not read, if it was not.
+    pub(crate) disabled: Option<String>,
+}
+
+impl Layer {
+    fn new(source: Source, tree: Tree) -> Self {
+        Self { source, tree, allowed: None, disabled: None }
+    }
+
+    /// What counts.
+    pub(crate) fn counted(&self) -> &Tree {
+        self.allowed.as_ref().unwrap_or(&self.tree)
+    }
+}
+
+/// All layers of a run.
+#[derive(Debug)]
+pub struct Layers {
+    /// The lowest first. The profile of a file has its place below the flags, and one that is a table has no layer.
+    list: Vec<Layer>,
+    /// What is known of files that were not read.
+    unread: Vec<ConfigWarning>,
+}
+
+impl Layers {
+    /// Reads the files that there are.
+    ///
+    /// # Errors
+    /// A file that is there and cannot be read, and under `strict` a key that has no effect.
+    pub fn read(home: &Home, env: &Env, overrides: &Overrides) -> Result<Self, ConfigError> {
+        Self::over(home, env, overrides, read_file(&home.config_file())?.unwrap_or_default())
+    }
+
+    /// All layers, where the user's file says this.
+    pub(crate) fn over(home: &Home, env: &Env, overrides: &Overrides, user: Tree) -> Result<Self, ConfigError> {
+        let mut layers = Self { list: Vec::new(), unread: Vec::new() };
+        let system = system_file(env);
+        if let Some(tree) = read_file(&system)? {
+            layers.list.push(Layer::new(Source::System(system), tree));
+        }
+        layers.list.push(Layer::new(Source::User(home.config_file()), user));
+        let flags = overrides.layer()?;
+        if !flags.root().is_empty() {
+            layers.list.push(Layer::new(Source::Flags, flags));
+        }
+        for managed in managed_files(home, env) {
+            if let Some(tree) = read_file(&managed)? {
+                layers.list.push(Layer::new(Source::Managed(managed), tree));
+                break;
+            }
+        }
+        layers.add_profile_file(home)?;
+        if let Some(cwd) = &overrides.cwd {
+            layers.add_project(home, cwd);
+        }
+        if overrides.strict {
+            let mistakes: Vec<_> = layers.warnings().into_iter().filter(|warning| warning.is_mistake).collect();
+            if !mistakes.is_empty() {
+                return Err(ConfigError::Strict { mistakes });
+            }
+        }
+        Ok(layers)
+    }
+
+    /// Where a layer that lies right below the flags belongs.
+    fn below_flags(&self) -> usize {
+        let is_above = |layer: &Layer| matches!(layer.source, Source::Flags | Source::Managed(_));
+        self.list.iter().position(is_above).unwrap_or(self.list.len())
+    }
+
+    /// A profile that is no table of `[profiles]` may be a file of its own, as newer releases write them.
+    fn add_profile_file(&mut self, home: &Home) -> Result<(), ConfigError> {
+        let tree = self.merged();
+        let Some(Node { value: Value::String(name), .. }) = tree.get(&["profile"]) else { return Ok(()) };
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        if !is_name || tree.get(&["profiles", name]).is_some() {
+            return Ok(());
+        }
+        let file = home.profile_file(name);
+        if let Some(tree) = read_file(&file)? {
+            let at = self.below_flags();
+            self.list.insert(at, Layer::new(Source::Profile(name.clone(), file), tree));
+        }
+        Ok(())
+    }
+
+    fn add_project(&mut self, home: &Home, cwd: &Path) {
+        let files = ProjectFiles::find(home, cwd);
+        if files.is_empty() {
+            return;
+        }
+        // What the user has named for this run goes before what the project says.
+        let is_above = |layer: &Layer| matches!(layer.source, Source::Profile(..) | Source::Flags | Source::Managed(_));
+        let mut at = self.list.iter().position(is_above).unwrap_or(self.list.len());
+        let trusted = files.trust(&self.merged());
+        for folder in files.folders() {
+            let source = Source::Project(folder.clone());
+            let read = match trusted {
+                Trusted::Yes => files.read(folder).map_err(|why| (why, true)),
+                Trusted::No(why) => Err((why.to_owned(), false)),
+            };
+            let layer = match read {
+                Ok(tree) => Layer { allowed: Some(allowed(&tree)), ..Layer::new(source, tree) },
+                Err((why, is_mistake)) => {
+                    let message = format!("not read: {why}");
+                    self.unread.push(ConfigWarning::of_file(&folder.join("config.toml"), message, is_mistake));
+                    Layer { disabled: Some(why), ..Layer::new(source, Tree::new()) }
+                }
+            };
+            self.list.insert(at, layer);
+            at += 1;
+        }
+    }
+
+    /// The layers, the lowest first.
+    pub(crate) fn list(&self) -> &[Layer] {
+        &self.list
+    }
+
+    /// All layers in one tree, without the profile that is a table.
+    pub(crate) fn merged(&self) -> Tree {
+        let mut tree = Tree::new();
+        for layer in &self.list {
+            tree.merge(layer.counted().clone());
+        }
+        tree
+    }
+
+    /// All layers in one tree, and the name of the profile among them.
+    pub(crate) fn merge(&self, home: &Home) -> Result<(Tree, Option<String>), ConfigError> {
+        // What lies above may select a profile and even define one, so it is looked at before the profile is laid below it.
+        let all = self.merged();
+        let has_file = self.list.iter().any(|layer| matches!(layer.source, Source::Profile(..)));
+        let profile = select_profile(&all, home, has_file)?;
+        let Some(mut table) = profile.as_ref().and_then(|name| all.subtree(&["profiles", name])) else {
+            return Ok((all, profile));
+        };
+        // A profile that selects profiles would leave a tree that contradicts the choice made here.
+        table.remove("profile");
+        table.remove("profiles");
+        let (below, above) = self.list.split_at(self.below_flags());
+        let mut tree = Tree::new();
+        let (below, above) = (below.iter().map(Layer::counted), above.iter().map(Layer::counted));
+        for layer in below.chain([&table]).chain(above) {
+            tree.merge(layer.clone());
+        }
+        Ok((tree, profile))
+    }
+
+    /// What becomes of each key in the files and on the command line, in the order of the layers and their lines.
+    #[must_use]
+    pub fn audit(&self) -> Vec<AuditedKey> {
+        let keys = self.list.iter().flat_map(|layer| {
+            let mut keys = audit(&layer.tree, matches!(layer.source, Source::Project(_)));
+            keys.sort_by_key(|key| match &key.origin {
+                Origin::File { line, .. } => *line,
+                Origin::Override(_) | Origin::Flag(_) | Origin::Request | Origin::Default => 0,
+            });
+            keys
+        });
+        // A client that asks for something learns from the answer what it got.
+        keys.filter(|key| key.origin != Origin::Request).collect()
+    }
+
+    /// What the user should know.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<ConfigWarning> {
+        let mut warnings: Vec<_> = self.audit().iter().filter_map(AuditedKey::warning).collect();
+        warnings.extend(self.unread.iter().cloned());
+        let user = self.list.iter().find(|layer| matches!(layer.source, Source::User(_)));
+        let hooks = user.and_then(|layer| layer.source.file()).map(|file| file.with_file_name("hooks.json"));
+        if let Some(hooks) = hooks.filter(|hooks| hooks.exists()) {
+            let message = "not read: hooks are not supported yet".to_owned();
+            warnings.push(ConfigWarning::of_file(&hooks, message, false));
+        }
+        warnings
+    }
+
+    /// The configuration that they make together.
+    pub fn config(&self, home: &Home, env: &Env) -> Result<Config, ConfigError> {
+        let (tree, profile) = self.merge(home)?;
+        Config::from_tree(tree, profile, home.user_dir(), env)
+    }
+}
+
+/// A path in a variable. A relative one would let the folder that the program is started in decide.
+fn named(env: &Env, variable: &str) -> Option<PathBuf> {
+    env.get(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// The machine's file.
+fn system_file(env: &Env) -> PathBuf {
+    named(env, "CODEX_SYSTEM_CONFIG_PATH").unwrap_or_else(|| SYSTEM_FILE.into())
+}
+
+/// Where an administrator's file may be; the first that is there counts.
+fn managed_files(home: &Home, env: &Env) -> Vec<PathBuf> {
+    // Tests of other releases use the longer name.
+    let named = ["CODEX_MANAGED_CONFIG_PATH", "CODEX_APP_SERVER_MANAGED_CONFIG_PATH"].map(|name| named(env, name));
+    match named.into_iter().flatten().next() {
+        Some(file) => vec![file],
+        None => vec![MANAGED_FILE.into(), home.path().join("managed_config.toml")],
+    }
+}
+
+/// The files that decide about a configuration without a project, for those who keep what they have read.
+#[must_use]
+pub fn config_files(home: &Home, env: &Env) -> Vec<PathBuf> {
+    let mut files = vec![home.config_file(), system_file(env)];
+    files.extend(managed_files(home, env));
+    files
+}
+
+/// The layer of a file; a missing one says nothing.
+pub(crate) fn read_file(path: &Path) -> Result<Option<Tree>, ConfigError> {
+    match read_text(path)? {
+        Some(text) => Ok(Some(Tree::parse(path, &text)?)),
+        None => Ok(None),
+    }
+}
+
+/// The text of a file, if there is such a file.
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
+    let bytes = match codex_files::read(path, MOST_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(ConfigError::Read { path, source: error.into() }),
+        Err(error) => return Err(ConfigError::Read { path: path.to_owned(), source: error.into() }),
     };
     match decode(&bytes) {
         Ok(text) => Ok(Some(text.to_owned())),
-        Err((line, column)) => Err(LayerError::Syntax { path, line, column, message: "invalid UTF-8".into() }.into()),
+        Err((line, column)) => {
+            let path = path.to_owned();
+            Err(LayerError::Syntax { path, line, column, message: "invalid UTF-8".into() }.into())
+        }
     }
 }
 
-/// The name under `profile`, which must be one of `[profiles]`.
-fn select_profile(tree: &Tree, home: &Home) -> Result<Option<String>, ConfigError> {
+/// The name under `profile`, which must be one of `[profiles]` unless the profile is a file.
+fn select_profile(tree: &Tree, home: &Home, has_file: bool) -> Result<Option<String>, ConfigError> {
     let root = Reader::new(tree, None);
     let Some(name) = root.str("profile")? else { return Ok(None) };
     let profiles = root.section("profiles")?;
     if profiles.node(&name).is_some() {
         profiles.section(&name)?;
+        return Ok(Some(name));
+    }
+    if has_file {
         return Ok(Some(name));
     }
     let origin = root.node("profile").map(|node| node.origin.clone());

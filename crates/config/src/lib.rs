@@ -1,21 +1,23 @@
 //! What the user has set: `CODEX_HOME`, `config.toml` with profiles and overrides, providers, and `auth.json`.
 //!
-//! Values come from layers, each over the one before it: the file, the selected profile, `-c key=value`
-//! overrides, and the `config` object of a client's request. Every value remembers where it came from, so a
-//! bad one is reported with file, line and key.
+//! Values come from layers, each over the one before it: the machine's file, the user's, those of a trusted project, the
+//! selected profile, `-c key=value` overrides with the `config` object of a client's request, and an administrator's file.
+//! Every value remembers where it came from, so a bad one is reported with file, line and key. One table names all keys
+//! (`known`): what becomes of each, and whether a project may set it.
 //!
 //! Clients read and change the configuration through [`UserConfig`] and the login through [`Auth`].
 //!
 //! What runs outside of every sandbox finds its programs with [`Programs`] and works in a [`TemporaryFolder`].
 //!
-//! Invariants: only files below `CODEX_HOME` are read, only `config.toml` and `auth.json` are written, each as a whole
-//! and only with what can be read again, and variables are seen only through [`Env`]. A `.env` file is
-//! never loaded, and nothing in a project folder can set an endpoint, a header or a key. A secret is never
-//! part of an error or of debug output.
+//! Invariants: only files below `CODEX_HOME`, two of the machine, and those of a project that the user trusts are read. Only
+//! `config.toml` and `auth.json` are written, each as a whole and only with what can be read again, and variables are seen
+//! only through [`Env`]. A `.env` file is never loaded, and nothing in a project folder can set a provider, an endpoint, a
+//! header, a key, a program or a looser policy. A secret is never part of an error or of debug output.
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them"))]
 
 mod account;
+mod audit;
 mod auth;
 mod catalogue;
 mod config;
@@ -26,6 +28,7 @@ mod features;
 mod home;
 mod json;
 mod key;
+mod known;
 mod layers;
 mod mcp_servers;
 pub mod models;
@@ -34,6 +37,7 @@ mod position;
 mod price;
 mod programs;
 pub mod project_doc;
+mod project_files;
 mod provider;
 mod reader;
 mod replace;
@@ -47,6 +51,7 @@ mod tree;
 mod user_config;
 mod words;
 
+pub use audit::{AuditedKey, ConfigWarning, Verdict};
 pub use auth::{Auth, AuthError, Bearer, TokenSource, Tokens};
 pub use catalogue::list_models;
 pub use config::{Config, ConfigError, DEFAULT_PROVIDER};
@@ -55,11 +60,12 @@ pub use env::Env;
 pub use features::{collaboration_modes, list_features};
 pub use home::{Home, HomeError};
 pub use key::{KeyError, KeyPath};
-pub use layers::Overrides;
+pub use layers::{Layers, Overrides, config_files};
 pub use mcp_servers::list_mcp_servers;
 pub use page::{CursorError, page};
 pub use price::Price;
 pub use programs::Programs;
+pub use project_files::ProjectFiles;
 pub use provider::{ProviderConfig, WireApi, default_model};
 pub use reader::{Reader, ValueError};
 pub use secret::Secret;

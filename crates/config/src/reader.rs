@@ -1,6 +1,7 @@
 //! Typed reads from a tree. A value of the wrong kind is an error that says where it was written.
 //!
-//! Keys that nobody reads are ignored, so one `config.toml` serves programs of different ages.
+//! Keys that nobody reads are passed over here, so one `config.toml` serves programs of different ages; the audit tells the
+//! user of them.
 
 use std::{
     collections::BTreeMap,
@@ -44,18 +45,29 @@ pub struct Reader<'a> {
     table: Option<&'a Table>,
     at: KeyPath,
     user_dir: Option<&'a Path>,
+    /// Every key that was asked for.
+    #[cfg(test)]
+    pub(crate) asked: std::rc::Rc<std::cell::RefCell<std::collections::BTreeSet<KeyPath>>>,
 }
 
 impl<'a> Reader<'a> {
     /// Reads from the root of a tree; `user_dir` is what `~` stands for in paths.
     #[must_use]
     pub fn new(tree: &'a Tree, user_dir: Option<&'a Path>) -> Self {
-        Self { table: Some(tree.root()), at: KeyPath::default(), user_dir }
+        Self {
+            table: Some(tree.root()),
+            at: KeyPath::default(),
+            user_dir,
+            #[cfg(test)]
+            asked: std::rc::Rc::default(),
+        }
     }
 
     /// The value of a key as it was written.
     #[must_use]
     pub fn node(&self, key: &str) -> Option<&'a Node> {
+        #[cfg(test)]
+        self.asked.borrow_mut().insert(self.at.join(key));
         self.table?.get(key)
     }
 
@@ -81,7 +93,7 @@ impl<'a> Reader<'a> {
             Value::Table(table) => Some(table),
             _ => None,
         })?;
-        Ok(Self { table, at: self.at.join(key), user_dir: self.user_dir })
+        Ok(Self { table, at: self.at.join(key), ..self.clone() })
     }
 
     /// A string.

@@ -74,7 +74,7 @@ impl Tree {
     /// Reads the text of a TOML file; `path` is where it came from.
     pub fn parse(path: &Path, text: &str) -> Result<Self, LayerError> {
         let lines = Lines::new(text);
-        let document = Document::parse(text).map_err(|error| syntax_error(path, &lines, &error))?;
+        let document = Document::parse(text).map_err(|error| syntax_error(path, text, &lines, &error))?;
         let place = Place::File { path: path.into(), lines };
         Ok(Self::from(place.table(document.as_table(), 0)?))
     }
@@ -107,9 +107,49 @@ impl Tree {
 }
 
 /// The parser's message without its excerpt: the line may hold a secret.
-fn syntax_error(path: &Path, lines: &Lines<'_>, error: &TomlError) -> LayerError {
-    let (line, column) = lines.line_column(error.span().map_or(0, |span| span.start));
-    LayerError::Syntax { path: path.to_owned(), line, column, message: error.message().to_owned() }
+fn syntax_error(path: &Path, text: &str, lines: &Lines<'_>, error: &TomlError) -> LayerError {
+    let at = error.span().map_or(0, |span| span.start);
+    let (line, column) = lines.line_column(at);
+    let named = error.message().starts_with("duplicate key").then(|| duplicate(text, lines, at)).flatten();
+    let message = named.unwrap_or_else(|| error.message().to_owned());
+    LayerError::Syntax { path: path.to_owned(), line, column, message }
+}
+
+/// Names the key that is set again at this place, and the line that has set it first.
+fn duplicate(text: &str, lines: &Lines<'_>, at: usize) -> Option<String> {
+    let start = text.get(..at)?.rfind('\n').map_or(0, |at| at + 1);
+    let (before, line) = (text.get(..start)?, text.get(start..)?.lines().next()?);
+    let (name, path) = if let Some(path) = header(line) {
+        (path.join("."), path)
+    } else {
+        let own = names(line.split('=').next()?)?;
+        let table = before.lines().rev().find_map(header).unwrap_or_default();
+        (own.join("."), [table, own].concat())
+    };
+    let document = Document::parse(before).ok();
+    let first = document.and_then(|document| place(document.as_table(), &path));
+    let first = first.map(|at| format!(" (first set on line {})", lines.line(at)));
+    Some(format!("duplicate key `{name}`{}", first.unwrap_or_default()))
+}
+
+/// The names in the header of a table.
+fn header(line: &str) -> Option<Vec<String>> {
+    let inner = line.trim().strip_prefix('[')?;
+    names(inner.strip_prefix('[').unwrap_or(inner).split(']').next()?)
+}
+
+fn names(text: &str) -> Option<Vec<String>> {
+    let keys = toml_edit::Key::parse(text.trim()).ok()?;
+    Some(keys.iter().map(|key| key.get().to_owned()).collect())
+}
+
+/// Where the key at the end of a path is written.
+fn place(table: &dyn TableLike, path: &[String]) -> Option<usize> {
+    let (name, below) = path.split_first()?;
+    if below.is_empty() {
+        return table.key(name)?.span().map(|span| span.start);
+    }
+    place(table.get(name)?.as_table_like()?, below)
 }
 
 /// Finds the `=` that ends the key: the first one outside quotes, else the first.

@@ -15,8 +15,8 @@ use codex_protocol::{
     v2::{
         config::{
             ConfigBatchWriteParams, ConfigEdit, ConfigLayer, ConfigLayerMetadata, ConfigLayerSource,
-            ConfigReadResponse, ConfigValueWriteParams, ConfigWriteErrorCode, ConfigWriteResponse, LayerOfUser,
-            MergeStrategy, OverriddenMetadata, WriteStatus,
+            ConfigReadResponse, ConfigValueWriteParams, ConfigWriteErrorCode, ConfigWriteResponse, LayerFile,
+            LayerOfProject, LayerOfUser, MergeStrategy, OverriddenMetadata, WriteStatus,
         },
         hidden::Hidden,
     },
@@ -26,12 +26,11 @@ use serde_json::Value as Json;
 use toml_edit::DocumentMut;
 
 use crate::{
-    Config, ConfigError, EditError, Env, Home, KeyError, KeyPath, LayerError, Origin, Overrides, Reader, SkillSelector,
-    Tree,
+    ConfigError, EditError, Env, Home, KeyError, KeyPath, LayerError, Origin, Overrides, Reader, SkillSelector, Tree,
     edit::apply,
     effective::{effective, saved},
     json::{table_json, value_json, version},
-    layers,
+    layers::{Layer, Layers, Source, read_file, read_text},
     position::Lines,
     replace::replace_file,
     skills,
@@ -127,22 +126,24 @@ impl<'a> UserConfig<'a> {
     /// What is in force and where it came from; with its layers, the one that wins first, if they are wanted.
     ///
     /// The selected profile is named and not laid over the rest: clients do that, as `profiles` is in the answer.
-    pub fn read(&self, include_layers: bool) -> Result<ConfigReadResponse, ConfigError> {
-        let layers = self.layers()?;
-        let mut tree = layers.file.clone();
-        tree.merge(layers.above.clone());
+    /// With a folder, those of its project are among them.
+    pub fn read(&self, include_layers: bool, cwd: Option<&Path>) -> Result<ConfigReadResponse, ConfigError> {
+        let overrides = Overrides { cwd: cwd.map(Path::to_owned), ..self.overrides.clone() };
+        let layers = Layers::read(self.home, self.env, &overrides)?;
+        let tree = layers.merged();
+        let listed = Listed::of(&layers);
         let origins: BTreeMap<_, _> = tree
             .leaves()
             .into_iter()
-            .map(|(path, node)| (path.segments().join("."), layers.metadata(&node.origin)))
+            .filter_map(|(path, node)| Some((path.segments().join("."), listed.metadata(&node.origin)?)))
             .collect();
         let config = effective(&Reader::new(&tree, self.home.user_dir()))?;
-        Ok(ConfigReadResponse { config, origins, layers: include_layers.then(|| layers.list()) })
+        Ok(ConfigReadResponse { config, origins, layers: include_layers.then(|| listed.list()) })
     }
 
     /// What the file itself says.
     pub fn saved(&self) -> Result<UserSavedConfig, ConfigError> {
-        let file = layers::read_file(self.home)?;
+        let file = self.file()?;
         Ok(saved(&Reader::new(&file, self.home.user_dir()))?)
     }
 
@@ -162,7 +163,7 @@ impl<'a> UserConfig<'a> {
     pub fn set_default_model(&self, params: &SetDefaultModelParams) -> Result<(), ConfigWriteError> {
         let profile = match &self.overrides.profile {
             Some(profile) => Some(profile.clone()),
-            None => Reader::new(&layers::read_file(self.home)?, None).str("profile").map_err(ConfigError::from)?,
+            None => Reader::new(&self.file()?, None).str("profile").map_err(ConfigError::from)?,
         };
         let table = profile.map_or_else(KeyPath::default, |name| KeyPath::default().join("profiles").join(&name));
         let edit = |key: &str, value: Json| ConfigEdit {
@@ -178,7 +179,7 @@ impl<'a> UserConfig<'a> {
     /// Switches a skill on or off. Another process may write at the same time, so what it says is read again then.
     pub fn switch_skill(&self, which: &SkillSelector, enabled: bool) -> Result<(), ConfigWriteError> {
         for is_last in [false, false, true] {
-            let file = layers::read_file(self.home)?;
+            let file = self.file()?;
             let entries = match file.get(&["skills", "config"]).map(|node| value_json(&node.value)) {
                 Some(Json::Array(entries)) => entries,
                 // Whatever else is there is no configuration, and is told so when it would be written.
@@ -209,7 +210,7 @@ impl<'a> UserConfig<'a> {
         }
         let edits = edits.iter().map(parse_key).collect::<Result<Vec<_>, _>>()?;
         let writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = layers::read_text(self.home)?.unwrap_or_default();
+        let old = read_text(&path)?.unwrap_or_default();
         let found = version(&Tree::parse(&path, &old).map_err(ConfigError::from)?);
         if let Some(expected) = expected.filter(|expected| *expected != found) {
             return Err(ConfigWriteError::VersionConflict { path, expected: expected.to_owned(), found });
@@ -231,78 +232,81 @@ impl<'a> UserConfig<'a> {
         Ok(ConfigWriteResponse { status, version: version(&tree), file_path: path, overridden_metadata })
     }
 
+    /// What the user's own file says.
+    fn file(&self) -> Result<Tree, ConfigError> {
+        Ok(read_file(&self.home.config_file())?.unwrap_or_default())
+    }
+
     /// Reads a text as the engine would after a restart without overrides, and as clients would see it.
     fn check(&self, path: &Path, text: &str) -> Result<Tree, ConfigError> {
         let tree = Tree::parse(path, text)?;
         effective(&Reader::new(&tree, self.home.user_dir()))?;
-        Config::of_layers(self.home, self.env, tree.clone(), Tree::new())?;
+        Layers::over(self.home, self.env, &Overrides::default(), tree.clone())?.config(self.home, self.env)?;
         Ok(tree)
     }
 
     /// What is in force for a key in place of what was written.
     fn overridden(&self, file: &Tree, key: &KeyPath, written: &Json) -> Option<OverriddenMetadata> {
-        let above = self.overrides.layer().ok()?;
-        let overriding_layer = ConfigLayerMetadata { name: ConfigLayerSource::SessionFlags, version: version(&above) };
-        let mut tree = file.clone();
-        tree.merge(above);
+        let overrides = Overrides { cwd: None, strict: false, ..self.overrides.clone() };
+        let layers = Layers::over(self.home, self.env, &overrides, file.clone()).ok()?;
         let json = |tree: &Tree| tree.get(key.segments()).map(|node| value_json(&node.value));
-        let (own, effective) = (json(file), json(&tree));
+        let says = |layer: &&Layer| layer.counted().get(key.segments()).is_some();
+        let above = layers.list().iter().rev().take_while(|layer| !matches!(layer.source, Source::User(_)));
+        let overriding = above.filter(says).next()?;
+        let (own, effective) = (json(file), json(&layers.merged()));
         if own == effective {
             return None;
         }
         let verb = if written.is_null() { "removed" } else { "written" };
-        let message = format!("{key} was {verb}, but the command line sets it for this run");
-        let effective_value = Hidden(effective.unwrap_or_default());
-        Some(OverriddenMetadata { message, overriding_layer, effective_value })
-    }
-
-    fn layers(&self) -> Result<Layers, ConfigError> {
-        let (file, above) = (layers::read_file(self.home)?, self.overrides.layer()?);
-        let versions = [version(&file), version(&above)];
-        Ok(Layers { path: self.home.config_file(), file, above, versions })
+        let message = match overriding.source.file() {
+            None => format!("{key} was {verb}, but the command line sets it for this run"),
+            Some(file) => format!("{key} was {verb}, but {} sets it", file.display()),
+        };
+        let overriding_layer = metadata(overriding);
+        Some(OverriddenMetadata { message, overriding_layer, effective_value: Hidden(effective.unwrap_or_default()) })
     }
 }
 
-/// The layers that there are, with their versions.
-struct Layers {
-    path: PathBuf,
-    file: Tree,
-    above: Tree,
-    /// Of the file and of what lies above it.
-    versions: [String; 2],
-}
+/// Layers as clients see them.
+struct Listed<'a>(Vec<(&'a Layer, ConfigLayerMetadata)>);
 
-impl Layers {
-    fn of_file(&self) -> ConfigLayerMetadata {
-        let name = ConfigLayerSource::User(LayerOfUser { file: self.path.clone(), profile: None });
-        let [version, _] = self.versions.clone();
-        ConfigLayerMetadata { name, version }
-    }
-
-    fn of_flags(&self) -> ConfigLayerMetadata {
-        let [_, version] = self.versions.clone();
-        ConfigLayerMetadata { name: ConfigLayerSource::SessionFlags, version }
+impl<'a> Listed<'a> {
+    fn of(layers: &'a Layers) -> Self {
+        Self(layers.list().iter().map(|layer| (layer, metadata(layer))).collect())
     }
 
     /// The layer that an origin is in.
-    fn metadata(&self, origin: &Origin) -> ConfigLayerMetadata {
-        match origin {
-            Origin::File { .. } | Origin::Default => self.of_file(),
-            Origin::Override(_) | Origin::Flag(_) | Origin::Request => self.of_flags(),
-        }
+    fn metadata(&self, origin: &Origin) -> Option<ConfigLayerMetadata> {
+        let file = match origin {
+            Origin::File { path, .. } => Some(path.to_path_buf()),
+            Origin::Override(_) | Origin::Flag(_) | Origin::Request | Origin::Default => None,
+        };
+        let found = self.0.iter().find(|(layer, _)| layer.source.file() == file);
+        found.map(|(_, metadata)| metadata.clone())
     }
 
-    /// All layers that say anything, and the file in any case; the one that wins first.
+    /// All layers that say anything, and the user's file in any case; the one that wins first.
     fn list(&self) -> Vec<ConfigLayer> {
-        let layer = |metadata: ConfigLayerMetadata, tree: &Tree| ConfigLayer {
-            name: metadata.name,
-            version: metadata.version,
-            config: Hidden(Json::Object(table_json(tree.root()))),
-            disabled_reason: None,
+        let layer = |(layer, metadata): &(&Layer, ConfigLayerMetadata)| ConfigLayer {
+            name: metadata.name.clone(),
+            version: metadata.version.clone(),
+            config: Hidden(Json::Object(table_json(layer.tree.root()))),
+            disabled_reason: layer.disabled.clone(),
         };
-        let flags = (!self.above.root().is_empty()).then(|| layer(self.of_flags(), &self.above));
-        flags.into_iter().chain([layer(self.of_file(), &self.file)]).collect()
+        self.0.iter().rev().map(layer).collect()
     }
+}
+
+fn metadata(layer: &Layer) -> ConfigLayerMetadata {
+    let name = match layer.source.clone() {
+        Source::System(file) => ConfigLayerSource::System(LayerFile { file }),
+        Source::User(file) => ConfigLayerSource::User(LayerOfUser { file, profile: None }),
+        Source::Profile(name, file) => ConfigLayerSource::User(LayerOfUser { file, profile: Some(name) }),
+        Source::Project(folder) => ConfigLayerSource::Project(LayerOfProject { dot_codex_folder: folder }),
+        Source::Flags => ConfigLayerSource::SessionFlags,
+        Source::Managed(file) => ConfigLayerSource::LegacyManagedConfigTomlFromFile(LayerFile { file }),
+    };
+    ConfigLayerMetadata { name, version: version(&layer.tree) }
 }
 
 fn parse_key(edit: &ConfigEdit) -> Result<(KeyPath, &ConfigEdit), ConfigWriteError> {

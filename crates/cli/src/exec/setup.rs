@@ -16,7 +16,7 @@ use crate::chat::trust;
 use crate::failure::Hinted;
 use crate::proto::working_directory;
 use crate::threads::locate;
-use crate::{apply_patch, failure};
+use crate::{apply_patch, failure, warnings};
 
 /// The name that threads of this command carry unless the caller has another.
 const ORIGINATOR: &str = "codex_exec";
@@ -26,6 +26,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     let home = Home::find(env)?;
     let cwd = working_directory(shared)?;
     let config = configure(shared, &args.options, &home, env, &cwd)?;
+    warnings::tell(&home, env, &shared.overrides())?;
     if !args.options.skip_git_repo_check && !args.options.dangerously_bypass_approvals_and_sandbox {
         check_folder(&cwd, &config)?;
     }

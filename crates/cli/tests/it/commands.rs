@@ -85,7 +85,10 @@ fn features_are_switched_and_the_rest_of_the_file_stays() {
         place.run(&["features", "list", "--enable", "unified_exec"], "").stdout.contains("unified_exec        on ")
     );
     let unknown = place.run(&["features", "enable", "flying"], "");
-    assert_eq!((unknown.code, &*unknown.stderr), (Some(0), "warning: nothing in this release looks at flying\n"));
+    assert_eq!(
+        (unknown.code, &*unknown.stderr),
+        (Some(0), "warning: unknown feature `flying` (saved, but has no effect)\n")
+    );
     assert_eq!(place.run(&["features", "enable", "a.b"], "").code, Some(1));
 }
 
@@ -117,7 +120,7 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
     let report: Value = serde_json::from_str(&healthy.stdout).unwrap();
     assert_eq!((healthy.code, &report["ok"]), (Some(0), &true.into()), "{}", healthy.stdout);
     let names: Vec<_> = report["checks"].as_array().unwrap().iter().map(|check| &check["what"]).collect();
-    assert_eq!(names, ["home", "config", "login", "network", "sandbox", "git", "threads"]);
+    assert_eq!(names, ["home", "disk", "config", "login", "network", "sandbox", "git", "threads"]);
     let place = Place::new().file("home/config.toml", "model_provider = 'nowhere'\n");
     let ill = place.run(&["doctor"], "");
     assert_eq!(ill.code, Some(1));

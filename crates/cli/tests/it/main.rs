@@ -7,6 +7,7 @@ mod apply_patch;
 mod chat;
 mod chat_trust;
 mod commands;
+mod config_warnings;
 mod crashes;
 mod demo;
 mod escapes;

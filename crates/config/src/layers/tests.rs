@@ -128,7 +128,7 @@ fn a_configuration_that_never_ends_is_an_error() {
         let temp = TempDir::new().unwrap();
         let home = Home::at(temp.path());
         kind.make(&home.config_file()).unwrap();
-        let error = soon(move || read_text(&home)).unwrap().unwrap_err();
+        let error = soon(move || read_text(&home.config_file())).unwrap().unwrap_err();
         assert!(
             matches!(&error, ConfigError::Read { path, source }
             if path.ends_with("config.toml") && source.to_string() == kind.complaint(Some(MOST_BYTES))),

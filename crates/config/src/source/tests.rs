@@ -85,9 +85,20 @@ fn a_byte_order_mark_and_windows_line_ends_are_fine() {
 #[test]
 fn syntax_errors_have_line_and_column() {
     check_file("a = 1\nb = \n", expect!["c.toml:2:5: string values must be quoted, expected literal string"]);
-    check_file("a = 1\na = 2\n", expect!["c.toml:2:1: duplicate key"]);
+    check_file("a = 1\na = 2\n", expect!["c.toml:2:1: duplicate key `a` (first set on line 1)"]);
     check_file("[table\n", expect!["c.toml:1:7: unclosed table, expected `]`"]);
     check_file("key = \"sk-secret\n", expect![[r#"c.toml:1:17: invalid basic string, expected `"`"#]]);
+}
+
+#[test]
+fn a_key_that_is_set_twice_is_named_with_both_lines() {
+    check_file(
+        "model = 'a'\n\n[tools]\nmodel = 1\n'model' = 'sk-1'\n",
+        expect!["c.toml:5:1: duplicate key `model` (first set on line 4)"],
+    );
+    check_file("[a.b]\nx = 1\n[c]\n[a.b]\ny = 1\n", expect!["c.toml:4:4: duplicate key `a.b` (first set on line 1)"]);
+    check_file("[[a]]\nx = 1\n[[a]]\nx = 1\nx = 2\n", expect!["c.toml:5:1: duplicate key `x`"]);
+    check_file("a.b = 1\na = 2\n", expect!["c.toml:2:1: duplicate key `a` (first set on line 1)"]);
 }
 
 #[test]

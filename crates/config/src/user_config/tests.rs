@@ -104,7 +104,7 @@ fn the_recorded_writes_give_the_recorded_file() {
     "#]]
     .assert_eq(&fixture.file());
 
-    let read = fixture.config().read(false).unwrap();
+    let read = fixture.config().read(false, None).unwrap();
     assert!(read.origins.values().all(|origin| origin.version == second.version));
     let origins: Vec<_> = read.origins.keys().map(String::as_str).collect();
     assert_eq!(origins, ["approval_policy", "model", "profiles.fast.model", "sandbox_workspace_write.network_access"]);
@@ -119,7 +119,7 @@ fn the_configuration_is_read_as_recorded() {
         [model_providers.mock]\nname = \"mock\"\nbase_url = \"http://m/v1\"\nwire_api = \"responses\"\n\
         request_max_retries = 0\nstream_max_retries = 0\n[profiles.fast]\nmodel = \"fast-model\"\n";
     let fixture = Fixture::new(file, &[]);
-    let mut read = serde_json::to_value(fixture.config().read(true).unwrap()).unwrap();
+    let mut read = serde_json::to_value(fixture.config().read(true, None).unwrap()).unwrap();
     let config = read["config"].as_object_mut().unwrap();
     for key in ["approvals_reviewer", "web_search", "service_tier", "analytics", "browser_use", "computer_use"] {
         assert_eq!(config.shift_remove(key), Some(Json::Null), "{key}");
@@ -161,7 +161,7 @@ fn the_configuration_is_read_as_recorded() {
 #[test]
 fn overrides_are_a_layer_of_their_own_above_the_file() {
     let fixture = Fixture::new("model = 'file'\nprofile = 'p'\n[profiles.p]\nmodel = 'profile'\n", &["model='flag'"]);
-    let read = fixture.config().read(true).unwrap();
+    let read = fixture.config().read(true, None).unwrap();
     assert_eq!(read.config.model.as_deref(), Some("flag"));
     assert_eq!(read.config.profile.as_deref(), Some("p"));
     let layers: Vec<_> = read.layers.unwrap().iter().map(|layer| layer.name.kind().to_owned()).collect();
@@ -269,7 +269,7 @@ fn what_would_make_the_configuration_unreadable_is_refused() {
 #[test]
 fn a_write_may_mend_a_value_that_was_wrong() {
     let fixture = Fixture::new("approval_policy = 'bad'\n", &[]);
-    assert!(fixture.config().read(false).is_err());
+    assert!(fixture.config().read(false, None).is_err());
     fixture.write("approval_policy", json!("never")).unwrap();
     assert_eq!(fixture.file(), "approval_policy = \"never\"\n");
 }
@@ -347,7 +347,7 @@ fn the_default_model_is_set_at_the_root_without_a_profile() {
 #[test]
 fn debug_text_of_errors_and_answers_shows_no_secret() {
     let fixture = Fixture::new("[model_providers.x]\nexperimental_bearer_token = 'sk-1'\n", &["a='sk-2'"]);
-    let read = fixture.config().read(true).unwrap();
+    let read = fixture.config().read(true, None).unwrap();
     let written = fixture.write("a", json!("sk-3"));
     let refused = fixture.write("model_providers.x.http_headers", json!("sk-4"));
     let shown = format!("{read:?} {written:?} {refused:?} {}", fixture.show(&refused));
@@ -367,6 +367,28 @@ fn writers_side_by_side_lose_nothing() {
             });
         }
     });
-    let read = fixture.config().read(false).unwrap();
+    let read = fixture.config().read(false, None).unwrap();
     assert_eq!(read.config.additional.0["x"].as_object().unwrap().len(), 40);
+}
+
+#[test]
+fn what_an_administrator_has_set_is_listed_and_goes_over_what_is_written() {
+    let mut fixture = Fixture::new("model = 'user'\n", &["review_model=flag"]);
+    let [system, managed] = ["system.toml", "managed.toml"].map(|name| fixture.temp.path().join(name));
+    fs::write(&system, "model = 'system'\nmodel_verbosity = 'low'\n").unwrap();
+    fs::write(&managed, "model_reasoning_effort = 'high'\n").unwrap();
+    fixture.env = Env::from_iter([("CODEX_SYSTEM_CONFIG_PATH", &system), ("CODEX_MANAGED_CONFIG_PATH", &managed)]);
+    let read = serde_json::to_value(fixture.config().read(true, None).unwrap()).unwrap();
+    let kinds = |values: Vec<&Json>| values.iter().map(|name| name["type"].to_string()).collect::<Vec<_>>().join(" ");
+    let layers = read["layers"].as_array().unwrap().iter().map(|layer| &layer["name"]).collect();
+    assert_eq!(kinds(layers), r#""legacyManagedConfigTomlFromFile" "sessionFlags" "user" "system""#);
+    let keys = ["model", "model_verbosity", "review_model", "model_reasoning_effort"];
+    let origins = keys.map(|key| &read["origins"][key]["name"]).to_vec();
+    assert_eq!(kinds(origins), r#""user" "system" "sessionFlags" "legacyManagedConfigTomlFromFile""#);
+    assert_eq!(read["layers"][0]["name"]["file"], json!(managed));
+    let written = fixture.write("model_reasoning_effort", json!("low"));
+    let shown = fixture.show(&written);
+    assert!(shown.contains("model_reasoning_effort was written, but @/managed.toml sets it"), "{shown}");
+    assert!(shown.contains(r#""effectiveValue":"high""#), "{shown}");
+    assert!(fixture.show(&fixture.write("model", json!("other"))).contains(r#""status":"ok""#));
 }

@@ -1,6 +1,6 @@
 //! One client: what it sends is read here, one line after the other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -41,6 +41,8 @@ pub(crate) struct Connection {
     listeners: Mutex<HashMap<String, ThreadId>>,
     /// Requests of ours that the client has not answered.
     asked: Mutex<HashMap<i64, Asked>>,
+    /// What it was told of the configuration.
+    pub(crate) warned_of: Mutex<BTreeSet<String>>,
     /// Held by every request that is not answered yet.
     unanswered: Mutex<Option<mpsc::Sender<()>>>,
     /// Threads that the client has said it listens to no more.
@@ -110,6 +112,7 @@ impl Connection {
             listeners: Mutex::default(),
             asked: Mutex::default(),
             left: Mutex::default(),
+            warned_of: Mutex::default(),
             unanswered: Mutex::new(Some(held)),
             has_parted: AtomicBool::new(false),
         };
@@ -200,7 +203,12 @@ impl Connection {
     async fn obey(self: &Arc<Self>, id: RequestId, request: ClientRequest) {
         if let ClientRequest::Initialize(params) = request {
             let result = self.initialize(*params).await;
-            return self.outbox.answer::<call::Initialize>(&id, result).await;
+            let is_new = result.is_ok();
+            self.outbox.answer::<call::Initialize>(&id, result).await;
+            if is_new {
+                super::config_warnings::greet(self).await;
+            }
+            return;
         }
         if self.client().is_none() {
             return self.outbox.refuse(&id, not_initialized()).await;

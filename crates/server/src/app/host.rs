@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::SystemTime;
 
-use codex_config::{Config, Env, Home, Overrides, ProviderConfig, WireApi};
+use codex_config::{
+    Config, ConfigWarning, Env, Home, Layers, Overrides, ProjectFiles, ProviderConfig, WireApi, config_files,
+};
 use codex_engine::{Beginning, Model, Recall, Setup, connect};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
@@ -54,7 +56,7 @@ pub(crate) struct Host {
     pub(crate) loaded: Loaded,
     /// The threads on disk.
     pub(crate) index: ThreadIndex,
-    config: Mutex<Option<(Stamp, Arc<Config>)>>,
+    config: Mutex<Option<(Vec<Stamp>, Arc<Config>)>>,
     /// What a client has switched on or off until the server ends, by name.
     switches: Mutex<BTreeMap<String, bool>>,
     /// Where a client wants skills to be looked for besides the usual places, until the server ends.
@@ -145,18 +147,26 @@ impl Host {
         before != roots
     }
 
-    /// The configuration without any wishes of a client. Read again only when its file has changed.
+    /// The configuration without any wishes of a client or a project. Read again only when one of its files has changed.
     pub(crate) fn config(&self) -> Result<Arc<Config>, ErrorObject> {
-        let stamp = Stamp::of(&self.start.home.config_file());
+        let Start { home, env, overrides, .. } = &self.start;
+        let stamps = config_files(home, env).iter().map(|file| Stamp::of(file)).collect();
         let mut known = lock(&self.config);
         match &*known {
-            Some((of, config)) if *of == stamp => Ok(Arc::clone(config)),
+            Some((of, config)) if *of == stamps => Ok(Arc::clone(config)),
             _ => {
-                let config = Arc::new(self.load(&self.start.overrides)?);
-                *known = Some((stamp, Arc::clone(&config)));
+                let config = Arc::new(self.load(&Overrides { cwd: None, ..overrides.clone() })?);
+                *known = Some((stamps, Arc::clone(&config)));
                 Ok(config)
             }
         }
+    }
+
+    /// What the user should know of the configuration in a folder. What cannot be read at all is told to who asks for it.
+    pub(crate) fn config_warnings(&self, cwd: PathBuf) -> Vec<ConfigWarning> {
+        let Start { home, env, overrides, .. } = &self.start;
+        let overrides = Overrides { cwd: Some(cwd), strict: false, ..overrides.clone() };
+        Layers::read(home, env, &overrides).map(|layers| layers.warnings()).unwrap_or_default()
     }
 
     fn load(&self, overrides: &Overrides) -> Result<Config, ErrorObject> {
@@ -194,19 +204,19 @@ impl Host {
     /// What a thread is made of. It reads files; run it off the async threads.
     pub(crate) fn setup(&self, options: &ThreadOptions, client: Option<&Client>) -> Result<Setup, ErrorObject> {
         let vintage = client.map(|client| client.vintage).unwrap_or_default();
-        let wishes = wishes(options);
-        let config = if wishes.is_empty() {
-            self.config()?
-        } else {
-            Arc::new(self.load(&Overrides { request: wishes, ..self.start.overrides.clone() })?)
-        };
-        let Start { home, env, cwd, programs, .. } = &self.start;
+        let Start { home, env, cwd, programs, overrides, .. } = &self.start;
         let originator = client.map_or(&*self.start.originator, |client| self.originator(&client.name));
         let cwd = options.cwd.as_ref().map_or_else(|| cwd.clone(), |wish| cwd.join(wish));
         if !cwd.is_dir() {
             return Err(ErrorObject::invalid(format!("the working directory {} does not exist", cwd.display())));
         }
         let cwd = cwd.canonicalize().unwrap_or(cwd);
+        let request = wishes(options);
+        let config = if request.is_empty() && ProjectFiles::find(home, &cwd).is_empty() {
+            self.config()?
+        } else {
+            Arc::new(self.load(&Overrides { request, cwd: Some(cwd.clone()), ..overrides.clone() })?)
+        };
         home.ensure().map_err(|error| ErrorObject::internal(error.to_string()))?;
         Ok(Setup {
             model: self.model(&config, originator)?,

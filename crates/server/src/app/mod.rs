@@ -8,6 +8,7 @@
 //! ```
 
 mod beside;
+mod config_warnings;
 mod connection;
 mod desk;
 mod disk;

@@ -47,8 +47,12 @@ pub(crate) struct Opened {
 pub(crate) async fn serve(connection: Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
     match request {
         ClientRequest::ThreadStart(params) => {
+            let cwd = params.options.cwd.clone();
             let opened = start(&connection, *params).await;
             finish::<call::ThreadStart>(&connection, unanswered, opened).await;
+            if let Some(cwd) = cwd {
+                super::config_warnings::tell_of_project(&connection, cwd).await;
+            }
         }
         ClientRequest::ThreadResume(params) => match resume(&connection, (*params).clone()).await {
             Ok(Resumed::Opened(opened)) => {

@@ -115,3 +115,60 @@ async fn every_value_is_told_with_where_it_comes_from() {
     );
     client.end().await;
 }
+
+#[tokio::test]
+async fn keys_without_effect_are_told_to_each_client_once() {
+    let mut client = AppClient::start_new("modle = 'one'\nservice_tier = 'flex'\n").await;
+    let file = client.home("config.toml");
+    let warning = client.next_notification("configWarning").await;
+    let summary = format!("{}:1: unknown key `modle`; did you mean `model`?", file.display());
+    assert_eq!((&warning["summary"], &warning["path"]), (&json!(summary), &json!(file)));
+    let warning = client.next_notification("configWarning").await;
+    let summary = format!("{}:2: `service_tier` has no effect: this release does not support it", file.display());
+    assert_eq!(warning["summary"], json!(summary));
+    client.ok("thread/start", json!({"cwd": client.work("")})).await;
+    client.next_notification("thread/started").await;
+    let mut second = client.another().await;
+    second.next_notification("configWarning").await;
+    second.next_notification("configWarning").await;
+    second.end_unread().await;
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_trusted_project_is_a_layer_of_its_folder() {
+    let mut client = AppClient::start_new("model = 'user'\n").await;
+    let work = client.work("");
+    std::fs::create_dir(work.join(".codex")).expect("a folder can be made");
+    let file = "model = 'project'\napproval_policy = 'never'\n";
+    std::fs::write(work.join(".codex/config.toml"), file).expect("a file can be written");
+    let params = json!({"includeLayers": true, "cwd": work});
+    let read = client.ok("config/read", params.clone()).await;
+    assert_eq!(read["config"]["model"], "user");
+    let folder = json!({"type": "project", "dotCodexFolder": work.join(".codex")});
+    assert_eq!(read["layers"][0]["name"], folder);
+    assert_eq!(
+        (&read["layers"][0]["disabledReason"], &read["layers"][0]["config"]),
+        (&json!("the project is not trusted"), &json!({}))
+    );
+    client.ok("thread/start", json!({"cwd": work})).await;
+    client.next_notification("thread/started").await;
+    let warning = client.next_notification("configWarning").await;
+    let untrusted = format!("{}: not read: the project is not trusted", work.join(".codex/config.toml").display());
+    assert_eq!(warning["summary"], json!(untrusted));
+
+    let key = format!("projects.\"{}\".trust_level", work.display());
+    client.ok("config/value/write", json!({"keyPath": key, "value": "trusted"})).await;
+    let read = client.ok("config/read", params).await;
+    assert_eq!((&read["config"]["model"], &read["config"]["approval_policy"]), (&json!("project"), &json!(null)));
+    assert_eq!(read["origins"]["model"]["name"], folder);
+    assert_eq!(read["layers"][0]["config"], json!({"model": "project", "approval_policy": "never"}));
+    assert_eq!(read["origins"]["model"]["version"], read["layers"][0]["version"]);
+    assert_eq!(client.ok("config/read", json!({"includeLayers": true})).await["config"]["model"], "user");
+    let started = client.ok("thread/start", json!({"cwd": work})).await;
+    assert_eq!((&started["model"], &started["approvalPolicy"]), (&json!("project"), &json!("on-request")));
+    client.next_notification("thread/started").await;
+    let warning = client.next_notification("configWarning").await;
+    assert!(warning["summary"].as_str().is_some_and(|text| text.contains(":2: `approval_policy` is ignored: ")));
+    client.end_unread().await;
+}

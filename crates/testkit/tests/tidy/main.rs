@@ -4,6 +4,7 @@
 
 mod arrows;
 mod reading;
+mod settings;
 mod sizes;
 mod streams;
 mod words;

@@ -66,7 +66,11 @@ pub(super) async fn write<T: Send + 'static>(
 }
 
 async fn read(connection: &Arc<Connection>, params: ConfigReadParams) -> Result<ConfigReadResponse, ErrorObject> {
-    with_host(connection, move |host| user_config(host).read(params.include_layers).map_err(unreadable)).await
+    with_host(connection, move |host| {
+        let cwd = params.cwd.map(|cwd| host.start.cwd.join(cwd));
+        user_config(host).read(params.include_layers, cwd.as_deref()).map_err(unreadable)
+    })
+    .await
 }
 
 async fn write_value(

@@ -1,0 +1,156 @@
+//! What of the configuration has no effect, and who is told.
+
+use serde_json::Value;
+
+use crate::chat;
+use crate::exec::{exec, scripted};
+use crate::program::Place;
+use crate::pty::Pty;
+
+const SCRIPT: &str = r#"[{"items": [{"text": "Hello."}]}]"#;
+
+/// A place whose configuration has a misspelled key and a section that does not count.
+fn misspelled() -> Place {
+    let place = scripted(SCRIPT);
+    let config = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
+    place.file("home/config.toml", &format!("modle = 'x'\n{config}[otel]\nexporter = 'none'\n"))
+}
+
+const TOLD: &str = "warning: TEMP/home/config.toml:1: unknown key `modle`; did you mean `model`?\n\
+    warning: TEMP/home/config.toml:5: `otel` has no effect: telemetry is not supported yet\n";
+
+#[test]
+fn exec_tells_of_keys_without_effect() {
+    let place = misspelled();
+    let run = exec(&place, &["hi"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Hello.\n"), "{}", run.stderr);
+    let told = place.without_path(&run.stderr);
+    assert!(told.starts_with(TOLD) && told.matches("modle").count() == 1, "{told}");
+    let quiet = exec(&scripted(SCRIPT), &["hi"], "");
+    assert!(!quiet.stderr.contains("warning"), "{}", quiet.stderr);
+}
+
+#[test]
+fn servers_tell_on_standard_error() {
+    let place = misspelled();
+    for args in [&["app-server"][..], &["proto"]] {
+        let run = place.run(args, "");
+        assert!(place.without_path(&run.stderr).starts_with(TOLD), "{args:?}: {}", run.stderr);
+        assert_eq!(run.code, Some(0), "{args:?}");
+    }
+}
+
+#[test]
+fn strictness_refuses_to_start() {
+    let place = misspelled();
+    for args in [
+        &["exec", "--strict-config", "--skip-git-repo-check", "hi"][..],
+        &["--strict-config", "exec", "--skip-git-repo-check", "hi"],
+        &["--strict-config", "app-server"],
+        &["proto", "--strict-config"],
+        &["features", "list", "--strict-config"],
+    ] {
+        let run = place.run(args, "");
+        let told = place.without_path(&run.stderr);
+        assert!(run.code != Some(0) && run.stdout.is_empty(), "{args:?}");
+        let expected = "error: TEMP/home/config.toml:1: unknown key `modle`; did you mean `model`? (and 1 more)\n";
+        assert!(told.contains(expected) && !told.contains("warning"), "{args:?}: {told}");
+    }
+    let clean = exec(&scripted(SCRIPT), &["--strict-config", "hi"], "");
+    assert_eq!((clean.code, clean.stdout.as_str()), (Some(0), "Hello.\n"), "{}", clean.stderr);
+}
+
+#[test]
+fn the_chat_tells_of_keys_without_effect() {
+    let place = chat::place("modle = 'x'\n", &serde_json::from_str(SCRIPT).expect("it is JSON"));
+    let mut chat = Pty::start(&place, &["hello"]);
+    let text = chat.until("Hello.");
+    assert!(text.contains("unknown key `modle`") || chat.until("`model`?").contains("unknown key"), "{text}");
+    chat.send("\x04");
+    assert_eq!(chat.wait().code, Some(0));
+    let mut strict = Pty::start(&place, &["--strict-config", "hello"]);
+    let ended = strict.wait();
+    assert!(
+        ended.code == Some(1) && ended.text.contains("error: ") && ended.text.contains("`modle`"),
+        "{}",
+        ended.text
+    );
+}
+
+#[test]
+fn the_doctor_audits_every_key() {
+    let place = misspelled();
+    let run = place.run(&["doctor", "-v"], "");
+    let told = place.without_path(&run.stdout);
+    assert_eq!(run.code, Some(0), "{told}");
+    for line in [
+        "ok       config    model gpt-5.1-codex, provider scripted; 4 keys, 2 without effect\n",
+        "warning  config    TEMP/home/config.toml:1: unknown key `modle`; did you mean `model`?\n",
+        "unknown     TEMP/home/config.toml:1  modle: did you mean `model`?\n",
+        "honoured    TEMP/home/config.toml:2  model_provider\n",
+        "no effect   TEMP/home/config.toml:5  otel: telemetry is not supported yet\n",
+        " free\n",
+    ] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+    assert_eq!(place.run(&["doctor", "--strict-config"], "").code, Some(1));
+    let report: Value = serde_json::from_str(&place.run(&["doctor", "--json"], "").stdout).expect("it is JSON");
+    let states: Vec<_> = report["config"].as_array().expect("a list").iter().map(|key| &key["state"]).collect();
+    assert_eq!(states, ["unknown", "honoured", "honoured", "no effect"]);
+}
+
+#[test]
+fn the_doctor_looks_at_what_a_provider_speaks() {
+    let config =
+        "model_provider = 'old'\n[model_providers.old]\nbase_url = 'http://127.0.0.1:9/v1'\nwire_api = 'chat'\n";
+    let place = Place::new().file("home/config.toml", config);
+    let run = place.run(&["doctor"], "");
+    let told = place.without_path(&run.stdout);
+    assert_eq!(run.code, Some(1), "{told}");
+    assert!(told.contains("ERROR    provider  provider old: wire_api = \"chat\" is not supported yet\n"), "{told}");
+    assert!(told.contains("hint: set wire_api = \"responses\" in TEMP/home/config.toml:4 if the server"), "{told}");
+}
+
+/// Homes as other releases leave them: nothing is an error, and everything that has no effect is told.
+#[test]
+fn homes_of_other_releases_are_opened() {
+    for (release, lost) in [("0.77", 13), ("0.166", 21)] {
+        let path = format!("{}/../config/tests/homes/{release}.toml", env!("CARGO_MANIFEST_DIR"));
+        let config = std::fs::read_to_string(path).expect("it is there");
+        let provider = "model_provider = \"scripted\"\n";
+        let config = config.replace("model_provider = \"openai\"\n", "");
+        let script = "[model_providers.scripted]\nscript = 'answers.json'\n";
+        let place = scripted(SCRIPT).file("home/config.toml", &format!("{provider}{config}{script}"));
+        let run = exec(&place, &["hi"], "");
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Hello.\n"), "{release}: {}", run.stderr);
+        assert_eq!(run.stderr.lines().filter(|line| line.starts_with("warning: ")).count(), lost, "{}", run.stderr);
+        let doctor = place.run(&["doctor"], "").stdout;
+        assert_eq!(doctor.lines().filter(|line| line.starts_with("warning  config")).count(), lost, "{doctor}");
+    }
+}
+
+#[test]
+fn a_project_sets_its_model_and_nothing_that_runs() {
+    let place = scripted(SCRIPT);
+    let config = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
+    let project = place.path("project").canonicalize().expect("it is there");
+    std::fs::create_dir(project.join(".codex")).expect("a folder can be made");
+    let evil = "model = 'of-the-project'\nnotify = ['touch', 'canary']\nmodel_provider = 'evil'\n";
+    let place = place.file("project/.codex/config.toml", evil);
+    let untrusted = exec(&place, &["hi"], "");
+    assert!(
+        place
+            .without_path(&untrusted.stderr)
+            .contains("warning: TEMP/project/.codex/config.toml: not read: the project is not trusted\n")
+    );
+    let trust = format!("{config}[projects.'{}']\ntrust_level = 'trusted'\n", project.display());
+    let place = place.file("home/config.toml", &trust);
+    let run = exec(&place, &["hi"], "");
+    let told = place.without_path(&run.stderr);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Hello.\n"), "{told}");
+    assert!(told.contains("config.toml:2: `notify` is ignored: a project cannot set it\n"), "{told}");
+    assert!(told.contains("config.toml:3: `model_provider` is ignored: a project cannot set it\n"), "{told}");
+    let shown = place.run(&["debug", "prompt", "hi"], "");
+    assert!(shown.stdout.contains("of-the-project"), "{}", shown.stdout);
+    assert!(!project.join("canary").exists());
+}

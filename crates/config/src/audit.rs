@@ -1,0 +1,232 @@
+//! What becomes of each key that somebody wrote: the warnings at the start, `--strict-config`, and what `doctor` lists.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    KeyPath, Node, Origin, Table, Tree, Value,
+    known::{Fit, KEYS, Known, Project, Use, is_one_of, nearest},
+};
+
+/// Something about the configuration that the user should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigWarning {
+    /// The file it is about.
+    pub path: Option<PathBuf>,
+    /// The line in it, counted from 1.
+    pub line: Option<usize>,
+    /// Where it is in words: a place in a file, or an argument.
+    pub place: String,
+    /// What it is.
+    pub message: String,
+    /// Whether a configuration without mistakes would not have it, so that `--strict-config` refuses it.
+    pub is_mistake: bool,
+}
+
+impl ConfigWarning {
+    /// A warning about a file as a whole.
+    pub(crate) fn of_file(path: &Path, message: String, is_mistake: bool) -> Self {
+        Self { path: Some(path.to_owned()), line: None, place: path.display().to_string(), message, is_mistake }
+    }
+}
+
+impl fmt::Display for ConfigWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// A key that somebody wrote, and what becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditedKey {
+    /// The dotted path; of a table that is passed over as a whole, that of the table.
+    pub key: String,
+    /// Where it was written.
+    pub origin: Origin,
+    /// What becomes of it.
+    pub verdict: Verdict,
+}
+
+/// What becomes of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It counts.
+    Honoured,
+    /// Nothing looks at it and nothing is lost, and why.
+    Moot(&'static str),
+    /// It has no effect, and why.
+    Unused {
+        /// Why.
+        why: &'static str,
+        /// What may have been meant.
+        nearest: Option<String>,
+    },
+    /// No release knows it.
+    Unknown {
+        /// What may have been meant.
+        nearest: Option<String>,
+    },
+    /// A project may not set it, or not to this.
+    Refused,
+}
+
+impl AuditedKey {
+    /// What the user is told of it, if anything.
+    #[must_use]
+    pub fn warning(&self) -> Option<ConfigWarning> {
+        let key = &self.key;
+        let meant = |nearest: &Option<String>| match nearest {
+            Some(nearest) => format!("; did you mean `{nearest}`?"),
+            None => String::new(),
+        };
+        let message = match &self.verdict {
+            Verdict::Honoured | Verdict::Moot(_) => return None,
+            Verdict::Unused { why, nearest } => format!("`{key}` has no effect: {why}{}", meant(nearest)),
+            Verdict::Unknown { nearest } => format!("unknown key `{key}`{}", meant(nearest)),
+            Verdict::Refused => format!("`{key}` is ignored: a project cannot set it"),
+        };
+        let (path, line) = match &self.origin {
+            Origin::File { path, line } => (Some(path.to_path_buf()), Some(*line)),
+            Origin::Override(_) | Origin::Flag(_) | Origin::Request | Origin::Default => (None, None),
+        };
+        Some(ConfigWarning { path, line, place: self.origin.to_string(), message, is_mistake: true })
+    }
+}
+
+/// Judges every key of a layer.
+pub(crate) fn audit(layer: &Tree, is_project: bool) -> Vec<AuditedKey> {
+    let mut audit = Audit { is_project, is_profile: false, base: KeyPath::default(), found: Vec::new() };
+    for (name, node) in layer.root() {
+        match (name.as_str(), node.value.as_table()) {
+            ("profiles", Some(profiles)) if !is_project => audit.profiles(profiles),
+            _ => audit.member(&mut Vec::new(), name, node),
+        }
+    }
+    audit.found
+}
+
+/// What of a project's layer counts.
+pub(crate) fn allowed(layer: &Tree) -> Tree {
+    Tree::from(allowed_members(layer.root(), &mut Vec::new()))
+}
+
+fn allowed_members<'a>(table: &'a Table, at: &mut Vec<&'a str>) -> Table {
+    let mut members = Table::new();
+    for (name, node) in table {
+        at.push(name);
+        match (find(at, node), &node.value) {
+            (Found::This(known), value) if may_set(known, value) => {
+                members.insert(name.clone(), node.clone());
+            }
+            (Found::Below, Value::Table(inner)) => {
+                let inner = allowed_members(inner, at);
+                // An empty table could still be an entry of a list, such as a provider.
+                if !inner.is_empty() {
+                    let node = Node { value: Value::Table(inner), origin: node.origin.clone() };
+                    members.insert(name.clone(), node);
+                }
+            }
+            _ => {}
+        }
+        at.pop();
+    }
+    members
+}
+
+fn may_set(known: &Known, value: &Value) -> bool {
+    match known.project {
+        Project::May => known.usage == Use::Honoured,
+        Project::MayOnly(values) => is_one_of(value, values),
+        Project::MayNot => false,
+    }
+}
+
+/// What the table says of a key.
+enum Found {
+    This(&'static Known),
+    Below,
+    Nothing,
+}
+
+fn find<S: AsRef<str>>(path: &[S], node: &Node) -> Found {
+    let is_table = node.value.as_table().is_some();
+    let mut is_above = false;
+    for known in KEYS {
+        match known.fit(path, is_table) {
+            // A value that should be a single one is told as such by those who read it.
+            Fit::This if is_table && !known.pattern.ends_with("**") => {}
+            Fit::This => return Found::This(known),
+            Fit::Below => is_above = true,
+            Fit::Other => {}
+        }
+    }
+    if is_above && is_table { Found::Below } else { Found::Nothing }
+}
+
+struct Audit {
+    is_project: bool,
+    is_profile: bool,
+    /// The profile that is looked at.
+    base: KeyPath,
+    found: Vec<AuditedKey>,
+}
+
+impl Audit {
+    /// A profile holds the keys that the file itself does.
+    fn profiles(&mut self, profiles: &Table) {
+        for (name, node) in profiles {
+            self.base = KeyPath::default().join("profiles").join(name);
+            self.is_profile = true;
+            match node.value.as_table() {
+                Some(members) => members.iter().for_each(|(name, node)| self.member(&mut Vec::new(), name, node)),
+                None => self.judged(&[], node, Verdict::Unknown { nearest: None }),
+            }
+        }
+        self.base = KeyPath::default();
+        self.is_profile = false;
+    }
+
+    fn member<'a>(&mut self, at: &mut Vec<&'a str>, name: &'a str, node: &'a Node) {
+        at.push(name);
+        match (find(at, node), &node.value) {
+            (_, _) if self.is_profile && at.len() == 1 && matches!(name, "profile" | "profiles") => {
+                let why = "a profile cannot select another";
+                self.judged(at, node, Verdict::Unused { why, nearest: None });
+            }
+            (Found::This(known), value) => {
+                let verdict = self.verdict(known, at, value);
+                self.judged(at, node, verdict);
+            }
+            (Found::Below, Value::Table(inner)) => {
+                inner.iter().for_each(|(name, node)| self.member(at, name, node));
+            }
+            _ => {
+                let nearest = nearest(at);
+                self.judged(at, node, Verdict::Unknown { nearest });
+            }
+        }
+        at.pop();
+    }
+
+    fn verdict(&self, known: &Known, at: &[&str], value: &Value) -> Verdict {
+        match known.usage {
+            Use::Only(values, why) if !is_one_of(value, values) => {
+                let is_feature = known.pattern == "features.*";
+                Verdict::Unused { why, nearest: if is_feature { nearest(at) } else { None } }
+            }
+            Use::Moot(why) => Verdict::Moot(why),
+            Use::Honoured | Use::Only(..) if self.is_project && !may_set(known, value) => Verdict::Refused,
+            Use::Honoured | Use::Only(..) => Verdict::Honoured,
+        }
+    }
+
+    fn judged(&mut self, at: &[&str], node: &Node, verdict: Verdict) {
+        let key = at.iter().fold(self.base.clone(), |path, name| path.join(name)).to_string();
+        self.found.push(AuditedKey { key, origin: node.origin.clone(), verdict });
+    }
+}
+
+#[cfg(test)]
+mod tests;

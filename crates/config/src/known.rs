@@ -1,0 +1,327 @@
+//! Every key of `config.toml` that this release or another knows, as data: what becomes of it here, and whether the file of
+//! a project may set it.
+//!
+//! The audit, the nearest key to a misspelled one, `--strict-config` and the filter of project files all come from this
+//! table. A test compares it with what the readers really read.
+
+use crate::Value;
+
+/// What becomes of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It counts.
+    Honoured,
+    /// It counts with these values alone, and why it does not with others.
+    Only(&'static [&'static str], &'static str),
+    /// Nothing looks at it and nothing is lost, and why.
+    Moot(&'static str),
+}
+
+/// Whether the file of a project may set a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Project {
+    /// It may.
+    May,
+    /// To these values alone.
+    MayOnly(&'static [&'static str]),
+    /// It may not.
+    MayNot,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The dotted path. `*` is a name that users choose, and a `**` at the end whatever lies below.
+    pub(crate) pattern: &'static str,
+    pub(crate) usage: Use,
+    pub(crate) project: Project,
+}
+
+/// A key that counts, from wherever it comes.
+const fn shared(pattern: &'static str) -> Known {
+    Known { pattern, usage: Use::Honoured, project: Project::May }
+}
+
+/// A key that counts, but not from a project.
+const fn own(pattern: &'static str) -> Known {
+    Known { pattern, usage: Use::Honoured, project: Project::MayNot }
+}
+
+/// A key that counts, and that a project may set to some values.
+const fn partly(pattern: &'static str, values: &'static [&'static str]) -> Known {
+    Known { pattern, usage: Use::Honoured, project: Project::MayOnly(values) }
+}
+
+/// A key that counts with some values.
+const fn only(pattern: &'static str, values: &'static [&'static str], why: &'static str) -> Known {
+    Known { pattern, usage: Use::Only(values, why), project: Project::MayNot }
+}
+
+/// A key of other releases that does not count.
+const fn unused(pattern: &'static str, why: &'static str) -> Known {
+    only(pattern, &[], why)
+}
+
+/// A key of other releases that there is no need for.
+const fn moot(pattern: &'static str, why: &'static str) -> Known {
+    Known { pattern, usage: Use::Moot(why), project: Project::MayNot }
+}
+
+const MCP: &str = "MCP servers are not supported yet";
+const CHATGPT: &str = "ChatGPT login is not supported yet";
+const CHAT_API: &str = "the Chat Completions API is not supported yet, so this provider cannot be used";
+const CHAT: &str = "the chat has no such setting";
+const ABSENT: &str = "this release does not support it";
+const NO_FEATURE: &str = "this release has no such feature";
+const ALWAYS: &str = "the model always has this tool";
+const SEARCH: &str = "set tools.web_search instead";
+const REALTIME: &str = "there are no voice conversations";
+const INCLUDED: &str = "what the model is told cannot be switched off";
+
+/// The table. Of several rows that fit a key the first counts.
+pub(crate) const KEYS: &[Known] = &[
+    // Models, effort, instructions and tools.
+    shared("model"),
+    shared("review_model"),
+    shared("model_context_window"),
+    shared("model_auto_compact_token_limit"),
+    shared("model_reasoning_effort"),
+    shared("model_reasoning_summary"),
+    shared("model_verbosity"),
+    shared("tool_output_token_limit"),
+    shared("instructions"),
+    shared("developer_instructions"),
+    shared("project_doc_fallback_filenames"),
+    partly("tools.web_search", &["false"]),
+    partly("tools.web_search_request", &["false"]),
+    partly("features.web_search_request", &["false"]),
+    shared("features.goals"),
+    shared("features.parallel"),
+    shared("features.unified_exec"),
+    // Providers, programs and files. What a file says would be sent to the model, so a project names none.
+    own("model_provider"),
+    own("model_catalog_json"),
+    own("openai_base_url"),
+    own("model_providers.*.name"),
+    own("model_providers.*.base_url"),
+    own("model_providers.*.env_key"),
+    own("model_providers.*.env_key_instructions"),
+    own("model_providers.*.experimental_bearer_token"),
+    only("model_providers.*.wire_api", &["responses", "scripted"], CHAT_API),
+    own("model_providers.*.query_params.*"),
+    own("model_providers.*.http_headers.*"),
+    own("model_providers.*.env_http_headers.*"),
+    own("model_providers.*.request_max_retries"),
+    own("model_providers.*.stream_max_retries"),
+    own("model_providers.*.stream_idle_timeout_ms"),
+    own("model_providers.*.requires_openai_auth"),
+    own("model_providers.*.script"),
+    own("notify"),
+    own("experimental_instructions_file"),
+    own("project_doc_max_bytes"),
+    // Policies. What is strictest cannot be looser than what the user has.
+    own("approval_policy"),
+    own("approvals_reviewer"),
+    own("approval_timeout_sec"),
+    partly("sandbox_mode", &["read-only"]),
+    own("sandbox_workspace_write.writable_roots"),
+    own("sandbox_workspace_write.network_access"),
+    own("sandbox_workspace_write.exclude_tmpdir_env_var"),
+    own("sandbox_workspace_write.exclude_slash_tmp"),
+    own("sandbox_workspace_write.protected_names"),
+    own("sandbox_workspace_write.unprotected_names"),
+    own("limits.processes"),
+    own("shell_environment_policy.inherit"),
+    own("shell_environment_policy.ignore_default_excludes"),
+    own("shell_environment_policy.exclude"),
+    own("shell_environment_policy.set.*"),
+    own("shell_environment_policy.include_only"),
+    own("forced_login_method"),
+    // The rest that counts.
+    own("hide_agent_reasoning"),
+    own("show_raw_agent_reasoning"),
+    own("history.persistence"),
+    own("history.max_bytes"),
+    own("projects.*.trust_level"),
+    own("prices.*.input"),
+    own("prices.*.cached"),
+    own("prices.*.output"),
+    own("skills.config"),
+    own("profile"),
+    own("profiles.**"),
+    // What other releases know.
+    unused("mcp_servers.*.**", MCP),
+    unused("mcp_oauth_credentials_store", MCP),
+    unused("mcp_oauth_callback_port", MCP),
+    unused("mcp_oauth_callback_url", MCP),
+    unused("otel.**", "telemetry is not supported yet"),
+    unused("hooks.**", "hooks are not supported yet"),
+    unused("tui.**", CHAT),
+    unused("file_opener", CHAT),
+    moot("disable_paste_burst", "pastes are told apart by the terminal"),
+    moot("notice.**", "this release shows no such notices"),
+    moot("check_for_update_on_startup", "this release never looks for updates"),
+    moot("suppress_unstable_features_warning", "this release gives no such warning"),
+    moot("analytics.**", "nothing is collected"),
+    moot("feedback.**", "feedback stays on this machine"),
+    moot("windows.**", "it is for Windows"),
+    moot("windows_wsl_setup_acknowledged", "it is for Windows"),
+    unused("ghost_snapshot.**", "there are no snapshots to go back to"),
+    unused("chatgpt_base_url", CHATGPT),
+    unused("forced_chatgpt_workspace_id", CHATGPT),
+    only("cli_auth_credentials_store", &["file"], "credentials are kept in auth.json"),
+    unused("oss_provider", "name the server with --local-provider"),
+    unused("compact_prompt", "the prompt for summaries is built in"),
+    unused("experimental_compact_prompt_file", "the prompt for summaries is built in"),
+    unused("model_instructions_file", "set experimental_instructions_file instead"),
+    unused("model_supports_reasoning_summaries", ABSENT),
+    unused("model_auto_compact_token_limit_scope", ABSENT),
+    unused("experimental_use_unified_exec_tool", "set features.unified_exec instead"),
+    unused("experimental_use_freeform_apply_patch", ABSENT),
+    unused("experimental_use_rmcp_client", MCP),
+    only("include_apply_patch_tool", &["true"], ALWAYS),
+    only("tools_view_image", &["true"], ALWAYS),
+    only("tools.view_image", &["true"], ALWAYS),
+    only("features.view_image_tool", &["true"], ALWAYS),
+    only("features.shell_tool", &["true"], ALWAYS),
+    only("features.skills", &["true"], "switch skills off one by one"),
+    only("features.exec_policy", &["true"], "rules always count"),
+    unused("tools_web_search", SEARCH),
+    unused("tools.web_search.**", "how the web is searched is up to the provider"),
+    unused("web_search", SEARCH),
+    unused("features.*.**", NO_FEATURE),
+    only("features.*", &["false"], NO_FEATURE),
+    unused("permissions.**", "set sandbox_mode instead"),
+    unused("default_permissions", "set sandbox_mode instead"),
+    unused("agents.**", ABSENT),
+    unused("apps.**", ABSENT),
+    unused("apps_mcp_product_sku", ABSENT),
+    unused("audio.**", REALTIME),
+    unused("realtime.**", REALTIME),
+    unused("experimental_realtime_start_instructions", REALTIME),
+    unused("experimental_realtime_ws_backend_prompt", REALTIME),
+    unused("experimental_realtime_ws_base_url", REALTIME),
+    unused("experimental_realtime_ws_model", REALTIME),
+    unused("experimental_realtime_ws_startup_context", REALTIME),
+    unused("experimental_thread_config_endpoint", ABSENT),
+    unused("experimental_thread_store.**", ABSENT),
+    unused("auto_review.**", ABSENT),
+    unused("background_terminal_max_timeout", ABSENT),
+    unused("allow_login_shell", ABSENT),
+    unused("debug.**", ABSENT),
+    unused("desktop.**", "it is for the desktop application"),
+    unused("browser_use.**", ABSENT),
+    unused("computer_use.**", ABSENT),
+    unused("goals.**", "set features.goals instead"),
+    unused("include_apps_instructions", INCLUDED),
+    unused("include_collaboration_mode_instructions", INCLUDED),
+    unused("include_environment_context", INCLUDED),
+    unused("include_permissions_instructions", INCLUDED),
+    unused("log_dir", "the log is below CODEX_HOME"),
+    unused("sqlite_home", "the index is below CODEX_HOME"),
+    unused("marketplaces.**", "plugins are not supported yet"),
+    unused("plugins.**", "plugins are not supported yet"),
+    unused("memories.**", ABSENT),
+    unused("personality", ABSENT),
+    unused("plan_mode_reasoning_effort", ABSENT),
+    unused("service_tier", ABSENT),
+    unused("project_root_markers", "a project is a git repository"),
+    unused("skills.bundled.**", "no skills come with this release"),
+    unused("skills.include_instructions", INCLUDED),
+    unused("tool_suggest.**", ABSENT),
+    unused("zsh_path", ABSENT),
+    unused("js_repl_node_path", ABSENT),
+    unused("js_repl_node_module_dirs", ABSENT),
+    unused("shell_environment_policy.experimental_use_profile", ABSENT),
+    unused("model_providers.*.auth.**", "set env_key instead"),
+    unused("model_providers.*.aws.**", ABSENT),
+    unused("model_providers.*.supports_websockets", ABSENT),
+    unused("model_providers.*.websocket_connect_timeout_ms", ABSENT),
+];
+
+/// How a path and a pattern compare.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// The pattern is about this key, or about the table that it is.
+    This,
+    /// It is about something below this key.
+    Below,
+    /// It is about others.
+    Other,
+}
+
+impl Known {
+    /// The names of the pattern, without a `**` at the end.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &'static str> {
+        self.pattern.strip_suffix(".**").unwrap_or(self.pattern).split('.')
+    }
+
+    /// How a path compares with the pattern. A row for whatever lies below a key is about tables alone.
+    pub(crate) fn fit<S: AsRef<str>>(&self, path: &[S], is_table: bool) -> Fit {
+        let mut pattern = self.segments();
+        let fits = path.iter().all(|name| pattern.next().is_some_and(|known| known == "*" || known == name.as_ref()));
+        match (fits, pattern.next()) {
+            (false, _) => Fit::Other,
+            (true, Some(_)) => Fit::Below,
+            (true, None) if self.pattern.ends_with(".**") && !is_table => Fit::Other,
+            (true, None) => Fit::This,
+        }
+    }
+}
+
+/// Whether a value is one of those that a row names.
+pub(crate) fn is_one_of(value: &Value, named: &[&str]) -> bool {
+    match value {
+        Value::String(text) => named.contains(&text.as_str()),
+        Value::Boolean(flag) => named.contains(&if *flag { "true" } else { "false" }),
+        _ => false,
+    }
+}
+
+/// The known key that was probably meant: the same name elsewhere, else a name much like it in the same table.
+pub(crate) fn nearest<S: AsRef<str>>(path: &[S]) -> Option<String> {
+    let (name, parents) = path.split_last()?;
+    let name = name.as_ref();
+    let is_free = |known: &&Known| !known.pattern.contains('*') && known.usage == Use::Honoured;
+    let namesake = |known: &&Known| known.segments().last() == Some(name);
+    if let Some(known) = KEYS.iter().filter(is_free).find(namesake) {
+        return Some(known.pattern.to_owned());
+    }
+    let siblings = KEYS.iter().filter(|known| parents.is_empty() || known.fit(parents, true) == Fit::Below);
+    let names = siblings.filter_map(|known| known.segments().nth(parents.len())).filter(|known| *known != "*");
+    let most = match name.chars().count() {
+        0..=4 => 1,
+        5..=12 => 2,
+        _ => 3,
+    };
+    let close = names.map(|known| (distance(name, known), known)).filter(|(distance, _)| *distance <= most);
+    let (_, found) = close.min_by_key(|(distance, _)| *distance)?;
+    let parents = parents.iter().fold(crate::KeyPath::default(), |path, parent| path.join(parent.as_ref()));
+    Some(parents.join(found).to_string())
+}
+
+/// How many letters have to be added, dropped, changed or swapped with the next one to make one name of another.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    if from.len().abs_diff(to.len()) > 3 {
+        return usize::MAX;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    for (row, letter) in from.iter().enumerate() {
+        let mut next = vec![row + 1];
+        for (column, other) in to.iter().enumerate() {
+            let change = last[column] + usize::from(letter != other);
+            let mut fewest = change.min(last[column + 1] + 1).min(next[column] + 1);
+            if row > 0 && column > 0 && from[row - 1] == *other && to[column - 1] == *letter {
+                fewest = fewest.min(before[column - 1] + 1);
+            }
+            next.push(fewest);
+        }
+        before = std::mem::replace(&mut last, next);
+    }
+    last[to.len()]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! `configWarning`: what of the configuration has no effect, told to each client once.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_config::ProjectFiles;
+use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::warning::ConfigWarning;
+
+use super::connection::{Connection, lock};
+use super::disk::blocking;
+use super::hearing::Dialect;
+use super::shelf::tell;
+
+/// Tells a client that has just come.
+pub(crate) async fn greet(connection: &Arc<Connection>) {
+    tell_of(connection, connection.host.start.cwd.clone(), true).await;
+}
+
+/// Tells the client of a thread in a folder what the project there may not set.
+pub(crate) async fn tell_of_project(connection: &Arc<Connection>, cwd: PathBuf) {
+    let cwd = connection.host.start.cwd.join(cwd);
+    tell_of(connection, cwd, false).await;
+}
+
+async fn tell_of(connection: &Arc<Connection>, cwd: PathBuf, is_greeting: bool) {
+    // The words of 2025 have none for it.
+    if connection.client().is_none_or(|client| client.dialect == Some(Dialect::V1)) {
+        return;
+    }
+    let host = Arc::clone(&connection.host);
+    let warnings = blocking(move || {
+        let is_known = !is_greeting && ProjectFiles::find(&host.start.home, &cwd).is_empty();
+        Ok(if is_known { Vec::new() } else { host.config_warnings(cwd) })
+    });
+    for warning in warnings.await.unwrap_or_default() {
+        let summary = warning.to_string();
+        if lock(&connection.warned_of).insert(summary.clone()) {
+            let warning = ConfigWarning { summary, details: None, path: warning.path };
+            tell(connection, ServerNotification::ConfigWarning(warning)).await;
+        }
+    }
+}
