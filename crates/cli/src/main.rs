@@ -32,6 +32,7 @@ mod signals;
 mod stdio;
 mod terminal;
 mod threads;
+mod word_wrap;
 
 use std::io::Write;
 use std::path::Path;

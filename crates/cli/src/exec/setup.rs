@@ -106,8 +106,8 @@ fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
     if cwd.ancestors().any(|folder| is_trusted(folder) || codex_files::is_checkout(folder)) {
         return Ok(());
     }
-    let what = format!("{} is in no git repository and is not trusted", cwd.display());
-    let hint = "pass --skip-git-repo-check to work here all the same".to_owned();
+    let what = format!("Not inside a trusted directory: {} is not inside a trusted git repository", cwd.display());
+    let hint = "use --skip-git-repo-check to run anyway".to_owned();
     Err(Hinted { what, hint }.into())
 }
 
@@ -137,8 +137,8 @@ fn find(args: &ThreadArgs, home: &Home, cwd: &Path) -> anyhow::Result<std::path:
     let Some(thread) = &args.thread else { bail!("no thread given") };
     let found = locate::thread(&index, thread).context("could not resume")?;
     if found.archived {
-        let hint = format!("take it back with `codex threads unarchive {}`", found.id);
-        return Err(failure::Hinted { what: format!("the thread {} was put away", found.id), hint }.into());
+        let hint = format!("restore it with `codex threads unarchive {}`", found.id);
+        return Err(failure::Hinted { what: format!("thread {} is archived", found.id), hint }.into());
     }
     Ok(found.path)
 }
