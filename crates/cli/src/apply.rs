@@ -1,19 +1,21 @@
-//! `codex apply`: the changes of a thread's last turn that changed files, made again in this folder.
+//! `codex apply`: the changes of a thread's last turn that changed files, made again in this repository.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+mod diff;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use codex_config::{Env, Home};
-use codex_engine::own_git::{OwnGit, writable_folders};
+use codex_engine::own_git::{Checkout, OwnGit, writable_folders};
 use codex_store::{Entry, RolloutLines, ThreadIndex, ThreadSummary};
-use codex_wire::change::FileChange;
 use serde::Deserialize;
 
+use self::diff::Changes;
 use crate::args::{ApplyArgs, Shared};
+use crate::console;
+use crate::failure::Hinted;
 use crate::proto::working_directory;
 use crate::threads::locate;
 
@@ -27,23 +29,96 @@ pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode>
         Some(word) => locate::thread(&index, word)?,
         None => locate::newest(&index, None)?,
     };
-    let patches = last_patches(&thread)?;
+    let work = Work::of(&thread);
+    let patches = last_patches(&thread, &work.cwd)?;
     if patches.is_empty() {
-        bail!("no turn of the thread {} has changed files", thread.id);
+        bail!("no turn of thread {} changed any files", thread.id);
     }
+    let diff: String = patches.iter().map(|patch| diff::diff(patch, work.folder())).collect();
     if args.print {
-        crate::console::document().write_all(patches.concat().as_bytes())?;
+        console::document().write_all(diff.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let Some(here) = Checkout::find(&cwd) else {
+        let what = format!("{} is not inside a git repository", cwd.display());
+        let hint = format!("run it in a checkout of {work}, or print the diff with --print");
+        return Err(Hinted { what, hint }.into());
+    };
     let git = OwnGit::find(&home, &env, &writable_folders(&cwd, None)).context("could not run git")?;
-    for patch in &patches {
-        apply(&git, &cwd, patch)?;
+    if !args.any_repo && !work.is_in(&here, &thread, &git) {
+        let what = format!("this is another repository: {}; the thread worked in {work}", described(&here));
+        return Err(Hinted { what, hint: "pass --any-repo to apply its changes here anyway".to_owned() }.into());
+    }
+    work.check_inside(&patches)?;
+    // Names count from the root of a checkout, but from its folder for a thread that worked in none.
+    let folder = if work.checkout.is_some() { here.root() } else { &cwd };
+    apply(&git, folder, &diff)?;
+    let mut out = console::out();
+    for line in diff::summary(&patches, work.folder()) {
+        writeln!(out, "{line}")?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The patches of the last turn that has any, each as a diff.
-fn last_patches(thread: &ThreadSummary) -> anyhow::Result<Vec<String>> {
+/// Where a thread worked.
+struct Work {
+    cwd: PathBuf,
+    checkout: Option<Checkout>,
+    /// The address of its repository when it began.
+    origin: Option<String>,
+}
+
+impl Work {
+    fn of(thread: &ThreadSummary) -> Self {
+        let origin = thread.git.as_ref().and_then(|git| git.repository_url.clone());
+        let cwd = thread.cwd.canonicalize().unwrap_or_else(|_| thread.cwd.clone());
+        Self { checkout: Checkout::find(&cwd), cwd, origin }
+    }
+
+    /// The folder that names of files count from.
+    fn folder(&self) -> &Path {
+        self.checkout.as_ref().map_or(&self.cwd, Checkout::root)
+    }
+
+    /// Whether a checkout is of the repository that the thread worked in: a worktree of it, or a clone.
+    fn is_in(&self, here: &Checkout, thread: &ThreadSummary, git: &OwnGit) -> bool {
+        if self.checkout.as_ref().is_some_and(|checkout| checkout.shares_repository(here)) {
+            return true;
+        }
+        let origin = self.origin.as_deref().is_some_and(|origin| here.has_origin(origin));
+        let commit = thread.git.as_ref().and_then(|git| git.commit_hash.as_deref());
+        origin || commit.is_some_and(|commit| git.has_commit(here, commit))
+    }
+
+    /// Makes sure that all changes are in the repository, because those elsewhere cannot be made anew in another one.
+    fn check_inside(&self, patches: &[Changes]) -> anyhow::Result<()> {
+        let folder = self.folder();
+        let Some(outside) = patches.iter().flat_map(diff::paths).find(|path| !path.starts_with(folder)) else {
+            return Ok(());
+        };
+        let what = format!("the thread also changed {}, which is outside of {}", outside.display(), folder.display());
+        Err(Hinted { what, hint: "print the diff with --print and apply what you need".to_owned() }.into())
+    }
+}
+
+impl std::fmt::Display for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.checkout, &self.origin) {
+            (Some(checkout), _) => f.write_str(&described(checkout)),
+            (None, Some(origin)) => write!(f, "{} (origin {origin})", self.cwd.display()),
+            (None, None) => write!(f, "{}", self.cwd.display()),
+        }
+    }
+}
+
+/// A checkout as people know it.
+fn described(checkout: &Checkout) -> String {
+    let root = checkout.root().display();
+    checkout.origin().map_or_else(|| root.to_string(), |origin| format!("{root} (origin {origin})"))
+}
+
+/// The patches of the last turn that has any, with the folder of the thread as it is called without links.
+fn last_patches(thread: &ThreadSummary, cwd: &Path) -> anyhow::Result<Vec<Changes>> {
     let mut lines = RolloutLines::open(&thread.path)?;
     let (mut last, mut turn) = (Vec::new(), Vec::new());
     while let Some(entry) = lines.next_entry()? {
@@ -54,7 +129,7 @@ fn last_patches(thread: &ThreadSummary) -> anyhow::Result<Vec<String>> {
                 last = std::mem::take(&mut turn);
             }
             ("item_completed", Some(StoredItem::FileChange { changes, status })) if status == "completed" => {
-                turn.push(diff(&changes, &thread.cwd));
+                turn.push(diff::moved(changes, &thread.cwd, cwd));
             }
             _ => {}
         }
@@ -74,7 +149,7 @@ struct Told {
 #[serde(tag = "type")]
 enum StoredItem {
     FileChange {
-        changes: BTreeMap<PathBuf, FileChange>,
+        changes: Changes,
         #[serde(default)]
         status: String,
     },
@@ -82,147 +157,15 @@ enum StoredItem {
     Other,
 }
 
-/// Changes as a diff that git reads, with paths from the folder of the thread.
-fn diff(changes: &BTreeMap<PathBuf, FileChange>, folder: &Path) -> String {
-    let mut diff = String::new();
-    let relative = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
-    for (path, change) in changes {
-        let name = relative(path);
-        let (old, new) = (quoted("a/", &name), quoted("b/", &name));
-        // Writing to a text cannot fail.
-        let _: std::fmt::Result = match change {
-            FileChange::Add { content } => {
-                let lines = marked('+', content);
-                let count = content.lines().count();
-                write!(
-                    diff,
-                    "diff --git {old} {new}\nnew file mode 100644\n--- /dev/null\n+++ {new}\n\
-                     @@ -0,0 +1,{count} @@\n{lines}"
-                )
-            }
-            FileChange::Delete { content } => {
-                let lines = marked('-', content);
-                let count = content.lines().count();
-                write!(
-                    diff,
-                    "diff --git {old} {new}\ndeleted file mode 100644\n--- {old}\n+++ /dev/null\n\
-                     @@ -1,{count} +0,0 @@\n{lines}"
-                )
-            }
-            FileChange::Update { unified_diff, move_path } => {
-                let to = move_path.as_deref().map_or_else(|| name.clone(), relative);
-                let (from, into) = (quoted("", &name), quoted("", &to));
-                let moved = move_path.as_ref().map(|_| format!("rename from {from}\nrename to {into}\n"));
-                let (moved, new) = (moved.unwrap_or_default(), quoted("b/", &to));
-                write!(diff, "diff --git {old} {new}\n{moved}--- {old}\n+++ {new}\n{}", hunks(unified_diff))
-            }
-        };
-    }
-    diff
-}
-
-/// A name as git writes it. One that holds the end of a line would otherwise go on as a header of its own.
-fn quoted(prefix: &str, name: &str) -> String {
-    let is_plain = |c: char| !c.is_control() && c != '"' && c != '\\';
-    if name.chars().all(is_plain) {
-        return format!("{prefix}{name}");
-    }
-    let mut text = format!("\"{prefix}");
-    for c in name.chars() {
-        match c {
-            '\n' => text.push_str("\\n"),
-            '\t' => text.push_str("\\t"),
-            '"' | '\\' => text.extend(['\\', c]),
-            c if c.is_ascii_control() => {
-                // Writing to a text cannot fail.
-                let _: std::fmt::Result = write!(text, "\\{:03o}", u32::from(c));
-            }
-            c => text.push(c),
-        }
-    }
-    text.push('"');
-    text
-}
-
-/// The hunks of a diff without its names.
-fn hunks(diff: &str) -> String {
-    let start = if diff.starts_with("@@") { 0 } else { diff.find("\n@@").map_or(0, |place| place + 1) };
-    let mut hunks = diff.get(start..).unwrap_or_default().to_owned();
-    if !hunks.ends_with('\n') {
-        hunks.push('\n');
-    }
-    hunks
-}
-
-fn marked(mark: char, text: &str) -> String {
-    let mut lines = String::new();
-    for line in text.lines() {
-        lines.push(mark);
-        lines.push_str(line);
-        lines.push('\n');
-    }
-    if !text.is_empty() && !text.ends_with('\n') {
-        lines.push_str("\\ No newline at end of file\n");
-    }
-    lines
-}
-
-/// Applies a diff and passes on what git says about it.
-fn apply(git: &OwnGit, cwd: &Path, patch: &str) -> anyhow::Result<()> {
-    let applied = git.apply(cwd, patch)?;
+/// Applies a diff, all of it or nothing, and passes on what git says about it.
+fn apply(git: &OwnGit, folder: &Path, diff: &str) -> anyhow::Result<()> {
+    let applied = git.apply(folder, diff)?;
     for line in applied.said.lines() {
-        crate::console::note(format_args!("{line}"));
+        console::note(format_args!("{line}"));
     }
-    anyhow::ensure!(applied.is_complete, "git apply failed, see above; `codex apply --print` shows the diff");
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use expect_test::expect;
-
-    use super::*;
-
-    #[test]
-    fn changes_become_a_diff_that_git_reads() {
-        let update = FileChange::Update { unified_diff: "@@ -1 +1 @@\n-a\n+b\n".to_owned(), move_path: None };
-        let changes = BTreeMap::from([
-            (PathBuf::from("/w/new.txt"), FileChange::Add { content: "x\ny".to_owned() }),
-            (PathBuf::from("/w/old.txt"), update),
-        ]);
-        expect![[r"
-            diff --git a/new.txt b/new.txt
-            new file mode 100644
-            --- /dev/null
-            +++ b/new.txt
-            @@ -0,0 +1,2 @@
-            +x
-            +y
-            \ No newline at end of file
-            diff --git a/old.txt b/old.txt
-            --- a/old.txt
-            +++ b/old.txt
-            @@ -1 +1 @@
-            -a
-            +b
-        "]]
-        .assert_eq(&diff(&changes, Path::new("/w")));
+    if applied.is_complete {
+        return Ok(());
     }
-
-    #[test]
-    fn a_name_cannot_go_on_as_a_header() {
-        let changes = BTreeMap::from([(
-            PathBuf::from("/w/a\nnew file mode 120000\n\"\\\u{1b}\t.txt"),
-            FileChange::Add { content: "x\n".to_owned() },
-        )]);
-        expect![[r#"
-            diff --git "a/a\nnew file mode 120000\n\"\\\033\t.txt" "b/a\nnew file mode 120000\n\"\\\033\t.txt"
-            new file mode 100644
-            --- /dev/null
-            +++ "b/a\nnew file mode 120000\n\"\\\033\t.txt"
-            @@ -0,0 +1,1 @@
-            +x
-        "#]]
-        .assert_eq(&diff(&changes, Path::new("/w")));
-    }
+    let hint = "see above; `codex apply --print` shows the diff".to_owned();
+    Err(Hinted { what: "git apply failed, and no file was changed".to_owned(), hint }.into())
 }

@@ -16,11 +16,11 @@ use crate::proto::working_directory;
 use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsArgs};
 
 /// Where help lists the options that all commands take, so that those of a command stand together.
-const FOR_ALL: &str = "Options of all commands";
+const FOR_ALL: &str = "Global options";
 
-/// A coding agent: a chat in the terminal, and an engine that other programs drive.
+/// A coding agent for the terminal, and an engine that other programs can drive
 ///
-/// Without a command it chats. The first time in a project it asks whether you trust it. /help shows what the chat can do.
+/// Without a command, starts a chat in the terminal. Type /help there for a list of its commands.
 #[derive(Debug, Parser)]
 #[command(override_usage = "codex [OPTIONS] [PROMPT]\n       codex [OPTIONS] <COMMAND>", max_term_width = 100)]
 #[command(name = "codex", bin_name = "codex", version, long_version = env!("CODEX_LONG_VERSION"), display_name = "codex-cli", propagate_version = true)]
@@ -36,77 +36,79 @@ pub(crate) struct Args {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Go on with a thread in the chat
+    /// Resume a thread in the chat
     ///
-    /// Without a thread, those that were written last in this folder are shown to choose from.
+    /// Without a thread, pick one from the most recent threads of this folder.
     Resume(Lazy<ResumeArgs>),
-    /// Go on with a copy of a thread in the chat; the thread itself stays as it is
+    /// Fork a thread and continue in the copy; the original is unchanged
     Fork(Lazy<ResumeArgs>),
-    /// Do one task without a person, for scripts and programs
+    /// Run one task non-interactively, for scripts and CI
     ///
-    /// Prints the last message on standard output and what happens meanwhile on standard error, or with --json all
-    /// events on standard output. Nobody is asked: what the sandbox does not allow fails.
+    /// Prints the last message to standard output and progress to standard error, or with --json all events to
+    /// standard output. Nothing is asked: what the sandbox does not allow fails.
     #[command(visible_alias = "e")]
     Exec(Lazy<ExecArgs>),
-    /// Have changes reviewed, without a person; the same as `exec review`
+    /// Review changes non-interactively; same as `exec review`
     Review(Lazy<TopReviewArgs>),
-    /// List, search, show, export and tidy up threads
+    /// List, search, show, export and manage threads
     Threads(Lazy<ThreadsArgs>),
-    /// Put a thread away; the same as `threads archive`
+    /// Archive a thread; same as `threads archive`
     Archive(Lazy<ThreadWord>),
-    /// Take a thread back that was put away; the same as `threads unarchive`
+    /// Restore an archived thread; same as `threads unarchive`
     Unarchive(Lazy<ThreadWord>),
-    /// Delete a thread for good; the same as `threads delete`
+    /// Delete a thread permanently; same as `threads delete`
     Delete(Lazy<DeleteArgs>),
-    /// Play a recorded thread again, without a model
+    /// Replay a recorded thread, without a model
     ///
-    /// Prints what a client would have seen, line by line, for authors of clients and for bug reports.
+    /// Prints what a client would have received, line by line. For developing clients and for bug reports.
     Replay(Lazy<ReplayArgs>),
-    /// Serve one thread over stdin and stdout, in JSON lines of submissions and events
+    /// Serve one thread over stdin and stdout, as JSON Lines of submissions and events
     ///
-    /// Each line in is a submission with an id and an op, each line out an event with an id and a message. The first
-    /// line out is `session_configured`. The op `shutdown`, or the end of the input, ends the program.
+    /// Each input line is a submission with an id and an op, each output line an event with an id and a message. The
+    /// first event is `session_configured`. The op `shutdown`, or the end of the input, ends the program.
     Proto(Lazy<NoArgs>),
-    /// Serve many threads over stdin and stdout or over sockets, in JSON-RPC messages
+    /// Serve threads to editors and SDKs over stdin and stdout or over sockets, as JSON-RPC
     ///
-    /// The protocol of editors and SDKs: `initialize`, then `thread/start`, `turn/start` and the rest. The end of the
-    /// input ends the program; running turns are interrupted and everything is written. With --listen many clients share
-    /// one server, and SIGTERM ends it.
+    /// Clients send `initialize`, then `thread/start`, `turn/start` and so on. The end of the input ends the server:
+    /// running turns are interrupted and everything is saved. With --listen, many clients share one server, and SIGTERM
+    /// ends it.
     AppServer(Lazy<AppServerArgs>),
-    /// Show a turn of the agent, with no key and no network
+    /// Show the agent at work, without an API key or network
     ///
     /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.
     Demo(Lazy<DemoArgs>),
-    /// Run a command in the sandbox that the model's commands run in
+    /// Run a command in the sandbox used for the model's commands
     ///
-    /// Without --full-auto the policy is the one of config.toml, read-only by default. The exit status is that of the
-    /// command.
+    /// Uses the sandbox mode set in config.toml (read-only by default) unless --full-auto is given. Exits with the
+    /// command's exit status.
     #[command(args_conflicts_with_subcommands = true)]
     Sandbox(Lazy<SandboxArgs>),
-    /// Ask what the rules say about a command
+    /// Check a command against the exec policy rules
     Execpolicy(Lazy<ExecpolicyArgs>),
-    /// Make the changes of a thread's last turn again in this folder, with `git apply`
+    /// Apply the changes from a thread's last turn here
     ///
-    /// For another checkout of the same project. Without a thread it is the one that was written last.
+    /// Works from any folder of the thread's repository: in the checkout that the thread worked in, in another worktree,
+    /// or in a clone. Lists the files that changed (A added, M modified, D deleted). If a change does not apply, none is
+    /// made. Without a thread, the most recently updated one is used.
     #[command(visible_alias = "a")]
     Apply(Lazy<ApplyArgs>),
-    /// Store the key that requests carry, or say how they are authorised
+    /// Store an API key, or show how requests are authenticated
     Login(Lazy<LoginArgs>),
-    /// Forget the login
+    /// Log out: remove the stored credentials
     Logout(Lazy<NoArgs>),
-    /// List and set switches of the configuration
+    /// List, enable and disable features
     Features(Lazy<FeaturesArgs>),
-    /// Look for what is wrong with this installation, and say what to do about it
+    /// Check this installation and suggest fixes
     Doctor(Lazy<DoctorArgs>),
-    /// Look at what a model would be sent
+    /// Inspect the request that would be sent to the model
     Debug(Lazy<DebugArgs>),
     /// Print the manual page, or write those of all commands to a folder
     ///
-    /// To read it: codex man | man -l -
+    /// To read it, run: codex man | man -l -
     Man(Lazy<ManArgs>),
-    /// Print a script that completes this command line in a shell
+    /// Generate a shell completion script
     ///
-    /// For bash: source <(codex completion bash)
+    /// For bash, run: source <(codex completion bash)
     Completion(Lazy<CompletionArgs>),
 }
 
@@ -117,7 +119,7 @@ pub(crate) struct NoArgs {}
 /// Options of `man`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ManArgs {
-    /// Write a page for each command there
+    /// Write one page for each command to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) to: Option<PathBuf>,
 }
@@ -125,7 +127,7 @@ pub(crate) struct ManArgs {
 /// Options of `completion`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompletionArgs {
-    /// For which shell
+    /// Shell to generate the script for
     #[arg(value_enum, default_value_t = clap_complete::Shell::Bash)]
     pub(crate) shell: clap_complete::Shell,
 }
@@ -142,12 +144,12 @@ pub(crate) struct TopReviewArgs {
 /// Options of `replay`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReplayArgs {
-    /// The file of a thread, or the id or name of one
+    /// A thread's file, id or name
     pub(crate) rollout: PathBuf,
-    /// In which protocol
+    /// Protocol to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) dialect: ReplayDialect,
-    /// How fast
+    /// Replay speed
     #[arg(long, value_enum, default_value_t)]
     pub(crate) speed: ReplaySpeed,
 }
@@ -167,7 +169,7 @@ pub(crate) enum ReplayDialect {
 /// How fast a thread can be played.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ReplaySpeed {
-    /// With the pauses that there were, up to a minute each
+    /// With the original pauses, up to a minute each
     Original,
     /// All at once
     #[default]
@@ -177,17 +179,20 @@ pub(crate) enum ReplaySpeed {
 /// Options of `apply`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ApplyArgs {
-    /// The id or the name of the thread
+    /// Thread id (or its beginning) or name [default: the most recently updated thread]
     pub(crate) thread: Option<String>,
-    /// Print the changes instead
+    /// Print the diff instead of applying it
     #[arg(long)]
     pub(crate) print: bool,
+    /// Apply even if this is not the thread's repository
+    #[arg(long)]
+    pub(crate) any_repo: bool,
 }
 
 /// Options of `login`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LoginArgs {
-    /// Read a key from standard input and store it
+    /// Read an API key from standard input and store it
     #[arg(long)]
     pub(crate) with_api_key: bool,
     /// `status`
@@ -198,7 +203,7 @@ pub(crate) struct LoginArgs {
 /// The forms of `login`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LoginForm {
-    /// Say how requests are authorised; the exit status is 1 if they are not
+    /// Show how requests are authenticated; exits with status 1 if they are not
     Status,
 }
 
@@ -212,16 +217,16 @@ pub(crate) struct FeaturesArgs {
 /// The forms of `features`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeaturesCommand {
-    /// List all switches and how they are set
+    /// List all features and whether they are enabled
     List,
-    /// Switch a feature on, in config.toml
+    /// Enable a feature in config.toml
     Enable {
-        /// Its name
+        /// Feature name
         name: String,
     },
-    /// Switch a feature off, in config.toml
+    /// Disable a feature in config.toml
     Disable {
-        /// Its name
+        /// Feature name
         name: String,
     },
 }
@@ -244,15 +249,15 @@ pub(crate) struct DebugArgs {
 /// The forms of `debug`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DebugCommand {
-    /// Run a command in the sandbox of Linux; `codex sandbox linux` under its name in other releases
+    /// Run a command in the Linux sandbox; same as `codex sandbox linux`
     #[command(hide = true)]
     Landlock(ConfinedArgs),
-    /// Run a command in the sandbox of macOS; `codex sandbox macos` under its name in other releases
+    /// Run a command in the macOS sandbox; same as `codex sandbox macos`
     #[command(hide = true)]
     Seatbelt(ConfinedArgs),
-    /// Print the request that would be sent to the model; nothing is sent
+    /// Print the request as JSON; nothing is sent
     Prompt {
-        /// What the user would say
+        /// Prompt to build the request for [default: hello]
         prompt: Option<String>,
     },
 }
@@ -270,23 +275,23 @@ pub(crate) struct SandboxArgs {
 /// The forms of `sandbox`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxForm {
-    /// Run a command in the sandbox of Linux
+    /// Run a command in the Linux sandbox
     #[command(alias = "landlock")]
     Linux(ConfinedArgs),
-    /// Run a command in the sandbox of macOS
+    /// Run a command in the macOS sandbox
     #[command(alias = "seatbelt")]
     Macos(ConfinedArgs),
-    /// Say what the sandbox enforces here and what it lets a command write, without running anything
+    /// Explain what the sandbox enforces here and what a command could write; runs nothing
     Explain(ConfinedArgs),
 }
 
 /// A command and how it is confined.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ConfinedArgs {
-    /// Let the command write to the working directory and the temporary folders
+    /// Allow writing to the working directory and temporary folders
     #[arg(long)]
     pub(crate) full_auto: bool,
-    /// The command, after a --
+    /// Command to run, after `--`
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
@@ -301,7 +306,7 @@ pub(crate) struct ExecpolicyArgs {
 /// The forms of `execpolicy`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExecpolicyCommand {
-    /// Say whether the rules allow, ask about or forbid a command, and which rule it was
+    /// Show whether the rules allow, prompt for or forbid a command, and which rule decides
     #[command(visible_alias = "why")]
     Check(CheckArgs),
 }
@@ -309,16 +314,16 @@ pub(crate) enum ExecpolicyCommand {
 /// Options of `execpolicy check`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CheckArgs {
-    /// Read this rules file; repeat for more. Without any, those of the home folder
+    /// Rules file to use; may be repeated [default: those in CODEX_HOME]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) rules: Vec<PathBuf>,
-    /// Print JSON, also in a terminal; programs that read the output get it anyway
+    /// Print JSON even to a terminal; other outputs always get JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print JSON on several lines
+    /// Pretty-print the JSON
     #[arg(long)]
     pub(crate) pretty: bool,
-    /// The command
+    /// Command to check
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -329,16 +334,16 @@ pub(crate) struct Shared {
     /// What was given anywhere on the command line, in order.
     #[arg(skip)]
     pub(crate) repeated: Repeated,
-    /// Use a profile of config.toml
+    /// Configuration profile to use, from config.toml
     #[arg(short, long, value_name = "NAME", global = true, help_heading = FOR_ALL)]
     pub(crate) profile: Option<String>,
-    /// Say more about what goes wrong
+    /// Show more detail about errors
     #[arg(short, long, global = true, help_heading = FOR_ALL)]
     pub(crate) verbose: bool,
     /// Refuse to start when a key of the configuration has no effect
     #[arg(long, global = true, help_heading = FOR_ALL)]
     pub(crate) strict_config: bool,
-    /// Work in this folder instead of the current one
+    /// Working directory to use instead of the current one
     #[arg(short = 'C', long = "cd", value_name = "DIR", global = true, help_heading = FOR_ALL)]
     pub(crate) cwd: Option<PathBuf>,
 }
@@ -347,15 +352,15 @@ pub(crate) struct Shared {
 /// `global`: there the last place where one is given wins.
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct Repeated {
-    /// Override a value of config.toml; repeat for more
+    /// Override a value of config.toml; may be repeated
     ///
-    /// The key is a dotted path. The value is TOML, or a string if it is not: -c model=o3 -c 'features.x=true'
+    /// KEY is a dotted path. VALUE is parsed as TOML, or else taken as a string: -c model=o3 -c 'features.x=true'
     #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", help_heading = FOR_ALL)]
     overrides: Vec<String>,
-    /// Switch a feature on for this run; repeat for more
+    /// Enable a feature for this run; may be repeated
     #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL)]
     enable: Vec<String>,
-    /// Switch a feature off for this run; repeat for more
+    /// Disable a feature for this run; may be repeated
     #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL)]
     disable: Vec<String>,
 }
@@ -388,10 +393,10 @@ impl Args {
 /// Options of the demo.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DemoArgs {
-    /// Show everything at once instead of at the speed of a model
+    /// Show everything at once instead of at the pace of a model
     #[arg(long)]
     pub(crate) fast: bool,
-    /// Keep the temporary folder and say where it is
+    /// Keep the temporary folder and print its path
     #[arg(long)]
     pub(crate) keep: bool,
 }

@@ -59,9 +59,18 @@ pub(crate) fn out_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// How wide the terminal is that standard output goes to.
+pub(crate) fn out_columns() -> Option<usize> {
+    columns(&io::stdout())
+}
+
 /// How wide the terminal is that standard error goes to.
 pub(crate) fn err_columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    columns(&io::stderr())
+}
+
+fn columns(output: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(output).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 

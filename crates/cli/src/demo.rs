@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::args::DemoArgs;
 use crate::console;
 use crate::terminal::{Terminal, wants_colour};
+use crate::word_wrap::WordWrap;
 
 const SCRIPT: &str = include_str!("../demo/script.json");
 const TASK: &str = "Make the greeting fit the time of day.";
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     // The project is what commands may write; the home of the demo is not.
     let home = Home::find(&env)?.temporary_folder()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let terminal = Terminal::new(console::painted_out(), wants_colour(&env));
+    let terminal = Terminal::new(WordWrap::new(console::painted_out(), console::out_columns()), wants_colour(&env));
     let shown = runtime.block_on(async { show(prepare(folder.path(), home.path(), args.fast, &env)?, terminal).await });
     if args.keep {
         let kept = folder.keep();
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
 }
 
 async fn show<W: Write>(setup: Setup, mut terminal: Terminal<W>) -> anyhow::Result<()> {
-    terminal.line("A turn of the real engine with a scripted model: no key, no network.")?;
+    terminal.line("A real turn of the engine with a scripted model: no API key, no network.")?;
     terminal.line(&format!("Project: {}\n", setup.cwd.display()))?;
     let (thread, feed) = Thread::start(setup).await?;
     let task = UserInput::text(TASK);
@@ -55,7 +56,7 @@ async fn show<W: Write>(setup: Setup, mut terminal: Terminal<W>) -> anyhow::Resu
             used.input_tokens, used.cached_input_tokens, used.output_tokens, used.reasoning_output_tokens
         ))?;
     }
-    terminal.line("Now talk to it in its own protocol: codex proto -c model_provider=scripted")?;
+    terminal.line("Next: run `codex` to chat, or `codex --help`")?;
     Ok(())
 }
 

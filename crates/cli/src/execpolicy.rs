@@ -40,7 +40,7 @@ fn rules(args: &CheckArgs) -> anyhow::Result<Rules> {
 fn describe(argv: &[String], verdict: &Verdict, output: &mut impl Write) -> std::io::Result<()> {
     let command = codex_wire::command_line::display(argv);
     let Some(decision) = verdict.decision else {
-        return writeln!(output, "no rule speaks of {command}, so the approval policy decides");
+        return writeln!(output, "no rule matches {command}; the approval policy decides");
     };
     writeln!(output, "{}: {command}", decision.word())?;
     for matched in &verdict.matched {

@@ -95,7 +95,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         } else if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
             Some(hint.clone())
         } else if let Some(DialError::Connect { .. }) = cause.downcast_ref() {
-            Some("start a server there, or in the background with `codex app-server daemon start`".to_owned())
+            Some("start a server there, or one in the background with `codex app-server daemon start`".to_owned())
         } else {
             cause.downcast_ref::<ConnectError>()?.hint().map(str::to_owned)
         }

@@ -15,17 +15,17 @@ use crate::{failure, sandbox};
 
 const NAME: &str = "codex-linux-sandbox";
 
-/// Run a command in the sandbox of Linux, under a policy in JSON.
+/// Run a command in the Linux sandbox, under a policy given as JSON
 #[derive(Debug, Parser)]
 #[command(name = NAME, bin_name = NAME)]
 struct LinuxSandboxArgs {
-    /// The folder that the policy means by the working directory; the command starts in the current one
+    /// Folder that the policy treats as the working directory; the command starts in the current one
     #[arg(long)]
     sandbox_policy_cwd: PathBuf,
-    /// The policy, as in {"type":"read-only"}
+    /// Sandbox policy, for example {"type":"read-only"}
     #[arg(long, value_parser = policy)]
     sandbox_policy: SandboxPolicy,
-    /// The command, after a --
+    /// Command to run, after `--`
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

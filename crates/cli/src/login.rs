@@ -41,7 +41,7 @@ pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCod
     }
     let key = read_key()?;
     Auth::store_api_key(&home, &key)?;
-    console::note(format_args!("The key is stored in {}.", home.auth_file().display()));
+    console::note(format_args!("API key stored in {}.", home.auth_file().display()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -54,7 +54,7 @@ fn read_key() -> anyhow::Result<String> {
         return Ok(key);
     }
     let unseen = Unseen::begin()?;
-    console::ask("Paste the key (it is not shown) and press Enter: ")?;
+    console::ask("Paste your API key (input is hidden) and press Enter: ")?;
     let mut key = Vec::new();
     for byte in BufReader::new(stdin).bytes() {
         match byte.context("could not read the key")? {
@@ -127,7 +127,7 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
         }
         Err(error) => {
             writeln!(out, "{name}: not logged in: {error}")?;
-            let hint = hint(&error).unwrap_or_else(|| "codex login --with-api-key stores a key".to_owned());
+            let hint = hint(&error).unwrap_or_else(|| "store an API key with `codex login --with-api-key`".to_owned());
             writeln!(out, "hint: {hint}")?;
             Ok(ExitCode::FAILURE)
         }
@@ -137,7 +137,7 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
 /// Forgets the login.
 pub(crate) fn logout() -> anyhow::Result<ExitCode> {
     let home = Home::find(&Env::process())?;
-    let said = if Auth::remove(&home)? { "Logged out." } else { "Nobody was logged in." };
+    let said = if Auth::remove(&home)? { "Logged out." } else { "Not logged in." };
     console::note(said);
     Ok(ExitCode::SUCCESS)
 }

@@ -33,6 +33,7 @@ mod stdio;
 mod terminal;
 mod threads;
 mod warnings;
+mod word_wrap;
 
 use std::io::Write;
 use std::path::Path;

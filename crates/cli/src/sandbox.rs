@@ -25,12 +25,12 @@ pub(crate) fn run(shared: &Shared, args: &SandboxArgs) -> anyhow::Result<ExitCod
 
 /// Runs the command, on Linux.
 pub(crate) fn linux(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
-    if cfg!(target_os = "linux") { launch(shared, args) } else { bail!("this is not Linux") }
+    if cfg!(target_os = "linux") { launch(shared, args) } else { bail!("the Linux sandbox is only available on Linux") }
 }
 
 /// Runs the command, on macOS.
 pub(crate) fn macos(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
-    if cfg!(target_os = "macos") { launch(shared, args) } else { bail!("this is not macOS") }
+    if cfg!(target_os = "macos") { launch(shared, args) } else { bail!("the macOS sandbox is only available on macOS") }
 }
 
 /// What a command is confined by here.
@@ -60,7 +60,7 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
 
 fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
     if args.command.is_empty() {
-        let hint = "write it after a --, as in `codex sandbox -- ls`".to_owned();
+        let hint = "put it after `--`, as in `codex sandbox -- ls`".to_owned();
         return Err(Hinted { what: "no command given".to_owned(), hint }.into());
     }
     let Confined { profile, cwd, env, most_processes, most_memory, .. } = confined(shared, args)?;
@@ -120,7 +120,7 @@ fn explain(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
     } else {
         let policy = serde_json::to_value(&policy).context("could not describe the policy")?;
         let name = policy.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();
-        writeln!(stdout, "Nothing is confined: the policy is {name}.")?;
+        writeln!(stdout, "Not sandboxed: the sandbox mode is {name}.")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{Local, SecondsFormat, Utc};
 use codex_log::keys::IdempotencyKeys;
-use codex_store::{Beginning as HistoryBeginning, History, PromptHistory, RolloutFile, Said};
+use codex_store::{Beginning as HistoryBeginning, History, PromptHistory, RolloutError, RolloutFile, Said};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -14,7 +14,7 @@ use codex_wire::policy::AskForApproval;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::beginning::{Beginning, Insisted, Past};
 use crate::foreign;
@@ -37,6 +37,12 @@ const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
 
 /// How long the files of a thread and its project may take to be read.
 const PREPARING_TIME: Duration = Duration::from_secs(60);
+
+/// How long a thread that somebody else has open is waited for. Clients that start a server anew resume their threads at
+/// once, while the server before it is still ending.
+const HELD_TIME: Duration = Duration::from_secs(2);
+/// How long to wait before the next try.
+const HELD_PAUSE: Duration = Duration::from_millis(20);
 
 /// A thread about to start.
 pub(crate) struct Opening {
@@ -86,9 +92,21 @@ struct Source {
 }
 
 impl Opening {
-    /// Reads what the thread needs and opens its log, on a thread that may block.
+    /// Reads what the thread needs and opens its log. One that somebody else has open is waited for.
     pub(crate) async fn prepare(setup: &Setup) -> Result<Self, StartError> {
-        let setup = setup.clone();
+        let begun = Instant::now();
+        loop {
+            match Self::attempt(setup.clone()).await {
+                Err(StartError::Rollout(RolloutError::Locked { .. })) if begun.elapsed() < HELD_TIME => {
+                    sleep(HELD_PAUSE).await;
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// Reads and opens it, on a thread that may block.
+    async fn attempt(setup: Setup) -> Result<Self, StartError> {
         match timeout(PREPARING_TIME, tokio::task::spawn_blocking(move || Self::read(&setup))).await {
             Ok(Ok(opening)) => opening,
             Ok(Err(error)) => Err(StartError::Prepare(error)),

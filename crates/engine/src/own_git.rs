@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use codex_config::{Env, Home, HomeError, Programs, TemporaryFolder};
 use codex_wire::policy::SandboxPolicy;
 use codex_workspace::git::Runner;
-pub use codex_workspace::git::{Applied, DiffToRemote, GitError};
+pub use codex_workspace::git::{Applied, Checkout, DiffToRemote, GitError};
 
 use crate::repository_root;
 
@@ -53,6 +53,12 @@ impl OwnGit {
     /// What a checkout has that no remote has.
     pub fn diff_to_remote(&self, cwd: &Path) -> Result<DiffToRemote, GitError> {
         codex_workspace::git::git_diff_to_remote(cwd, &self.runner)
+    }
+
+    /// Whether the repository of a checkout has a commit, as far as git can tell.
+    #[must_use]
+    pub fn has_commit(&self, checkout: &Checkout, commit: &str) -> bool {
+        codex_workspace::git::has_commit(checkout, commit, &self.runner).unwrap_or(false)
     }
 
     /// Applies a diff to the files of a folder.

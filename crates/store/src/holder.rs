@@ -34,9 +34,9 @@ impl Holder {
 impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Own => f.write_str("this process already"),
-            Self::Process(pid) => write!(f, "process {pid}"),
-            Self::Unknown => f.write_str("another process"),
+            Self::Own => f.write_str("this process"),
+            Self::Process(pid) => write!(f, "another Codex (pid {pid})"),
+            Self::Unknown => f.write_str("another Codex"),
         }
     }
 }

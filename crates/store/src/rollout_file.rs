@@ -17,6 +17,7 @@ use crate::holder::Holder;
 use crate::line_buffer::{LineBuffer, Target};
 use crate::open_files::{self, Slot};
 use crate::rollout::{LONGEST_LINE, is_line, last_line};
+use crate::threads::RolloutName;
 
 /// How often, and after what pause, the lock of a claimed file is tried.
 const LOCK_ATTEMPTS: usize = 4;
@@ -50,7 +51,7 @@ pub enum RolloutError {
         source: io::Error,
     },
     /// Someone else writes to the file.
-    #[error("the thread's file {path} is written by {holder}", path = .path.display())]
+    #[error("This thread is open in {holder}. Close it, or run `codex fork {thread}`", thread = thread_name(.path))]
     Locked {
         /// Which file.
         path: PathBuf,
@@ -286,10 +287,11 @@ impl Appending {
         // command that was let read the file. None of them keeps the thread from going on.
         self.is_locked = match lock_with_patience(&file, &self.path) {
             Ok(is_locked) => is_locked,
-            Err(error) => {
-                self.warning = Some(format!("{error} too"));
+            Err(RolloutError::Locked { path, holder }) => {
+                self.warning = Some(format!("the thread's file {} is also open in {holder}", path.display()));
                 false
             }
+            Err(_) => false,
         };
         slot.put(Arc::clone(&file));
         Ok(file)
@@ -325,6 +327,12 @@ impl Target for Appending {
         let file = self.file()?;
         if file.metadata()?.len() > end { file.set_len(end) } else { Ok(()) }
     }
+}
+
+/// The name of the thread that a file belongs to, or else that of the file.
+fn thread_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    RolloutName::parse(&name).map_or_else(|| name.to_string(), |name| name.id.to_string())
 }
 
 fn make_folder(path: &Path) -> Result<(), RolloutError> {

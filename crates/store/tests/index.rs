@@ -357,7 +357,7 @@ fn a_thread_that_is_being_written_stays_where_it_is() {
             RolloutFile::reopen(path.clone()).unwrap()
         };
         for error in [home.index.archive(thread).unwrap_err(), home.index.delete(thread).unwrap_err()] {
-            assert!(error.to_string().ends_with("is written by this process already"), "{error}");
+            assert!(error.to_string().ends_with("the thread is open in this process; close it first"), "{error}");
         }
         drop(writer);
     }

@@ -59,7 +59,9 @@ impl Other {
     fn assert_refuses(&self, error: &RolloutError) {
         let RolloutError::Locked { holder, .. } = error else { panic!("{error}") };
         assert_eq!(*holder, Holder::Process(self.process.id()));
-        assert!(error.to_string().ends_with(&format!("is written by process {}", self.process.id())), "{error}");
+        let told =
+            format!("This thread is open in another Codex (pid {}). Close it, or run `codex fork ", self.process.id());
+        assert!(error.to_string().starts_with(&told), "{error}");
     }
 }
 
@@ -234,7 +236,7 @@ fn a_closed_file_that_a_stranger_locks_goes_on_and_that_is_told() {
     file.append("event_msg", &json!({"line": 2})).unwrap();
     file.flush().unwrap();
     let warning = file.take_warning().unwrap();
-    assert!(warning.ends_with("is written by this process already too"), "{warning}");
+    assert!(warning.ends_with("is also open in this process"), "{warning}");
     assert_eq!(std::fs::read_to_string(file.path()).unwrap().lines().count(), 2);
 }
 
@@ -261,7 +263,7 @@ fn a_second_writer_in_this_process_is_told_so() {
     let path = folder.path().join("r.jsonl");
     let first = RolloutFile::create(path.clone()).unwrap();
     let error = RolloutFile::reopen(path.clone()).unwrap_err();
-    assert!(error.to_string().ends_with("is written by this process already"), "{error}");
+    assert!(error.to_string().starts_with("This thread is open in this process. "), "{error}");
     drop(first);
     RolloutFile::reopen(path).unwrap();
 }

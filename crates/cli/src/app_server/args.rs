@@ -12,10 +12,10 @@ use crate::exec::args::duration;
 /// Options of `app-server`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AppServerArgs {
-    /// Follow the ways of this release where releases differ
+    /// Match this release's behaviour where releases differ
     #[arg(long, value_enum, value_name = "RELEASE")]
     pub(crate) emulate: Option<Emulated>,
-    /// Speak to clients in this dialect, whatever they ask in; they may choose another
+    /// Default dialect for clients that do not choose one
     #[arg(long, value_enum, value_name = "DIALECT")]
     pub(crate) dialect: Option<Spoken>,
     /// Where clients come in
@@ -29,26 +29,26 @@ pub(crate) struct AppServerArgs {
 /// A dialect of the app-server.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum Spoken {
-    /// Events of the queue, and questions in the words of 2025
+    /// Legacy `codex/event/*` events and v1 approval requests
     V1,
-    /// Notifications, and questions that name an item
+    /// Notifications, and v2 approval requests
     V2,
     /// Both
     Both,
-    /// `item/created` and `item/delta` beside events of the queue
+    /// `item/created` and `item/delta`, besides legacy events
     Items,
 }
 
 /// Options of `app-server generate-ts`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GenerateTsArgs {
-    /// The folder to write to; it is made if it is missing
+    /// Folder to write to; created if missing
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Taken for scripts of other releases; what is written is formatted already
+    /// Accepted for compatibility; ignored
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) prettier: Option<PathBuf>,
-    /// Taken for scripts of other releases; everything that is served is written anyway
+    /// Accepted for compatibility; ignored
     #[arg(long)]
     pub(crate) experimental: bool,
 }
@@ -56,10 +56,10 @@ pub(crate) struct GenerateTsArgs {
 /// Options of `app-server generate-json-schema`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GenerateJsonSchemaArgs {
-    /// The folder to write to; it is made if it is missing
+    /// Folder to write to; created if missing
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Taken for scripts of other releases; everything that is served is written anyway
+    /// Accepted for compatibility; ignored
     #[arg(long)]
     pub(crate) experimental: bool,
 }
@@ -67,10 +67,10 @@ pub(crate) struct GenerateJsonSchemaArgs {
 /// A release whose ways can be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Emulated {
-    /// Events of the queue beside the notifications
+    /// Legacy events besides notifications
     #[value(name = "0.77")]
     V077,
-    /// Notifications alone
+    /// Notifications only
     #[value(name = "0.166")]
     V0166,
 }
@@ -87,25 +87,25 @@ impl From<Emulated> for Vintage {
 /// Where clients come in, and how many.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ListenArgs {
-    /// Where to serve; repeat for more
+    /// Address to listen on; may be repeated
     ///
     /// `stdio://` is standard input and output, `unix://PATH` a Unix socket (without a path the one in `CODEX_HOME`),
-    /// `ws://IP:PORT` WebSocket, `tcp://IP:PORT` lines over TCP, `grpc://IP:PORT` gRPC. Port 0 lets the system choose.
-    /// Each address is told on standard error in a line `listening on URL`.
+    /// `ws://IP:PORT` WebSocket, `tcp://IP:PORT` lines over TCP, `grpc://IP:PORT` gRPC. Port 0 picks a free port. Each
+    /// address is printed to standard error as a line `listening on URL`.
     #[arg(long, value_name = "URL", default_value = "stdio://")]
     pub(crate) listen: Vec<Address>,
-    /// Read the token that clients of IP addresses need from this file
+    /// File with the token that clients on IP addresses must present
     ///
-    /// Without it the variable `CODEX_APP_SERVER_TOKEN` counts, and without that a token is made and kept.
+    /// Without it the variable `CODEX_APP_SERVER_TOKEN` is used, and without that a token is generated and kept.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Listen on addresses that other machines can reach, without encryption
+    /// Allow listening on addresses that other machines can reach, without encryption
     #[arg(long)]
     pub(crate) allow_remote: bool,
-    /// Serve at most so many connections over Unix sockets, and as many over IP addresses
+    /// Maximum number of connections over Unix sockets, and likewise over IP addresses
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(crate) max_connections: usize,
-    /// Unload threads that nobody has listened to for so long; they stay on disk, with what they ask
+    /// Unload threads that no client has listened to for this long; they stay on disk
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30m")]
     pub(crate) unload_after: Duration,
     /// Run in the background: in a session of its own, with a log
@@ -116,26 +116,26 @@ pub(crate) struct ListenArgs {
 /// Other ways to run the server.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AppServerForm {
-    /// Connect standard input and output to a server that runs already
+    /// Connect standard input and output to a running server
     ///
-    /// For editors that know only how to start a program: they share one server that way.
+    /// Lets editors that can only start a program share one server.
     Proxy(ProxyArgs),
-    /// Run a server in the background, on the Unix socket in `CODEX_HOME`
+    /// Manage a server in the background, on the Unix socket in `CODEX_HOME`
     #[command(subcommand)]
     Daemon(DaemonCommand),
-    /// Write the types of the protocol as TypeScript, one file a type
+    /// Write the protocol's types as TypeScript, one file per type
     GenerateTs(GenerateTsArgs),
-    /// Write the messages of the protocol as JSON Schema, one file a message and a bundle of all
+    /// Write the protocol's messages as JSON Schema, one file per message and a bundle of all
     GenerateJsonSchema(GenerateJsonSchemaArgs),
 }
 
 /// Options of `app-server proxy`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ProxyArgs {
-    /// Where the server listens
+    /// Address of the server
     #[arg(long, value_name = "URL", default_value = "unix://")]
     pub(crate) connect: Address,
-    /// Read the token from this file, instead of the variable `CODEX_APP_SERVER_TOKEN` or the file in `CODEX_HOME`
+    /// File with the token, instead of the variable `CODEX_APP_SERVER_TOKEN` or the file in `CODEX_HOME`
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }
@@ -143,11 +143,11 @@ pub(crate) struct ProxyArgs {
 /// The forms of `app-server daemon`.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum DaemonCommand {
-    /// Start it, and return when it answers; one that runs already is as good
+    /// Start the server and wait until it answers; no-op if it is already running
     Start(DaemonArgs),
-    /// Stop it: running turns are interrupted and everything is written
+    /// Stop the server; running turns are interrupted and everything is saved
     Stop(DaemonArgs),
-    /// Say whether it runs; the exit status is 1 if it does not
+    /// Show whether the server is running; exits with status 1 if it is not
     Status(DaemonArgs),
 }
 

@@ -81,7 +81,7 @@ impl Daemon {
         if let Some(pid) = owner(&self.socket)
             && self.answers(pid).await?
         {
-            return self.tell(json, &format!("the server runs already, as process {pid}"), &json!({"started": false}));
+            return self.tell(json, &format!("already running (pid {pid})"), &json!({"started": false}));
         }
         let mut child = program.spawn().context("the server could not be started")?;
         match self.wait_for_answer(&mut child).await {
@@ -95,7 +95,7 @@ impl Daemon {
         }
         let pid = owner(&self.socket).context("the server has just ended")?;
         let started = u32::try_from(pid).is_ok_and(|pid| pid == child.id());
-        self.tell(json, &format!("the server runs as process {pid}"), &json!({"started": started}))
+        self.tell(json, &format!("running (pid {pid})"), &json!({"started": started}))
     }
 
     /// Waits until the server that runs answers; false if it is about to end and has.
@@ -123,8 +123,8 @@ impl Daemon {
             if let Ok(Some(status)) = child.try_wait()
                 && owner(&self.socket).is_none()
             {
-                let what = format!("the server has ended at once ({status}){}", self.complaint(child));
-                return Err(Hinted { what, hint: format!("its log is {}", self.log.display()) }.into());
+                let what = format!("the server exited immediately ({status}){}", self.complaint(child));
+                return Err(Hinted { what, hint: format!("see its log: {}", self.log.display()) }.into());
             }
             sleep(LOOK).await;
         }
@@ -133,12 +133,12 @@ impl Daemon {
 
     fn no_answer(&self) -> anyhow::Error {
         let what = format!("the server did not answer within {} s", START.as_secs());
-        Hinted { what, hint: format!("its log is {}", self.log.display()) }.into()
+        Hinted { what, hint: format!("see its log: {}", self.log.display()) }.into()
     }
 
     async fn stop(&self, json: bool) -> anyhow::Result<ExitCode> {
         let Some(pid) = owner(&self.socket) else {
-            return self.tell(json, "the server does not run", &json!({"stopped": false, "forced": false}));
+            return self.tell(json, "not running", &json!({"stopped": false, "forced": false}));
         };
         let process = Pid::from_raw(pid).context("the server has no process")?;
         // It may end by itself at this moment.
@@ -147,11 +147,11 @@ impl Daemon {
         if is_forced {
             let _: rustix::io::Result<()> = kill_process(process, Signal::KILL);
             if !self.is_gone(pid, KILL).await {
-                bail!("process {pid} does not end");
+                bail!("could not stop process {pid}");
             }
         }
-        let how = if is_forced { "was killed" } else { "has ended" };
-        self.tell(json, &format!("the server {how}"), &json!({"stopped": true, "forced": is_forced}))
+        let how = if is_forced { "killed: it did not stop in time" } else { "stopped" };
+        self.tell(json, how, &json!({"stopped": true, "forced": is_forced}))
     }
 
     async fn is_gone(&self, pid: i32, patience: Duration) -> bool {
@@ -167,13 +167,13 @@ impl Daemon {
 
     async fn status(&self, json: bool) -> anyhow::Result<ExitCode> {
         let Some(pid) = owner(&self.socket) else {
-            self.tell(json, "the server does not run", &json!({}))?;
+            self.tell(json, "not running", &json!({}))?;
             return Ok(ExitCode::FAILURE);
         };
         let agent = greet(&self.socket).await;
         let text = match &agent {
-            Some(agent) => format!("the server runs as process {pid}: {agent}"),
-            None => format!("the server runs as process {pid} and does not answer"),
+            Some(agent) => format!("running (pid {pid}): {agent}"),
+            None => format!("running (pid {pid}), but not answering"),
         };
         self.tell(json, &text, &json!({"userAgent": agent}))
     }
@@ -209,7 +209,7 @@ impl Daemon {
             let mut out = console::out();
             writeln!(out, "{text}")?;
             if pid.is_some() {
-                writeln!(out, "socket {}\nlog {}", self.socket.display(), self.log.display())?;
+                writeln!(out, "socket: {}\nlog: {}", self.socket.display(), self.log.display())?;
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
         tokio::select! {
             heard = &mut hearing => {
                 heard.context("the connection failed")?;
-                bail!("the server has ended the connection")
+                bail!("the server closed the connection")
             }
             // A server that is gone is told by what it says no more.
             _ = saying => hearing.await.context("the connection failed"),

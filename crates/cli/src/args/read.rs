@@ -12,20 +12,20 @@ use crate::exec::args::ExecOptions;
 
 /// Words that are commands in other releases: what is missing here, and what there is instead.
 const ABSENT: &[(&str, &str, &str)] = &[
-    ("agents", "there is no browser of agents", "`codex threads list` lists the threads on this machine"),
+    ("agents", "there is no agent browser", "`codex threads list` lists the threads on this machine"),
     ("cloud", "there are no cloud tasks", "`codex exec` runs a task on this machine"),
     ("cloud-tasks", "there are no cloud tasks", "`codex exec` runs a task on this machine"),
-    ("exec-server", "commands run on this machine alone", "`codex app-server` serves threads to other programs"),
-    ("mcp", "MCP servers are not supported yet", "`codex --help` lists the commands that there are"),
+    ("exec-server", "commands run on this machine only", "`codex app-server` serves threads to other programs"),
+    ("mcp", "MCP servers are not supported yet", "see `codex --help` for the available commands"),
     ("mcp-server", "MCP is not supported yet", "`codex app-server` serves threads to other programs"),
-    ("migrate-nfs-db", "there is nothing to migrate", "`codex threads repair` makes the index anew"),
+    ("migrate-nfs-db", "there is nothing to migrate", "`codex threads repair` rebuilds the index"),
     ("migrate-rollouts", "threads of other releases are read as they are", "`codex threads list` lists them"),
-    ("plugin", "plugins are not supported yet", "`codex --help` lists the commands that there are"),
-    ("queue", "messages cannot be queued", "`codex exec resume` says something in an earlier thread"),
+    ("plugin", "plugins are not supported yet", "see `codex --help` for the available commands"),
+    ("queue", "messages cannot be queued", "`codex exec resume` sends a prompt to an earlier thread"),
     ("remote-control", "there is no remote control", "`codex app-server daemon start` starts a server"),
     ("responses-api-proxy", "there is no proxy for the Responses API", "set base_url of a provider in config.toml"),
-    ("stdio-to-uds", "this relay is called otherwise here", "use `codex app-server proxy`"),
-    ("update", "this program does not update itself", "install the new release the way you installed this one"),
+    ("stdio-to-uds", "the relay has another name here", "use `codex app-server proxy`"),
+    ("update", "this program does not update itself", "install the new release the same way as this one"),
 ];
 
 impl Args {
@@ -60,7 +60,7 @@ impl Args {
         let Some(command) = &mut self.command else { return Ok(()) };
         let name = matches.subcommand_name().unwrap_or_default();
         let misplaced = |what: &str| {
-            let why = format!("{what} stands before `{name}`, which would not see it; put it behind\n");
+            let why = format!("{what} cannot come before `{name}`\n");
             Err(clap::Error::raw(ErrorKind::ArgumentConflict, why).with_cmd(&Self::outline()))
         };
         if self.chat.prompt.is_some() {

@@ -139,11 +139,55 @@ fn commands_are_described_when_they_are_met_and_then_as_all_at_once() {
     helps(&mut whole, &mut at_once);
     assert!(met.len() > 40, "{}", met.len());
     assert_eq!(met, at_once);
-    assert!(met.iter().any(|help| help.starts_with("exec: Do one task")));
+    assert!(met.iter().any(|help| help.starts_with("exec: Run one task")));
 }
 
 #[test]
 fn the_version_is_the_one_clients_look_for() {
     let version = Args::command().render_version();
     assert_eq!(version, format!("codex-cli {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn help_is_written_in_common_words() {
+    let mut helps = Vec::new();
+    let mut whole = Args::whole();
+    whole.build();
+    self::helps(&mut whole, &mut helps);
+    let all = helps.join("\n");
+    for part in [
+        "Resume a thread in the chat",
+        "Fork a thread and continue in the copy; the original is unchanged",
+        "Run one task non-interactively, for scripts and CI",
+        "Review changes non-interactively",
+        "Restore an archived thread",
+        "Apply the changes from a thread's last turn here",
+        "Store an API key, or show how requests are authenticated",
+        "Log out: remove the stored credentials",
+        "List, enable and disable features",
+        "Check this installation and suggest fixes",
+        "Inspect the request that would be sent to the model",
+        "Model to use",
+        "Use a local model server",
+        "Initial prompt",
+        "Skip all approvals and run without a sandbox. Only for environments that are sandboxed",
+        "Print events as JSON Lines instead of human-readable text",
+        "Even when output is not a terminal",
+        "Who answers approval requests",
+        "Time limit",
+        "most recently updated first",
+        "Maximum number of results",
+        "Repair a thread's file, or the index",
+        "Import a bundle",
+        "no-op if it is already running",
+        "Match this release's behaviour where releases differ",
+        "Legacy `codex/event/*` events and v1 approval requests",
+        "Accepted for compatibility; ignored",
+        "Run a command in the Linux sandbox",
+    ] {
+        assert!(all.contains(part), "{part:?} is missing");
+    }
+    for part in ["Go on with", "put away", "so many", "Mend", "without a person", "repeat for more", "Say ", "Ask "] {
+        assert!(!all.contains(part), "{part:?} is there");
+    }
 }

@@ -13,22 +13,22 @@ use crate::exec::args::LocalProvider;
 pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) options: ChatOptions,
-    /// What to say first
+    /// Initial prompt
     pub(crate) prompt: Option<String>,
 }
 
 /// A thread to go on with.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ResumeArgs {
-    /// The id or the name of the thread; without it, choose from a list. With --last, what to say first
+    /// Thread id (or its beginning) or name; without it, pick from a list. With --last, the initial prompt
     #[arg(value_name = "THREAD")]
     pub(crate) thread: Option<String>,
-    /// What to say first
+    /// Initial prompt
     pub(crate) prompt: Option<String>,
-    /// Take the thread that was written last in this folder
+    /// Use the most recently updated thread of this folder
     #[arg(long)]
     pub(crate) last: bool,
-    /// Take threads of all folders into account
+    /// Include threads of all folders
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -40,34 +40,34 @@ pub(crate) struct ResumeArgs {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[group(skip)]
 pub(crate) struct ChatOptions {
-    /// Ask this model
+    /// Model to use
     #[arg(id = "chat_model", short = 'm', long = "model", value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Ask a model of a server on this machine
+    /// Use a local model server
     #[arg(id = "chat_oss", long = "oss")]
     pub(crate) oss: bool,
-    /// Which server that is
+    /// Local server to use
     #[arg(id = "chat_local_provider", long = "local-provider", value_name = "SERVER", value_enum)]
     pub(crate) local_provider: Option<LocalProvider>,
-    /// What commands may touch: read-only, workspace-write or danger-full-access
+    /// Sandbox mode for commands: read-only, workspace-write or danger-full-access
     #[arg(id = "chat_sandbox", short = 's', long = "sandbox", value_name = "MODE", value_parser = SandboxMode::from_str)]
     pub(crate) sandbox: Option<SandboxMode>,
-    /// When to ask: untrusted, on-request, on-failure or never
+    /// When to ask for approval: untrusted, on-request, on-failure or never
     #[arg(id = "chat_ask_for_approval", short = 'a', long = "ask-for-approval", value_name = "POLICY", value_parser = AskForApproval::from_str)]
     pub(crate) ask_for_approval: Option<AskForApproval>,
-    /// Let commands write to the working directory, and ask when the model wants more
+    /// Allow writing to the working directory, and ask when the model needs more
     #[arg(id = "chat_full_auto", long = "full-auto", conflicts_with_all = ["chat_sandbox", "chat_ask_for_approval"])]
     pub(crate) full_auto: bool,
-    /// Ask nothing and confine nothing; only where something else does
+    /// Skip all approvals and run without a sandbox. Only for environments that are sandboxed externally
     #[arg(id = "chat_dangerously_bypass_approvals_and_sandbox", long = "dangerously-bypass-approvals-and-sandbox", alias = "yolo", conflicts_with_all = ["chat_sandbox", "chat_ask_for_approval", "chat_full_auto"])]
     pub(crate) dangerously_bypass_approvals_and_sandbox: bool,
-    /// Let commands write there too; repeat for more
+    /// Allow writing to this folder too; may be repeated
     #[arg(id = "chat_add_dir", long = "add-dir", value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
-    /// Show the model this picture with what is said first; repeat for more
+    /// Image to attach to the initial prompt; may be repeated
     #[arg(id = "chat_image", short = 'i', long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
-    /// Let the model search the web
+    /// Enable web search
     #[arg(id = "chat_search", long = "search")]
     pub(crate) search: bool,
 }

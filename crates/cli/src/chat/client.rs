@@ -1,16 +1,19 @@
-//! The chat as a client: JSON-RPC with an app-server in the same process.
+//! The chat as a client: JSON-RPC with an app-server in the same process, or with the one in the background that has the
+//! thread open.
 //!
 //! Invariant: the engine is reached through the protocol alone.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use codex_protocol::rpc::Incoming;
 use codex_server::app::AppServer;
+use codex_transport::{Address, Reader, Writer, dial, owner};
 use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::task::JoinHandle;
 
 /// How much of what one side says may wait for the other.
@@ -18,6 +21,9 @@ const PIPE_BYTES: usize = 256 * 1024;
 
 /// How long an answer may take. Opening a long thread takes longest.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long the server in the background may take to say which threads it has open.
+const DAEMON: Duration = Duration::from_secs(3);
 
 /// How long the server may take to write everything when the chat is over.
 const LAST_WRITES: Duration = Duration::from_secs(30);
@@ -36,16 +42,19 @@ pub(crate) enum Message {
 #[error("{0}")]
 pub(crate) struct Refused(pub(crate) String);
 
-/// A connection to a server of its own.
+/// A connection to a server.
 pub(crate) struct Client {
-    reader: BufReader<ReadHalf<DuplexStream>>,
-    writer: WriteHalf<DuplexStream>,
+    reader: BufReader<Reader>,
+    writer: Writer,
     /// The line that is being read.
     line: Vec<u8>,
     /// What came while an answer was waited for.
     waiting: VecDeque<Message>,
     last_id: i64,
-    server: JoinHandle<std::io::Result<()>>,
+    /// The server, if it is of this process.
+    server: Option<JoinHandle<std::io::Result<()>>>,
+    /// The connection to the server of this process, while another server is spoken to.
+    own: Option<Box<Client>>,
 }
 
 /// A line from the server.
@@ -63,6 +72,26 @@ impl Client {
             app.serve_alone(input, output).await
         });
         let (reader, writer) = tokio::io::split(ours);
+        Self::greet((Box::new(reader), Box::new(writer)), Some(server)).await
+    }
+
+    /// Connects to the server in the background if it has a thread open.
+    pub(crate) async fn holding(socket: &Path, thread: &str) -> Option<Self> {
+        owner(socket)?;
+        let asking = async {
+            let ends = dial(&Address::Unix(Some(socket.to_owned())), None).await.ok()?;
+            let mut client = Self::greet(ends, None).await.ok()?;
+            let open = client.call("thread/loaded/list", json!({})).await.ok()?;
+            open["data"].as_array()?.iter().any(|open| open == thread).then_some(client)
+        };
+        // One that does not answer is as good as none.
+        tokio::time::timeout(DAEMON, asking).await.ok()?
+    }
+
+    async fn greet(
+        (reader, writer): (Reader, Writer),
+        server: Option<JoinHandle<std::io::Result<()>>>,
+    ) -> anyhow::Result<Self> {
         let mut client = Self {
             reader: BufReader::new(reader),
             writer,
@@ -70,12 +99,35 @@ impl Client {
             waiting: VecDeque::new(),
             last_id: 0,
             server,
+            own: None,
         };
         let info = json!({"name": "codex-chat", "title": "Codex", "version": env!("CARGO_PKG_VERSION")});
         let capabilities = json!({"experimentalApi": true, "optOutNotificationMethods": ["codex/event/*"]});
         client.call("initialize", json!({"clientInfo": info, "capabilities": capabilities})).await?;
         client.write(&json!({"method": "initialized"})).await?;
         Ok(client)
+    }
+
+    /// The connection to the server of this process.
+    pub(crate) fn own(&mut self) -> &mut Self {
+        match self.own {
+            Some(ref mut own) => own,
+            None => self,
+        }
+    }
+
+    /// Speaks to another server from here on, or without one to that of this process. A connection to a third one ends;
+    /// what it has open goes on there.
+    pub(crate) fn turn_to(&mut self, other: Option<Self>) {
+        let own = self.own.take();
+        match (other, own) {
+            (Some(other), own) => {
+                let before = std::mem::replace(self, other);
+                self.own = own.or_else(|| Some(Box::new(before)));
+            }
+            (None, Some(own)) => *self = *own,
+            (None, None) => {}
+        }
     }
 
     /// Asks, and waits for the answer. What comes meanwhile is kept for [`Client::next`].
@@ -96,6 +148,14 @@ impl Client {
             }
         };
         tokio::time::timeout(PATIENCE, answer).await.map_err(|_| anyhow!("no answer to {method} came in time"))?
+    }
+
+    /// Asks. That the server says no is no failure of the chat.
+    pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, Refused>> {
+        match self.call(method, params).await {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(error) => error.downcast::<Refused>().map(Err),
+        }
     }
 
     /// Answers a question.
@@ -125,15 +185,17 @@ impl Client {
         !self.waiting.is_empty() || self.reader.buffer().contains(&b'\n')
     }
 
-    /// Says goodbye, and waits until everything is written.
+    /// Says goodbye, and waits until everything is written. A server in the background goes on.
     pub(crate) async fn close(mut self) -> anyhow::Result<()> {
+        self.turn_to(None);
+        let Some(mut server) = self.server.take() else { return Ok(()) };
         self.writer.shutdown().await.context("the server is gone")?;
         let rest = async {
             // What is still said is read, so that the server can come to an end.
             while let Ok(Some(())) = self.line().await {
                 self.line.clear();
             }
-            (&mut self.server).await
+            (&mut server).await
         };
         let ended = tokio::time::timeout(LAST_WRITES, rest).await.context("the server did not end in time")?;
         ended.context("the server failed")?.context("the connection failed")

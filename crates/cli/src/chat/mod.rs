@@ -68,7 +68,7 @@ pub(crate) fn run(shared: &Shared, args: ChatArgs) -> anyhow::Result<ExitCode> {
     if !is_for_people("codex exec") {
         // Programs of other releases may mean a command that is not here.
         if let Some(word) = args.prompt.filter(|prompt| prompt.chars().all(|c| c.is_ascii_lowercase() || c == '-')) {
-            console::note(format_args!("hint: `{word}` is no command; `codex --help` lists those that are"));
+            console::note(format_args!("hint: `{word}` is not a command; see `codex --help`"));
         }
         return Ok(MISUSED.into());
     }
@@ -103,8 +103,8 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
 fn find(home: &Home, word: &str) -> anyhow::Result<String> {
     let found = locate::thread(&ThreadIndex::open(home.path()), word).context("could not resume")?;
     if found.archived {
-        let hint = format!("take it back with `codex threads unarchive {}`", found.id);
-        return Err(Hinted { what: format!("the thread {} was put away", found.id), hint }.into());
+        let hint = format!("restore it with `codex threads unarchive {}`", found.id);
+        return Err(Hinted { what: format!("thread {} is archived", found.id), hint }.into());
     }
     Ok(found.id.to_string())
 }
@@ -138,7 +138,7 @@ fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     let Ended { left, thread } = ended?;
     if let Some(id) = thread {
         // A terminal that is gone needs no farewell.
-        let _: std::io::Result<()> = writeln!(console::out(), "To go on with this thread: codex resume {id}");
+        let _: std::io::Result<()> = writeln!(console::out(), "To continue this session: codex resume {id}");
     }
     Ok(match left {
         Left::ByChoice => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::client::Refused;
+use super::client::{Client, Refused};
 use super::session::{Chat, Choosing, Flow, Opened};
 use crate::page::{Style, heading};
 
@@ -46,7 +46,12 @@ impl<W: Write> Chat<W> {
                 return self.offer(*is_fork, (!everywhere).then_some(cwd)).await.map(Ok);
             }
         };
-        let answer = match self.attempt(method, Value::Object(params)).await? {
+        let mut elsewhere = match wanted {
+            Wanted::Resume(id) => Client::holding(&self.home.server_socket(), id).await,
+            _ => None,
+        };
+        let server = elsewhere.as_mut().unwrap_or_else(|| self.client.own());
+        let answer = match server.attempt(method, Value::Object(params)).await? {
             Ok(answer) => answer,
             Err(refused) => return Ok(Err(refused)),
         };
@@ -54,10 +59,29 @@ impl<W: Write> Chat<W> {
             // It is saved already; whether it can be let go of now is of no interest.
             self.attempt("thread/unsubscribe", json!({"threadId": before.id})).await?.ok();
         }
+        let is_joined = elsewhere.is_some();
+        self.client.turn_to(elsewhere);
         self.view.begin_thread();
         self.running = None;
         self.introduce(&answer);
+        if is_joined {
+            self.take_over(&answer);
+            self.view.note(
+                Style::Dim,
+                "joined",
+                "this thread runs in the background server and stays there when you quit",
+            );
+        }
         Ok(Ok(()))
+    }
+
+    /// Takes over a turn that runs already.
+    fn take_over(&mut self, answer: &Value) {
+        let turns = answer.pointer("/thread/turns").and_then(Value::as_array);
+        let running = turns.and_then(|turns| turns.last()).filter(|turn| turn["status"] == "inProgress");
+        if let Some(turn) = running.and_then(|turn| turn["id"].as_str()) {
+            self.begin_turn(turn.to_owned());
+        }
     }
 
     /// Tells the user which thread it is, and what was said last.

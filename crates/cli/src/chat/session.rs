@@ -293,7 +293,7 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    fn begin_turn(&mut self, turn: String) {
+    pub(crate) fn begin_turn(&mut self, turn: String) {
         if self.running.as_ref().is_none_or(|running| running.turn != turn) {
             self.running = Some(Running { turn, since: Instant::now(), waiting: 0 });
         }
@@ -452,10 +452,7 @@ impl<W: Write> Chat<W> {
 
     /// Asks the server. That it says no is no failure of the chat.
     pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, Refused>> {
-        match self.client.call(method, params).await {
-            Ok(answer) => Ok(Ok(answer)),
-            Err(error) => error.downcast::<Refused>().map(Err),
-        }
+        self.client.attempt(method, params).await
     }
 }
 

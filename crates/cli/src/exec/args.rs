@@ -12,17 +12,19 @@ use crate::args::TopReviewArgs;
 
 /// Options of `exec`.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Exit status: 0 done, 1 the turn failed or could not start, 2 the command line is wrong, \
-    3 an approval was needed that nobody could give, 4 a budget was used up, 124 a timeout, 130 interrupted.")]
+#[command(
+    after_help = "Exit status: 0 success, 1 the turn failed or could not start, 2 invalid command line, 3 an approval was \
+    needed and nobody could give it, 4 a budget was exhausted, 124 timed out, 130 interrupted."
+)]
 pub(crate) struct ExecArgs {
-    /// Which thread, if not a new one
+    /// What to run instead of a new thread
     #[command(subcommand)]
     pub(crate) form: Option<ExecForm>,
     #[command(flatten)]
     pub(crate) options: ExecOptions,
     #[command(flatten)]
     pub(crate) pictures: Pictures,
-    /// What to do; `-` reads it from standard input, as does leaving it out
+    /// Prompt; read from standard input if omitted or `-`
     pub(crate) prompt: Option<String>,
 }
 
@@ -36,7 +38,7 @@ impl ExecArgs {
 /// Pictures. They are taken on both sides of a subcommand, so every form has its own list.
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct Pictures {
-    /// Show the model this picture; repeat for more
+    /// Image to attach to the prompt; may be repeated
     #[arg(short = 'i', long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
 }
@@ -44,26 +46,26 @@ pub(crate) struct Pictures {
 /// Which thread.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExecForm {
-    /// Go on with a thread
+    /// Resume a thread
     Resume(ThreadArgs),
-    /// Go on with a copy of a thread, which stays as it is
+    /// Fork a thread and continue in the copy; the original is unchanged
     Fork(ThreadArgs),
-    /// Have changes reviewed; nothing is changed
+    /// Review changes; no file is modified
     Review(ReviewArgs),
 }
 
 /// A thread and what to say in it.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ThreadArgs {
-    /// The id or the name of the thread; with --last, what to do
+    /// Thread id (or its beginning) or name; with --last, the prompt
     #[arg(value_name = "THREAD", required_unless_present = "last")]
     pub(crate) thread: Option<String>,
-    /// What to do; `-` reads it from standard input, as does leaving it out
+    /// Prompt; read from standard input if omitted or `-`
     pub(crate) prompt: Option<String>,
-    /// Take the thread that was written last in this folder
+    /// Use the most recently updated thread of this folder
     #[arg(long)]
     pub(crate) last: bool,
-    /// With --last, take threads of all folders into account
+    /// With --last, include threads of all folders
     #[arg(long, requires = "last")]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -73,19 +75,19 @@ pub(crate) struct ThreadArgs {
 /// What to review.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReviewArgs {
-    /// Review what is not committed yet
+    /// Review uncommitted changes
     #[arg(long, group = "target")]
     pub(crate) uncommitted: bool,
-    /// Review what this branch changes against that one
+    /// Review the changes of this branch against BRANCH
     #[arg(long, value_name = "BRANCH", group = "target")]
     pub(crate) base: Option<String>,
     /// Review a commit
     #[arg(long, value_name = "SHA", group = "target")]
     pub(crate) commit: Option<String>,
-    /// The first line of that commit, for people
+    /// Title of the commit, for display
     #[arg(long, requires = "commit")]
     pub(crate) title: Option<String>,
-    /// What to review, in words; `-` reads it from standard input
+    /// Custom review instructions; `-` reads them from standard input
     #[arg(group = "target")]
     pub(crate) prompt: Option<String>,
 }
@@ -94,40 +96,40 @@ pub(crate) struct ReviewArgs {
 #[derive(Debug, Default, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ExecOptions {
-    /// Print events as JSON lines instead of text for people
+    /// Print events as JSON Lines instead of human-readable text
     #[arg(long, alias = "experimental-json", global = true)]
     pub(crate) json: bool,
-    /// Ask this model
+    /// Model to use
     #[arg(short, long, value_name = "MODEL", global = true)]
     pub(crate) model: Option<String>,
-    /// Ask a model of a server on this machine
+    /// Use a local model server
     #[arg(long, global = true)]
     pub(crate) oss: bool,
-    /// Which server that is
+    /// Local server to use
     #[arg(long, value_name = "SERVER", value_enum, global = true)]
     pub(crate) local_provider: Option<LocalProvider>,
-    /// What commands may touch: read-only, workspace-write or danger-full-access
+    /// Sandbox mode for commands: read-only, workspace-write or danger-full-access
     #[arg(short, long, value_name = "MODE", value_parser = SandboxMode::from_str, global = true)]
     pub(crate) sandbox: Option<SandboxMode>,
-    /// The same as --sandbox workspace-write
+    /// Same as --sandbox workspace-write
     #[arg(long, global = true)]
     pub(crate) full_auto: bool,
-    /// Run everything without sandbox and without asking. Only where something else confines this program
+    /// Skip all approvals and run without a sandbox. Only for environments that are sandboxed externally
     #[arg(long, alias = "yolo", global = true, conflicts_with_all = ["full_auto", "approvals"])]
     pub(crate) dangerously_bypass_approvals_and_sandbox: bool,
-    /// Let commands write to this folder too; repeat for more
+    /// Allow writing to this folder too; may be repeated
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) add_dir: Vec<PathBuf>,
-    /// Work outside of a git repository too
+    /// Allow running outside a git repository
     #[arg(long, global = true)]
     pub(crate) skip_git_repo_check: bool,
-    /// The JSON schema that the last message must follow
+    /// JSON Schema file that the last message must follow
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) output_schema: Option<PathBuf>,
     /// Write the last message to this file
     #[arg(short = 'o', long, value_name = "FILE", global = true)]
     pub(crate) output_last_message: Option<PathBuf>,
-    /// Whether to colour text for people
+    /// When to use colours
     #[arg(long, value_enum, default_value_t, global = true)]
     pub(crate) color: Color,
     /// With --json, match this release's events where releases differ
@@ -136,28 +138,28 @@ pub(crate) struct ExecOptions {
     /// Do not save the thread
     #[arg(long, global = true)]
     pub(crate) ephemeral: bool,
-    /// Give up after this long (30, 90s, 5m, 1h)
+    /// Time limit (30, 90s, 5m, 1h)
     #[arg(long, value_name = "TIME", value_parser = duration, global = true)]
     pub(crate) timeout: Option<Duration>,
-    /// Give up when nothing happens for this long
+    /// Time limit without any activity
     #[arg(long, value_name = "TIME", value_parser = duration, global = true)]
     pub(crate) idle_timeout: Option<Duration>,
-    /// Stop when more tokens than this were used, sent and received together
+    /// Stop after using this many tokens, input and output together
     #[arg(long, value_name = "COUNT", global = true)]
     pub(crate) max_tokens: Option<i64>,
-    /// Stop when the model would have to be asked more often than this
+    /// Stop after this many requests to the model
     #[arg(long, value_name = "COUNT", global = true)]
     pub(crate) max_requests: Option<u64>,
-    /// Stop when more than this was spent, by the prices in config.toml
+    /// Stop after spending this much, by the prices in config.toml
     #[arg(long, value_name = "AMOUNT", value_parser = amount, global = true)]
     pub(crate) max_cost: Option<f64>,
-    /// Who answers when the policy says that somebody is to be asked: policy, deny, stdio or unix:PATH
+    /// Who answers approval requests: policy, deny, stdio or unix:PATH
     ///
-    /// Without it nobody is asked: the policy is `never`, and what is not allowed fails. With it the policy of the
-    /// configuration is in force. `policy` ends the run with status 3 at the first question. `deny` says no to all.
-    /// `stdio` prints each question as a line of --json and reads answers from standard input, `unix:PATH` does both
-    /// over a socket: {"id":"…","decision":"approved"}. An answer with "command" instead of "id" is kept for that very
-    /// command, one with neither is for the next question.
+    /// Without this option nothing is asked: the approval policy is `never`, and what is not allowed fails. With it the
+    /// configured policy applies. `policy` ends the run with status 3 at the first request. `deny` declines every
+    /// request. `stdio` prints each request as an event of --json and reads answers from standard input; `unix:PATH`
+    /// does both over a socket. An answer looks like {"id":"…","decision":"approved"}. One with "command" instead of
+    /// "id" is kept for that exact command; one with neither answers the next request.
     #[arg(long, value_name = "WHO", value_parser = Approvals::from_str, global = true)]
     pub(crate) approvals: Option<Approvals>,
 }
@@ -175,11 +177,11 @@ pub(crate) enum LocalProvider {
 /// Whether to colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// Also where nobody looks
+    /// Even when output is not a terminal
     Always,
-    /// Not at all
+    /// Never
     Never,
-    /// On a terminal
+    /// When output is a terminal
     #[default]
     Auto,
 }
@@ -214,7 +216,7 @@ impl FromStr for Approvals {
 /// Reads an amount of money.
 fn amount(text: &str) -> Result<f64, String> {
     let amount = text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
-    amount.ok_or_else(|| format!("`{text}` is no amount; write 0.5 or 2"))
+    amount.ok_or_else(|| format!("`{text}` is not an amount; use for example 0.5 or 2"))
 }
 
 /// Reads a duration: a number of seconds, or a number with ms, s, m or h.

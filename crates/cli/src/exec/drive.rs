@@ -35,6 +35,8 @@ pub(crate) enum Task {
 pub(crate) struct Limits {
     /// When it must have ended.
     pub(crate) deadline: Option<Instant>,
+    /// How long it may take in all, by which that was reckoned.
+    pub(crate) timeout: Option<Duration>,
     /// How long nothing may happen.
     pub(crate) idle: Option<Duration>,
     /// How many tokens it may use.
@@ -97,6 +99,11 @@ pub(crate) struct Drive {
     stopped: Option<(Ending, String)>,
 }
 
+/// A time limit for people.
+fn seconds(limit: Option<Duration>) -> String {
+    format!("{} s", limit.unwrap_or_default().as_secs_f64())
+}
+
 /// What woke the run.
 enum Wake {
     Event(Option<Arc<Event>>),
@@ -137,13 +144,13 @@ impl Drive {
                         Wake::Stop(Ending::Interrupted, "interrupted".to_owned())
                     }
                     () = &mut gone, if self.stopped.is_none() => {
-                        Wake::Stop(Ending::Failed, "nobody reads the output any more".to_owned())
+                        Wake::Stop(Ending::Failed, "the reader of the output is gone".to_owned())
                     }
                     () = until(self.limits.deadline), if self.stopped.is_none() => {
-                        Wake::Stop(Ending::TimedOut, "the run took too long".to_owned())
+                        Wake::Stop(Ending::TimedOut, format!("timed out after {}", seconds(self.limits.timeout)))
                     }
                     () = until(idle), if self.stopped.is_none() => {
-                        Wake::Stop(Ending::TimedOut, "nothing happened for too long".to_owned())
+                        Wake::Stop(Ending::TimedOut, format!("no activity for {}", seconds(self.limits.idle)))
                     }
                     asked = self.answerer.next() => Wake::Answer(asked),
                     event = feed.next() => Wake::Event(event),
@@ -184,7 +191,7 @@ impl Drive {
             Asked::Answered { call, decision } => self.thread.answer(call, decision).await.map(drop),
             Asked::Waits => Ok(()),
             Asked::Unanswerable => {
-                self.stop(Ending::ApprovalNeeded, "an approval is needed, and nobody can give it".to_owned()).await;
+                self.stop(Ending::ApprovalNeeded, "an approval is needed and nobody can give it".to_owned()).await;
                 Ok(())
             }
         }
@@ -222,7 +229,7 @@ impl Drive {
         if let Some(most) = self.limits.requests
             && self.requests > most
         {
-            self.stop(Ending::BudgetSpent, format!("the budget of {most} requests is used up")).await;
+            self.stop(Ending::BudgetSpent, format!("budget of {most} requests exhausted")).await;
         }
     }
 
@@ -231,13 +238,13 @@ impl Drive {
         if let Some(most) = self.limits.tokens
             && used.input_tokens + used.output_tokens > most
         {
-            self.stop(Ending::BudgetSpent, format!("the budget of {most} tokens is used up")).await;
+            self.stop(Ending::BudgetSpent, format!("budget of {most} tokens exhausted")).await;
         }
         self.bill.count(used);
         if let Some((most, cost)) = self.limits.cost.zip(self.bill.cost())
             && cost > most
         {
-            let why = format!("the budget of {most} is used up: {} so far", bill::amount(cost));
+            let why = format!("budget of {most} exhausted: spent {}", bill::amount(cost));
             self.stop(Ending::BudgetSpent, why).await;
         }
     }

@@ -29,7 +29,7 @@ const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 /// Nothing more came in time.
 #[derive(Debug, thiserror::Error)]
-#[error("standard input did not end in time")]
+#[error("timed out while reading standard input")]
 pub(crate) struct TooLate;
 
 /// Reads the prompt from standard input, to its end.
@@ -98,7 +98,7 @@ enum More {
 
 fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<More> {
     let stdin = std::io::stdin();
-    let timeout = patience.map(Timespec::try_from).transpose().context("that is too long a time")?;
+    let timeout = patience.map(Timespec::try_from).transpose().context("the time limit is too long")?;
     let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
     match poll(&mut waiting, timeout.as_ref()) {
         Ok(0) => return Ok(More::Late),
@@ -117,7 +117,7 @@ fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<
     piece.truncate(read);
     bytes.append(&mut piece);
     if bytes.len() > MOST_BYTES {
-        bail!("standard input has more than {MOST_BYTES} bytes");
+        bail!("stdin is larger than {} MiB", MOST_BYTES >> 20);
     }
     Ok(if read == 0 { More::End } else { More::Some })
 }
@@ -137,7 +137,7 @@ fn text_of(bytes: &[u8]) -> anyhow::Result<String> {
         let at =
             std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), |text| text.find('\0').unwrap_or(0));
         let what = format!("no prompt: standard input is not UTF-8 text (at byte {at})");
-        let hint = "pass a picture with --image, or name the file in the prompt".to_owned();
+        let hint = "attach an image with --image, or name the file in the prompt".to_owned();
         return Err(Hinted { what, hint }.into());
     };
     Ok(text)

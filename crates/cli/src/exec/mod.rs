@@ -73,10 +73,10 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
     let env = Env::process();
     let ExecArgs { options, .. } = args;
     if options.approvals == Some(Approvals::Stdio) && !options.json {
-        bail!("--approvals stdio asks in the events, so it needs --json");
+        bail!("--approvals stdio requires --json");
     }
     if options.output_schema.is_some() && matches!(args.form, Some(ExecForm::Review(_))) {
-        bail!("a review has a form of its own, so --output-schema does not go with it");
+        bail!("--output-schema cannot be used with a review");
     }
     let mut setup = setup::setup(shared, args, &env)?;
     crate::login::require_key(&setup.home, &setup.config, &env)?;
@@ -119,7 +119,7 @@ fn prompt(given: Option<&String>, options: &ExecOptions, begun: Instant) -> anyh
     let answers_come_in = options.approvals == Some(Approvals::Stdio);
     match given.map(String::as_str) {
         None | Some("-") if answers_come_in => {
-            bail!("--approvals stdio reads answers, so the prompt must be an argument")
+            bail!("--approvals stdio reads answers from standard input, so the prompt must be an argument")
         }
         None | Some("-") => input::read_prompt(options.timeout.map(|timeout| begun + timeout)),
         Some("") => bail!("the prompt is empty"),
@@ -180,6 +180,7 @@ impl Prepared {
         };
         let limits = Limits {
             deadline: options.timeout.map(|timeout| tokio::time::Instant::from_std(begun + timeout)),
+            timeout: options.timeout,
             idle: options.idle_timeout,
             tokens: options.max_tokens,
             requests: options.max_requests,
@@ -225,7 +226,7 @@ fn farewell(show: &mut Show, ending: Ending, thread: &Thread, options: &ExecOpti
     if ending == Ending::Completed || options.ephemeral {
         return Ok(());
     }
-    show.note(&format!("hint: go on with `codex exec resume {}`", thread.id()))
+    show.note(&format!("hint: resume with `codex exec resume {}`", thread.id()))
 }
 
 /// Waits until everything is shown. After a timeout a reader that does not read is not waited for.

@@ -141,8 +141,8 @@ fn find(args: &ThreadArgs, home: &Home, cwd: &Path) -> anyhow::Result<std::path:
     let Some(thread) = &args.thread else { bail!("no thread given") };
     let found = locate::thread(&index, thread).context("could not resume")?;
     if found.archived {
-        let hint = format!("take it back with `codex threads unarchive {}`", found.id);
-        return Err(failure::Hinted { what: format!("the thread {} was put away", found.id), hint }.into());
+        let hint = format!("restore it with `codex threads unarchive {}`", found.id);
+        return Err(failure::Hinted { what: format!("thread {} is archived", found.id), hint }.into());
     }
     Ok(found.path)
 }

@@ -14,34 +14,34 @@ pub(crate) struct ThreadsArgs {
 /// What to do with threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadsCommand {
-    /// List threads, the one that was written last first
+    /// List threads, most recently updated first
     #[command(visible_alias = "ls")]
     List(ListArgs),
-    /// Find threads by what was said or run in them
+    /// Search threads by messages and commands
     Search(SearchArgs),
-    /// Show what was said and done in a thread
+    /// Show a thread's transcript
     Show(ShowArgs),
-    /// Write a thread to a file: as Markdown to read, or as a bundle for another machine
+    /// Export a thread as Markdown, or as a bundle for another machine
     Export(ExportArgs),
-    /// Take in a bundle
+    /// Import a bundle
     Import(ImportArgs),
-    /// Mend what can be mended: a thread's file, or without a thread the index of all of them
+    /// Repair a thread's file, or the index
     Repair(RepairArgs),
-    /// Put a thread away, so that lists do not show it
+    /// Archive a thread, so that it is no longer listed
     Archive(ThreadWord),
-    /// Take a thread back that was put away
+    /// Restore an archived thread
     Unarchive(ThreadWord),
-    /// Delete a thread for good
+    /// Delete a thread permanently
     #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
-    /// Give a thread a name; an empty one takes it away
+    /// Rename a thread; an empty name clears it
     Rename(RenameArgs),
 }
 
 /// A thread.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ThreadWord {
-    /// The id of the thread, its beginning, or the name of the thread
+    /// Thread id (or its beginning) or name
     pub(crate) thread: String,
 }
 
@@ -51,19 +51,19 @@ pub(crate) struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only threads of this folder
+    /// List only threads of this folder
     #[arg(long)]
     pub(crate) here: bool,
-    /// Those that were put away instead
+    /// List archived threads instead
     #[arg(long)]
     pub(crate) archived: bool,
-    /// Only those with this in their name or in what was said first
+    /// List only threads with this text in their name or first message
     #[arg(long, value_name = "TEXT")]
     pub(crate) text: Option<String>,
-    /// At most so many
+    /// Maximum number of results
     #[arg(short = 'n', long, default_value_t = 50, value_name = "COUNT")]
     pub(crate) limit: usize,
-    /// Go on where the page before this one ended, as its `next_cursor` says
+    /// Continue after a previous page, with its `next_cursor`
     #[arg(long, value_name = "CURSOR")]
     pub(crate) cursor: Option<String>,
 }
@@ -71,13 +71,13 @@ pub(crate) struct ListArgs {
 /// What to look for.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
-    /// Words that must all be there
+    /// Words to search for; all must match
     #[arg(required = true)]
     pub(crate) words: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// At most so many
+    /// Maximum number of results
     #[arg(short = 'n', long, default_value_t = 20, value_name = "COUNT")]
     pub(crate) limit: usize,
 }
@@ -87,7 +87,7 @@ pub(crate) struct SearchArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) word: ThreadWord,
-    /// Print what is known of the thread as JSON, and not what was said
+    /// Print the thread's metadata as JSON instead of its transcript
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -97,10 +97,10 @@ pub(crate) struct ShowArgs {
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) word: ThreadWord,
-    /// In which form
+    /// Export format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ExportFormat,
-    /// To this file instead of standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -108,17 +108,17 @@ pub(crate) struct ExportArgs {
 /// The forms of an export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// A text to read
+    /// Readable text
     #[default]
     Markdown,
-    /// A file that `codex threads import` takes in
+    /// A file for `codex threads import`
     Bundle,
 }
 
 /// What to import.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ImportArgs {
-    /// The bundle; `-` reads standard input
+    /// Bundle to import; `-` reads standard input
     pub(crate) bundle: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -128,7 +128,7 @@ pub(crate) struct ImportArgs {
 /// What to mend.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RepairArgs {
-    /// The id of a thread, its beginning, or the name of a thread
+    /// Thread id (or its beginning) or name; without it, repair the index
     pub(crate) thread: Option<String>,
 }
 
@@ -137,7 +137,7 @@ pub(crate) struct RepairArgs {
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
     pub(crate) word: ThreadWord,
-    /// Do not ask; needed where nobody can be asked
+    /// Do not ask for confirmation; required without a terminal
     #[arg(short, long, visible_alias = "yes", visible_short_alias = 'y')]
     pub(crate) force: bool,
 }
@@ -147,6 +147,6 @@ pub(crate) struct DeleteArgs {
 pub(crate) struct RenameArgs {
     #[command(flatten)]
     pub(crate) word: ThreadWord,
-    /// Its name
+    /// New name
     pub(crate) name: String,
 }

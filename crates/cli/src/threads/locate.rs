@@ -16,7 +16,7 @@ const SHORTEST: usize = 4;
 /// The thread with that id, that beginning of an id, or that name.
 pub(crate) fn thread(index: &ThreadIndex, word: &str) -> anyhow::Result<ThreadSummary> {
     if let Ok(id) = word.parse::<ThreadId>() {
-        return index.find(id)?.ok_or_else(|| nothing(format!("there is no thread {id}")));
+        return index.find(id)?.ok_or_else(|| nothing(format!("thread not found: {id}")));
     }
     let is_beginning = word.len() >= SHORTEST && word.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     let mut found = Vec::new();
@@ -35,10 +35,10 @@ pub(crate) fn thread(index: &ThreadIndex, word: &str) -> anyhow::Result<ThreadSu
     }
     match (found.pop(), found.len()) {
         (Some(thread), 0) => Ok(thread),
-        (None, _) => Err(nothing(format!("there is no thread {word}"))),
+        (None, _) => Err(nothing(format!("thread not found: {word}"))),
         (Some(_), others) => {
-            let what = format!("{} threads are called {word}", others + 1);
-            Err(Hinted { what, hint: "give the whole id".to_owned() }.into())
+            let what = format!("{} threads match {word}", others + 1);
+            Err(Hinted { what, hint: "use more of the id".to_owned() }.into())
         }
     }
 }
@@ -55,15 +55,14 @@ pub(crate) fn newest(index: &ThreadIndex, folder: Option<&Path>) -> anyhow::Resu
     };
     let found = index.list(&query)?.threads.pop();
     let (what, hint) = match folder {
-        Some(folder) => (
-            format!("no thread was written in {}", folder.display()),
-            "pass --all to take threads of other folders, or name one",
-        ),
-        None => ("there are no threads yet".to_owned(), "`codex` and `codex exec` begin one"),
+        Some(folder) => {
+            (format!("no threads in {} yet", folder.display()), "use --all to include other folders, or name a thread")
+        }
+        None => ("no threads yet".to_owned(), "start one with `codex` or `codex exec`"),
     };
     found.ok_or_else(|| Hinted { what, hint: hint.to_owned() }.into())
 }
 
 fn nothing(what: String) -> anyhow::Error {
-    Hinted { what, hint: "`codex threads list` shows those that are there".to_owned() }.into()
+    Hinted { what, hint: "list threads with `codex threads list`".to_owned() }.into()
 }

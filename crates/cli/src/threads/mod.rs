@@ -76,7 +76,7 @@ fn list(index: &ThreadIndex, shared: &Shared, args: &ListArgs, out: &mut impl Wr
     }
     table::print(page.threads.iter().map(|thread| (thread, table::title(thread))), out)?;
     if page.next_cursor.is_some() {
-        console::note("there are more; -n shows more of them");
+        console::note("more available; use -n to show more");
     }
     Ok(())
 }
@@ -91,10 +91,10 @@ fn search(index: &ThreadIndex, args: &SearchArgs, out: &mut impl Write) -> anyho
     }
     table::print(found.hits.iter().map(|hit| (&hit.thread, hit.snippet.clone())), out)?;
     if found.hits.is_empty() {
-        console::note("nothing found");
+        console::note("no matches");
     }
     if !found.complete {
-        console::note("not all threads are in the index yet; ask again in a moment");
+        console::note("the index is still being built; try again in a moment for complete results");
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ fn import(index: &ThreadIndex, args: &ImportArgs, out: &mut impl Write) -> anyho
         return Ok(());
     }
     match imported.renamed_from {
-        Some(before) => writeln!(out, "imported {} (there is a thread {before} already)", imported.id)?,
+        Some(before) => writeln!(out, "imported {} (thread {before} already exists)", imported.id)?,
         None => writeln!(out, "imported {}", imported.id)?,
     }
     Ok(())
@@ -169,13 +169,13 @@ fn import(index: &ThreadIndex, args: &ImportArgs, out: &mut impl Write) -> anyho
 fn repair(index: &ThreadIndex, args: &RepairArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let Some(word) = &args.thread else {
         index.refresh()?;
-        writeln!(out, "the index agrees with the files")?;
+        writeln!(out, "the index is up to date")?;
         return Ok(());
     };
     let thread = locate::thread(index, word)?;
     let cut = RolloutFile::reopen_in(index.home(), thread.path.clone())?.cut_bytes();
     if cut > 0 {
-        writeln!(out, "{}: the last line was cut off, {cut} bytes were removed", thread.path.display())?;
+        writeln!(out, "{}: removed an incomplete last line ({cut} bytes)", thread.path.display())?;
     }
     let mut lines = RolloutLines::open(&thread.path)?;
     let mut bad = 0_u64;
@@ -187,7 +187,7 @@ fn repair(index: &ThreadIndex, args: &RepairArgs, out: &mut impl Write) -> anyho
     }
     index.note(&thread.path)?;
     if cut == 0 && bad == 0 {
-        writeln!(out, "{} is whole", thread.id)?;
+        writeln!(out, "{}: no problems found", thread.id)?;
     }
     Ok(())
 }
@@ -196,13 +196,13 @@ fn delete(index: &ThreadIndex, args: &DeleteArgs, out: &mut impl Write) -> anyho
     let thread = locate::thread(index, &args.word.thread)?;
     if !args.force {
         if !(std::io::stdin().is_terminal() && console::err_is_terminal()) {
-            let what = format!("nothing was deleted: there is no terminal to ask about {} in", thread.id);
-            return Err(Hinted { what, hint: "pass --force to delete it unasked".to_owned() }.into());
+            let what = format!("cannot ask for confirmation without a terminal; {} was not deleted", thread.id);
+            return Err(Hinted { what, hint: "use --force to delete without confirmation".to_owned() }.into());
         }
-        console::ask(format_args!("Delete {} ({}) for good? [y/N] ", thread.id, table::title(&thread)))?;
+        console::ask(format_args!("Delete thread {} ({}) permanently? [y/N] ", thread.id, table::title(&thread)))?;
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
-        anyhow::ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "nothing was deleted");
+        anyhow::ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "cancelled: nothing was deleted");
     }
     index.delete(thread.id)?;
     writeln!(out, "deleted {}", thread.id)?;

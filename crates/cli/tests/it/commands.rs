@@ -1,5 +1,7 @@
 //! The rest of the command line.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::exec::{exec, scripted};
@@ -31,7 +33,7 @@ fn a_key_is_stored_told_about_and_forgotten() {
     assert_eq!(place.without_path(&status.stdout), "OpenAI: logged in with the key in TEMP/home/auth.json\n");
     assert!(!format!("{}{}{}", login.stdout, login.stderr, status.stdout).contains("sk-secret"));
     assert_eq!(place.run(&["logout"], "").stderr, "Logged out.\n");
-    assert_eq!(place.run(&["logout"], "").stderr, "Nobody was logged in.\n");
+    assert_eq!(place.run(&["logout"], "").stderr, "Not logged in.\n");
     let browser = place.run(&["login"], "");
     assert_eq!(browser.code, Some(1));
     assert!(browser.stderr.contains("\nhint: pipe it in: "), "{}", browser.stderr);
@@ -55,7 +57,7 @@ fn a_login_that_the_configuration_forbids_is_refused() {
 fn a_key_that_is_typed_is_not_shown() {
     let place = Place::new();
     let mut login = Pty::start(&place, &["login", "--with-api-key"]);
-    login.until("(it is not shown) and press Enter: ");
+    login.until("(input is hidden) and press Enter: ");
     login.send("sk-wrong\u{15}sk-secrex\u{7f}t\r");
     let ended = login.wait();
     assert_eq!(ended.code, Some(0), "{}", ended.text);
@@ -143,26 +145,101 @@ fn the_doctor_says_whether_a_limit_on_memory_holds() {
     assert_eq!(run.code, Some(0));
 }
 
-#[test]
-fn the_changes_of_a_thread_are_made_again() {
+/// Runs git in a folder.
+#[track_caller]
+fn git(folder: &Path, arguments: &str) {
+    let mut git = std::process::Command::new("git");
+    git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]);
+    let git = git.args(arguments.split(' ')).current_dir(folder).output().expect("there is git");
+    assert!(git.status.success(), "{arguments}: {}", String::from_utf8_lossy(&git.stderr));
+}
+
+/// A thread that worked in a folder of a repository and changed files all over it.
+fn place_with_changes() -> Place {
     let script = r#"[
         {"items": [{"call": "apply_patch", "args": {"input":
-            "*** Begin Patch\n*** Add File: new.txt\n+first\n*** Update File: old.txt\n@@\n-before\n+after\n*** End Patch"}}]},
+            "*** Begin Patch\n*** Add File: new.txt\n+first\n*** Update File: ../old.txt\n@@\n-before\n+after\n*** Delete File: gone.txt\n*** End Patch"}}]},
+        {"items": [{"call": "apply_patch", "args": {"input":
+            "*** Begin Patch\n*** Update File: new.txt\n@@\n-first\n+second\n*** End Patch"}}]},
         {"items": [{"text": "Patched."}]}]"#;
     let place = scripted(script).file("project/old.txt", "before\n");
-    let run = exec(&place, &["--full-auto", "patch"], "");
+    let place = place.variable("PATH", &std::env::var("PATH").unwrap_or_default());
+    std::fs::create_dir(place.path("project/sub")).unwrap();
+    let place = place.file("project/sub/gone.txt", "x\n");
+    for arguments in ["init -q", "add -A", "commit -q -m first", "worktree add -q ../user/tree"] {
+        git(&place.path("project"), arguments);
+    }
+    git(&place.path("user"), "clone -q ../project clone");
+    let sub = place.path("project/sub").display().to_string();
+    let run = exec(&place, &["-C", &sub, "-s", "danger-full-access", "patch"], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Patched.\n"), "{}", run.stderr);
-    let other = place.path("user/checkout");
-    std::fs::create_dir(&other).unwrap();
-    std::fs::write(other.join("old.txt"), "before\n").unwrap();
-    let there = other.display().to_string();
-    let path = std::env::var("PATH").unwrap_or_default();
-    let place = place.variable("PATH", &path);
-    let applied = place.run(&["apply", "-C", &there], "");
-    assert_eq!(applied.code, Some(0), "{}", applied.stderr);
-    assert_eq!(std::fs::read_to_string(other.join("old.txt")).unwrap(), "after\n");
-    assert_eq!(std::fs::read_to_string(other.join("new.txt")).unwrap(), "first\n");
-    assert!(place.run(&["apply", "--print"], "").stdout.starts_with("diff --git a/new.txt b/new.txt\n"));
+    place
+}
+
+#[test]
+fn the_changes_of_a_thread_are_applied_from_any_folder_of_its_repository() {
+    let place = place_with_changes();
+    for checkout in ["user/tree", "user/clone"] {
+        let root = place.path(checkout);
+        let applied = place.run(&["apply", "-C", &root.join("sub").display().to_string()], "");
+        let files = "M old.txt\nD sub/gone.txt\nA sub/new.txt\n";
+        assert_eq!((applied.code, applied.stdout.as_str()), (Some(0), files), "{checkout}: {}", applied.stderr);
+        assert_eq!(std::fs::read_to_string(root.join("old.txt")).unwrap(), "after\n");
+        assert_eq!(std::fs::read_to_string(root.join("sub/new.txt")).unwrap(), "second\n");
+        assert!(!root.join("sub/gone.txt").exists());
+        // They do not fit a second time, and then none of them is made.
+        let again = place.run(&["apply", "-C", &root.display().to_string()], "");
+        assert_eq!((again.code, again.stdout.as_str()), (Some(1), ""));
+        assert!(again.stderr.contains("error: git apply failed, and no file was changed\nhint: "), "{}", again.stderr);
+    }
+    assert!(place.run(&["apply", "--print"], "").stdout.starts_with("diff --git a/old.txt b/old.txt\n"));
+}
+
+#[test]
+fn the_changes_of_a_thread_are_applied_nowhere_else() {
+    let place = place_with_changes();
+    for folder in ["user/plain", "user/other"] {
+        std::fs::create_dir(place.path(folder)).unwrap();
+    }
+    let place = place.file("user/other/old.txt", "before\n");
+    let other = place.path("user/other");
+    std::fs::create_dir(other.join("sub")).unwrap();
+    std::fs::write(other.join("sub/gone.txt"), "x\n").unwrap();
+    for arguments in ["init -q", "add -A", "commit -q -m other", "remote add origin https://h/o/r.git"] {
+        git(&other, arguments);
+    }
+    let apply = |folder: &str, more: &[&str]| {
+        let run = place.run(&[&["apply", "-C", &place.path(folder).display().to_string()], more].concat(), "");
+        (run.code, run.stdout, place.without_path(&run.stderr))
+    };
+    let refused = |why: &str| (Some(1), String::new(), why.to_owned());
+    assert_eq!(
+        apply("user/plain", &[]),
+        refused(
+            "error: TEMP/user/plain is not inside a git repository\n\
+             hint: run it in a checkout of TEMP/project, or print the diff with --print\n"
+        )
+    );
+    assert_eq!(
+        apply("user/other", &[]),
+        refused(
+            "error: this is another repository: TEMP/user/other (origin https://h/o/r.git); \
+             the thread worked in TEMP/project\nhint: pass --any-repo to apply its changes here anyway\n"
+        )
+    );
+    assert_eq!(std::fs::read_to_string(other.join("old.txt")).unwrap(), "before\n");
+    let files = "M old.txt\nD sub/gone.txt\nA sub/new.txt\n";
+    assert_eq!(apply("user/other", &["--any-repo"]), (Some(0), files.to_owned(), String::new()));
+    // A clone of the same address is the same repository, though it has none of the commits.
+    git(&place.path("project"), "remote add origin git@h:o/r");
+    std::fs::remove_dir_all(place.path("home/sessions")).unwrap();
+    let sub = place.path("project/sub").display().to_string();
+    git(&place.path("project"), "checkout -q -f HEAD");
+    std::fs::remove_file(place.path("project/sub/new.txt")).unwrap();
+    assert_eq!(exec(&place, &["-C", &sub, "-s", "danger-full-access", "patch"], "").code, Some(0));
+    git(&other, "checkout -q -f HEAD");
+    std::fs::remove_file(other.join("sub/new.txt")).unwrap();
+    assert_eq!(apply("user/other/sub", &[]), (Some(0), files.to_owned(), String::new()));
 }
 
 #[test]
@@ -186,11 +263,11 @@ fn no_filter_of_a_repository_runs_when_changes_are_applied() {
     }
     let place = place.variable("PATH", &std::env::var("PATH").unwrap_or_default());
     let there = checkout.display().to_string();
-    let applied = place.run(&["apply", "-C", &there], "");
+    let applied = place.run(&["apply", "--any-repo", "-C", &there], "");
     assert_eq!(applied.code, Some(0), "{}", applied.stderr);
     assert_eq!(std::fs::read_to_string(checkout.join("old.txt")).unwrap(), "after\n");
     assert!(!canary.exists());
-    let again = place.run(&["apply", "-C", &there], "");
+    let again = place.run(&["apply", "--any-repo", "-C", &there], "");
     assert_eq!(again.code, Some(1));
     assert!(again.stderr.starts_with("error: patch failed: old.txt:1\n"), "{}", again.stderr);
     assert!(!place.path("home/tmp").exists() && place.entries("tmp").is_empty());

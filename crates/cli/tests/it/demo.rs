@@ -1,6 +1,7 @@
 //! `codex demo`.
 
 use crate::program::Place;
+use crate::pty::Pty;
 
 #[test]
 fn the_demo_shows_a_turn_in_plain_text_when_piped() {
@@ -19,6 +20,19 @@ fn the_demo_shows_a_turn_in_plain_text_when_piped() {
     ] {
         assert!(run.stdout.contains(part), "{part:?} is missing in:\n{}", run.stdout);
     }
+    assert!(run.stdout.ends_with("\nNext: run `codex` to chat, or `codex --help`\n"), "{}", run.stdout);
+}
+
+#[test]
+fn the_demo_breaks_lines_between_words() {
+    let place = Place::new().variable("TERM", "dumb");
+    let mut demo = Pty::start(&place, &["demo", "--fast"]);
+    let shown = demo.wait();
+    assert_eq!(shown.code, Some(0), "{}", shown.text);
+    let is_wide = |line: &&str| line.chars().count() > 80 && line.trim().contains(' ');
+    assert_eq!(shown.text.lines().find(is_wide), None);
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    assert!(words(&shown.text).contains(&words("Next: run `codex` to chat, or `codex --help`")), "{}", shown.text);
 }
 
 #[test]

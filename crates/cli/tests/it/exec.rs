@@ -157,10 +157,10 @@ fn a_thread_is_resumed_by_id_by_name_and_as_the_last() {
 fn a_thread_that_is_not_there_is_an_error() {
     let place = scripted(HELLO);
     for (args, what) in [
-        (&["resume", "--last", "hi"][..], "no thread was written in"),
-        (&["resume", "--last", "--all", "hi"][..], "there are no threads yet"),
-        (&["resume", "01a1de3b-14fd-7922-828f-0d0916245388", "hi"][..], "there is no thread 01a1de3b-14fd"),
-        (&["resume", "nobody", "hi"][..], "there is no thread nobody"),
+        (&["resume", "--last", "hi"][..], "no threads in"),
+        (&["resume", "--last", "--all", "hi"][..], "no threads yet"),
+        (&["resume", "01a1de3b-14fd-7922-828f-0d0916245388", "hi"][..], "thread not found: 01a1de3b-14fd"),
+        (&["resume", "nobody", "hi"][..], "thread not found: nobody"),
     ] {
         let run = exec(&place, args, "");
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));

@@ -174,7 +174,7 @@ fn an_unknown_command_is_a_usage_error() {
     assert_eq!(
         run.stderr,
         "error: the chat needs a terminal; `codex exec` works without one\n\
-         hint: `dance` is no command; `codex --help` lists those that are\n"
+         hint: `dance` is not a command; see `codex --help`\n"
     );
     let run = Place::new().run(&["dance", "tango"], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));

@@ -167,8 +167,23 @@ fn a_thread_that_another_process_holds_is_refused_by_name() {
     holder.until("turn.started");
     let run = exec(&place, &["--json", "resume", &id, "more"], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    assert!(run.stderr.contains(" is written by "), "{}", run.stderr);
-    assert!(run.stderr.contains(&holder.pid().to_string()), "{}", run.stderr);
+    let why = format!(
+        "error: This thread is open in another Codex (pid {}). Close it, or run `codex fork {id}`\n",
+        holder.pid()
+    );
+    assert_eq!(run.stderr, why);
+    // It can be read, and a copy of it goes on.
+    for args in [&["threads", "list"][..], &["threads", "show", &id], &["threads", "export", &id]] {
+        let read = place.run(args, "");
+        assert_eq!(read.code, Some(0), "{args:?}: {}", read.stderr);
+        assert!(read.stdout.contains("hi"), "{args:?}: {}", read.stdout);
+    }
+    let place = place.file("home/answers.json", HELLO);
+    let run = exec(&place, &["fork", &id, "more"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Hello.\n"), "{}", run.stderr);
+    let archived = place.run(&["archive", &id], "");
+    let why = format!("error: the thread is open in another Codex (pid {}); close it first\n", holder.pid());
+    assert_eq!((archived.code, archived.stderr), (Some(1), why));
 }
 
 #[test]

@@ -9,7 +9,9 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::chat;
 use crate::program::{Place, Run};
+use crate::pty::Pty;
 
 const SCRIPTED: &[&str] = &["-c", "model_provider=scripted"];
 
@@ -235,6 +237,7 @@ fn a_daemon_is_started_once_answers_and_is_stopped() {
     assert_eq!((code, &stopped["stopped"], &stopped["forced"]), (Some(0), &json!(true), &json!(false)));
     assert!(!place.path("home/run/app-server.sock").exists());
     assert_eq!(daemon(&place, "stop").1["stopped"], false);
+    assert_eq!(run(&place, &["daemon", "status"], "").stdout, "not running\n");
     let log = std::fs::read_to_string(place.path("home/run/app-server.log")).unwrap();
     assert!(log.starts_with("listening on unix://"), "{log}");
 }
@@ -272,4 +275,46 @@ fn a_daemon_that_cannot_start_says_why() {
         "{}",
         failed.stderr
     );
+}
+
+#[test]
+fn a_thread_that_the_daemon_has_open_is_joined() {
+    let script = json!([{"items": [{"text": "First."}]}, {"items": [{"text": "Ha", "done": false}, {"hang": true}]},
+        {"items": [{"text": "Third."}]}]);
+    let place = chat::place("", &script);
+    let _stopped = Stopped(&place);
+    let (code, state) = {
+        let done = run(&place, &["daemon", "start", "--json"], "");
+        (done.code, serde_json::from_str::<Value>(&done.stdout).expect("JSON"))
+    };
+    assert_eq!(code, Some(0), "{state}");
+    let mut proxy = place.start(&["app-server", "proxy"]);
+    proxy_ask(&mut proxy, &hello(1));
+    let started = proxy_ask(&mut proxy, &json!({"id": 2, "method": "thread/start", "params": {}}));
+    let thread = started["result"]["thread"]["id"].as_str().expect("a name").to_owned();
+    let say = |id: u32, text: &str| {
+        let input = json!([{"type": "text", "text": text}]);
+        json!({"id": id, "method": "turn/start", "params": {"threadId": thread, "input": input}})
+    };
+    proxy_ask(&mut proxy, &say(3, "one"));
+    while proxy.message()["method"] != "turn/completed" {}
+    proxy_ask(&mut proxy, &say(4, "two"));
+    while proxy.message()["method"] != "item/agentMessage/delta" {}
+    // The turn that runs can be seen, stopped and followed by another, which the first client hears of.
+    let mut chat = Pty::start(&place, &["resume", &thread]);
+    chat.until("First.");
+    chat.until("background server");
+    chat.send("\x03");
+    chat.until("nterrupted");
+    chat.send("three\r");
+    chat.until("Third.");
+    chat.until("tokens: ");
+    chat.send("\x04");
+    let ended = chat.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    while proxy.message()["params"]["item"]["text"] != "Third." {}
+    // The daemon goes on, and what is not joined is refused with its number.
+    let refused = place.run(&["exec", "--skip-git-repo-check", "resume", &thread, "more"], "");
+    let told = format!("error: This thread is open in another Codex (pid {}). Close it, or", state["pid"]);
+    assert!(refused.stderr.starts_with(&told), "{}", refused.stderr);
 }

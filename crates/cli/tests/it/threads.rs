@@ -64,39 +64,37 @@ fn a_thread_is_put_away_taken_back_named_and_deleted() {
     assert_eq!(check(&place, &["list"]).stdout, "");
     let put_away = exec(&place, &["resume", &id, "go on"], "");
     assert_eq!(put_away.code, Some(1));
-    assert!(put_away.stderr.contains("hint: take it back with"), "{}", put_away.stderr);
+    assert!(put_away.stderr.contains("hint: restore it with"), "{}", put_away.stderr);
     assert_eq!(place.run(&["unarchive", &id], "").stdout, format!("unarchived {id}\n"));
     assert!(check(&place, &["list"]).stdout.ends_with("  the question\n"));
     for args in [&["delete", &id][..], &["threads", "delete", &id]] {
         let refused = place.run(args, "y\n");
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
-        let why = format!("error: nothing was deleted: there is no terminal to ask about {id} in\nhint: pass --force");
+        let why =
+            format!("error: cannot ask for confirmation without a terminal; {id} was not deleted\nhint: use --force");
         assert!(refused.stderr.starts_with(&why), "{}", refused.stderr);
     }
     let mut asked = Pty::start(&place, &["delete", &id]);
-    asked.until("for good? [y/N] ");
+    asked.until("permanently? [y/N] ");
     asked.send("n\n");
     assert_eq!(asked.wait().code, Some(1));
     assert!(check(&place, &["list"]).stdout.ends_with("  the question\n"));
     assert_eq!(place.run(&["delete", "--force", &id], "").stdout, format!("deleted {id}\n"));
     let gone = place.run(&["threads", "show", &id], "");
     assert_eq!(gone.code, Some(1));
-    assert_eq!(
-        gone.stderr,
-        format!("error: there is no thread {id}\nhint: `codex threads list` shows those that are there\n")
-    );
+    assert_eq!(gone.stderr, format!("error: thread not found: {id}\nhint: list threads with `codex threads list`\n"));
 }
 
 #[test]
 fn a_torn_file_is_mended() {
     let (place, id) = place();
     let path = json(&check(&place, &["show", "--json", &id]))["path"].as_str().unwrap().to_owned();
-    assert_eq!(check(&place, &["repair", &id]).stdout, format!("{id} is whole\n"));
+    assert_eq!(check(&place, &["repair", &id]).stdout, format!("{id}: no problems found\n"));
     let whole = std::fs::read(&path).unwrap();
     std::fs::write(&path, [&whole[..], b"{\"timestamp\":\"2026"].concat()).unwrap();
-    assert!(check(&place, &["repair", &id]).stdout.contains("18 bytes were removed"));
+    assert!(check(&place, &["repair", &id]).stdout.contains("removed an incomplete last line (18 bytes)"));
     assert_eq!(std::fs::read(&path).unwrap(), whole);
-    assert_eq!(check(&place, &["repair"]).stdout, "the index agrees with the files\n");
+    assert_eq!(check(&place, &["repair"]).stdout, "the index is up to date\n");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn a_person_sees_the_answer_the_questions_and_a_prompt_below() {
     tmux.keys(&["C-c"]);
     tmux.until(&["stopped: the turn was interrupted", "> a draft with 日本語"]);
     tmux.keys(&["C-c"]);
-    tmux.until(&["To go on with this thread: codex resume ", "exit status 0"]);
+    tmux.until(&["To continue this session: codex resume ", "exit status 0"]);
     drop(tmux);
 
     let tmux = Tmux::start(&place, "resume --last");

@@ -9,9 +9,10 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use codex_engine::log::{Body, Event, Item, Outcome};
 use codex_engine::{Beginning, Feed, Insisted, Setup, Thread};
-use codex_store::ForkPoint;
+use codex_store::{ForkPoint, RolloutFile};
 use expect_test::expect;
 use tokio::sync::Notify;
+use tokio::time::{Duration, Instant, sleep};
 
 use crate::shown;
 use crate::world::{Client, Prompts, World, check, check_lines, one_turn, outcome, start};
@@ -205,4 +206,28 @@ async fn a_link_out_of_the_project_is_not_read_and_that_is_told() {
         - recorded user: (environment)
     "#]],
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thread_that_somebody_else_has_open_is_waited_for_two_seconds() {
+    let mut client = one_turn(r#"[{"items": [{"text": "one"}]}]"#).await;
+    client.close().await;
+    let (world, path) = (&client.world, client.rollout().to_owned());
+    let hold = || RolloutFile::reopen_in(&world.path("home"), path.clone()).expect("nobody has it open");
+    let resume = || {
+        let beginning = Beginning::Resumed { path: path.clone(), insisted: Insisted::default() };
+        tokio::spawn(Thread::start(Setup { beginning, ..world.setup("[]").0 }))
+    };
+    let (held, begun) = (hold(), Instant::now());
+    let starting = resume();
+    sleep(Duration::from_millis(1500)).await;
+    assert!(!starting.is_finished());
+    drop(held);
+    let (thread, _feed) = starting.await.expect("it does not panic").expect("it is let go of in time");
+    assert!(begun.elapsed() < Duration::from_millis(1600), "{:?}", begun.elapsed());
+    thread.close().await;
+    let (_held, begun) = (hold(), Instant::now());
+    let refused = resume().await.expect("it does not panic").expect_err("somebody has it open");
+    assert!((2000..2100).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+    assert!(refused.to_string().starts_with("This thread is open in this process. Close it, or run `codex fork "));
 }

@@ -13,6 +13,7 @@ mod app_config;
 mod app_endless;
 mod app_files;
 mod app_goals;
+mod app_held;
 mod app_known_items;
 mod app_known_threads;
 mod app_known_ways;

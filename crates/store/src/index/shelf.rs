@@ -27,13 +27,13 @@ pub enum ShelfError {
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// There is no such thread.
-    #[error("there is no thread {thread}")]
+    #[error("thread not found: {thread}")]
     Missing {
         /// The thread.
         thread: ThreadId,
     },
     /// It is being written.
-    #[error("the thread's file {path} is written by {holder}", path = .path.display())]
+    #[error("the thread is open in {holder}; close it first")]
     InUse {
         /// Its file.
         path: PathBuf,

@@ -12,6 +12,7 @@
 
 mod apply;
 mod changes;
+mod checkout;
 mod file;
 mod innermost;
 mod refs;
@@ -28,6 +29,7 @@ use self::repository::Repository;
 
 pub use apply::Applied;
 pub use changes::GitError;
+pub use checkout::Checkout;
 pub use innermost::is_same_repository;
 pub use run::Runner;
 
@@ -67,6 +69,11 @@ pub fn git_diff_to_remote(cwd: &Path, runner: &Runner) -> Result<DiffToRemote, G
 /// Attributes of the checkout that name a filter or another program have no effect.
 pub fn apply(folder: &Path, diff: &str, runner: &Runner) -> Result<Applied, GitError> {
     apply::apply(folder, diff, runner, APPLY_DEADLINE)
+}
+
+/// Whether the repository of a checkout has a commit.
+pub fn has_commit(checkout: &Checkout, commit: &str, runner: &Runner) -> Result<bool, GitError> {
+    checkout.has_commit(commit, runner, DEADLINE)
 }
 
 /// Takes the user part out of a web address: it is where tokens are put.

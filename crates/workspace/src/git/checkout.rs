@@ -1,0 +1,93 @@
+//! A checkout as others see it: where it is, and which repository it is of.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use super::{GitError, repository::Repository, run::Runner, stage::Stage, without_credentials};
+
+/// How much git may say about a commit.
+const MAX_SAID: usize = 1024;
+
+/// The checkout around a folder.
+#[derive(Debug, Clone)]
+pub struct Checkout(Repository);
+
+impl Checkout {
+    /// The checkout of the nearest folder that has one.
+    #[must_use]
+    pub fn find(folder: &Path) -> Option<Self> {
+        Repository::find(folder).map(Self)
+    }
+
+    /// Its own folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.0.root
+    }
+
+    /// Where its repository was cloned from, without the name and password in the address.
+    #[must_use]
+    pub fn origin(&self) -> Option<String> {
+        self.0.settings().get("remote", "origin", "url").map(without_credentials)
+    }
+
+    /// Whether it was cloned from there, however the address is written.
+    #[must_use]
+    pub fn has_origin(&self, origin: &str) -> bool {
+        self.origin().is_some_and(|own| bare(&own) == bare(origin))
+    }
+
+    /// Whether both are worktrees of one repository.
+    #[must_use]
+    pub fn shares_repository(&self, other: &Self) -> bool {
+        self.0.common == other.0.common
+    }
+
+    pub(crate) fn has_commit(&self, commit: &str, runner: &Runner, within: Duration) -> Result<bool, GitError> {
+        if commit.len() < 40 || !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(false);
+        }
+        let read = |source| GitError::Read { root: self.0.root.clone(), source };
+        let stage = Stage::new(runner, Some(&self.0)).map_err(read)?;
+        let git = stage.git(&self.0.root, Instant::now() + within);
+        Ok(git.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")], None, MAX_SAID).is_ok())
+    }
+}
+
+/// What an address says of host and path, whatever way leads there.
+fn bare(address: &str) -> String {
+    let end = address.trim_end_matches('/');
+    let end = end.strip_suffix(".git").unwrap_or(end);
+    let (host, path) = match end.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').unwrap_or((rest, "")),
+        None => match end.split_once(':') {
+            Some((host, path)) if !host.contains('/') => (host, path),
+            _ => return end.to_owned(),
+        },
+    };
+    let host = host.rsplit('@').next().unwrap_or(host).to_ascii_lowercase();
+    format!("{host}/{}", path.trim_start_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_the_same_in_all_spellings() {
+        for address in [
+            "https://github.com/o/r.git",
+            "https://GitHub.com/o/r/",
+            "ssh://git@github.com/o/r",
+            "git@github.com:o/r.git",
+            "https://name:key@github.com/o/r",
+        ] {
+            assert_eq!(bare(address), "github.com/o/r", "{address}");
+        }
+        assert_eq!(bare("/srv/r.git/"), "/srv/r");
+        assert_eq!(bare("../r:1"), "../r:1");
+        assert_ne!(bare("https://github.com/o/r"), bare("https://github.com/o/R"));
+    }
+}
