@@ -104,7 +104,8 @@ async fn a_file_of_instructions_takes_the_place_of_the_built_in_ones() {
 
 #[tokio::test(start_paused = true)]
 async fn thoughts_are_shown_to_nobody_where_they_are_to_be_hidden() {
-    let script = r#"[{"items": [{"reasoning": ["ponder"], "raw": "deep"}, {"text": "a"}]}, {"items": [{"text": "b"}]}]"#;
+    let script =
+        r#"[{"items": [{"reasoning": ["ponder"], "raw": "deep"}, {"text": "a"}]}, {"items": [{"text": "b"}]}]"#;
     for (hides, shown) in [(false, true), (true, false)] {
         let mut client = World::new().set(&format!("hide_agent_reasoning={hides}")).start(script).await;
         let events = client.turn("1", "hi").await;
