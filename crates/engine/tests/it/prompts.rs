@@ -104,17 +104,18 @@ async fn a_file_of_instructions_takes_the_place_of_the_built_in_ones() {
 
 #[tokio::test(start_paused = true)]
 async fn thoughts_are_shown_to_nobody_where_they_are_to_be_hidden() {
-    let script = r#"[{"items": [{"reasoning": ["plan"], "raw": "deep"}, {"text": "a"}]}, {"items": [{"text": "b"}]}]"#;
+    let script =
+        r#"[{"items": [{"reasoning": ["ponder"], "raw": "deep"}, {"text": "a"}]}, {"items": [{"text": "b"}]}]"#;
     for (hides, shown) in [(false, true), (true, false)] {
         let mut client = World::new().set(&format!("hide_agent_reasoning={hides}")).start(script).await;
         let events = client.turn("1", "hi").await;
-        let tells = |body: &Body| format!("{body:?}").contains("plan") && !matches!(body, Body::Recorded(_));
+        let tells = |body: &Body| format!("{body:?}").contains("ponder") && !matches!(body, Body::Recorded(_));
         assert_eq!(events.iter().any(|event| tells(&event.body)), shown);
         let kinds = client.line_kinds();
         assert_eq!(kinds.iter().any(|kind| kind.starts_with("event_msg agent_reasoning")), shown, "{kinds:?}");
         client.turn("2", "hi").await;
         let sent = bytes(&client.prompts.all()[1]).concat();
-        assert!(sent.contains("plan"), "the model itself goes on from what it thought: {sent}");
+        assert!(sent.contains("ponder"), "the model itself goes on from what it thought: {sent}");
     }
 }
 
