@@ -138,5 +138,5 @@ steps! {
     Streams = "set up the standard streams",
     Enter = "enter the working directory",
     Execute = "execute the program",
-    Group = "enter the cgroup of the command",
+    Group = "limit the memory of the command",
 }

@@ -70,7 +70,8 @@ fn start(launch: &Launch, confine: Option<(&Profile, &Rung)>) -> Result<Running,
     let words = Words::of(launch)?;
     let mut channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
     // Where it cannot be enforced the caller has been told; see `unenforced_memory_limit`.
-    channels.group = launch.most_memory.and_then(|memory| cgroup::make(memory, launch.most_processes).ok());
+    let group = launch.most_memory.map(|memory| cgroup::make(memory, launch.most_processes)).transpose();
+    channels.group = group.map_err(|source| SpawnError::Start { step: Step::Group, source })?.flatten();
     let (confined, inspection) = match confine {
         Some((profile, rung)) => {
             let layout = profile.layout();

@@ -41,24 +41,22 @@ static BASE: Mutex<Option<Base>> = Mutex::new(None);
 /// Why a limit on memory cannot be enforced here, if one is wanted and it cannot. Without one, nothing is looked at.
 #[must_use]
 pub fn unenforced_memory_limit(limit: Option<u64>) -> Option<String> {
-    limit.and_then(|_| with_base(|_| Ok(())).err())
+    limit.and_then(|_| with_base(|_| ()).err())
 }
 
-/// Makes the cgroup of one command.
-pub(super) fn make(memory: u64, processes: Option<u32>) -> Result<Group, String> {
-    with_base(|base| {
-        let group = base.make(memory, processes);
-        group.map_err(|error| format!("no cgroup can be made in {}: {error}", base.path.display()))
-    })
+/// Makes the cgroup of one command; none where that is not possible at all.
+pub(super) fn make(memory: u64, processes: Option<u32>) -> io::Result<Option<Group>> {
+    with_base(|base| base.make(memory, processes)).ok().transpose()
 }
 
-fn with_base<T>(work: impl FnOnce(&Base) -> Result<T, String>) -> Result<T, String> {
+fn with_base<T>(work: impl FnOnce(&Base) -> T) -> Result<T, String> {
     let mut known = BASE.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.is_none() {
+    let base = match known.take() {
+        Some(base) => base,
         // Other processes may be in the way for a moment, so a failure is not remembered.
-        *known = Some(Base::find()?);
-    }
-    known.as_ref().map_or_else(|| Err(String::new()), work)
+        None => Base::find()?,
+    };
+    Ok(work(known.insert(base)))
 }
 
 /// How the files of cgroups are written and the folders removed; tests have folders of another kind.
