@@ -17,7 +17,7 @@ mod tests;
 use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -116,8 +116,8 @@ impl Base {
     }
 
     fn make(&self, memory: u64, processes: Option<u32>) -> io::Result<Group> {
-        let memory = memory.max(SMALLEST);
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        let memory = memory.max(SMALLEST);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = self.path.join(format!("{PREFIX}{}-{number}", std::process::id()));
         std::fs::create_dir(&path)?;
@@ -194,7 +194,7 @@ impl Group {
             path: self.path.clone(),
             entrance: self.entrance.as_raw_fd(),
             events: self.events.as_raw_fd(),
-            kill: self.kill.as_ref().map(|kill| kill.as_raw_fd()),
+            kill: self.kill.as_ref().map(AsRawFd::as_raw_fd),
         }
     }
 

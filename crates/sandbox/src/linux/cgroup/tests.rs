@@ -48,8 +48,8 @@ fn cgroup(path: &Path, processes: &str, controllers: &str) {
     fs::write(path.join("cgroup.controllers"), controllers).unwrap();
 }
 
-fn said(path: PathBuf) -> String {
-    place::words(&path).join(" ")
+fn said(path: &Path) -> String {
+    place::words(path).join(" ")
 }
 
 fn is_unit(path: &Path) -> bool {
@@ -62,17 +62,20 @@ fn a_delegated_cgroup_is_divided_after_this_process_has_made_way() {
     let unit = temp.path().join("unit");
     cgroup(&unit, "77\n", "cpu memory pids\n");
     let base = Base::at(&unit, is_unit, 77, FAKE).map_err(|why| panic!("{why}")).unwrap();
-    assert_eq!(said(unit.join("codex-77/cgroup.procs")), "0");
-    assert_eq!(said(unit.join("cgroup.subtree_control")), "+memory +pids");
+    assert_eq!(said(&unit.join("codex-77/cgroup.procs")), "0");
+    assert_eq!(said(&unit.join("cgroup.subtree_control")), "+memory +pids");
     let group = base.make(512 << 20, Some(100)).unwrap();
     let folder = PathBuf::from(std::ffi::OsStr::from_bytes(group.path.to_bytes()));
     assert!(folder.starts_with(&unit));
-    let set = ["memory.max", "memory.swap.max", "memory.oom.group", "pids.max"].map(|name| said(folder.join(name)));
+    let set = ["memory.max", "memory.swap.max", "memory.oom.group", "pids.max"].map(|name| said(&folder.join(name)));
     assert_eq!(set, ["536870912", "0", "1", "100"]);
     let handle = group.handle();
     handle.enter().unwrap();
     handle.end_all();
-    assert_eq!((said(folder.join("cgroup.procs")), said(folder.join("cgroup.kill"))), ("0".to_owned(), "1".to_owned()));
+    assert_eq!(
+        (said(&folder.join("cgroup.procs")), said(&folder.join("cgroup.kill"))),
+        ("0".to_owned(), "1".to_owned())
+    );
     assert!(handle.is_out_of_memory());
     drop(group);
     assert!(!folder.exists(), "one that nobody has entered goes");
@@ -87,8 +90,8 @@ fn a_process_that_was_put_below_the_delegated_cgroup_stays_there() {
     cgroup(&unit.join("main"), "77\n78\n", "");
     let base = Base::at(&unit.join("main"), is_unit, 77, FAKE).map_err(|why| panic!("{why}")).unwrap();
     assert_eq!((base.path, base.limits_processes), (unit.clone(), false));
-    assert_eq!(said(unit.join("main/cgroup.procs")), "77 78");
-    assert_eq!(said(unit.join("cgroup.subtree_control")), "+memory");
+    assert_eq!(said(&unit.join("main/cgroup.procs")), "77 78");
+    assert_eq!(said(&unit.join("cgroup.subtree_control")), "+memory");
 }
 
 #[test]
@@ -154,7 +157,7 @@ async fn a_command_that_uses_too_much_is_told_so() {
         assert_eq!(finished.stderr.text(), told);
     }
     let groups = unit.read_dir().unwrap().flatten().filter(|entry| entry.path().join("memory.max").exists());
-    let entered: Vec<String> = groups.map(|entry| said(entry.path().join("cgroup.procs"))).collect();
+    let entered: Vec<String> = groups.map(|entry| said(&entry.path().join("cgroup.procs"))).collect();
     assert_eq!(entered, ["0", "0"], "each has a cgroup of its own");
     *BASE.lock().unwrap() = None;
 }
