@@ -55,10 +55,10 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let home = Home::find(env)?;
     let overrides = shared.overrides();
     let config = Config::load(&home, env, &overrides)?;
-    warnings::tell(&home, env, &overrides)?;
     home.ensure()?;
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
     let model = connect(&config, &home, env, &originator)?;
+    warnings::tell(&home, env, &overrides)?;
     let programs = apply_patch::install(&home);
     let cwd = working_directory(shared)?;
     Ok(Setup {

@@ -61,7 +61,9 @@ impl ProjectFiles {
     pub(crate) fn trust(&self, layers: &Tree) -> Trusted {
         let root = Reader::new(layers, None);
         let level = |folder: &Path| -> Option<TrustLevel> {
-            root.section("projects").ok()?.section(folder.to_str()?).ok()?.word("trust_level").ok()?
+            let projects = root.section("projects").ok()?;
+            let name = projects.keys().find(|name| Path::new(name) == folder)?;
+            projects.section(name).ok()?.word("trust_level").ok()?
         };
         match level(&self.cwd).or_else(|| level(&self.root)) {
             Some(TrustLevel::Trusted) => Trusted::Yes,

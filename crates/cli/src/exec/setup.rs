@@ -26,13 +26,14 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     let home = Home::find(env)?;
     let cwd = working_directory(shared)?;
     let config = configure(shared, &args.options, &home, env, &cwd)?;
-    warnings::tell(&home, env, &shared.overrides())?;
     if !args.options.skip_git_repo_check && !args.options.dangerously_bypass_approvals_and_sandbox {
         check_folder(&cwd, &config)?;
     }
     home.ensure()?;
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
     let model = connect(&config, &home, env, &originator)?;
+    // What keeps the run from starting is told alone.
+    warnings::tell(&home, env, &shared.overrides())?;
     let beginning = beginning(args, &config, &home, &cwd)?;
     let beginning = if args.options.ephemeral { Beginning::Unsaved(Box::new(beginning)) } else { beginning };
     Ok(Setup {

@@ -56,6 +56,8 @@ async fn what_there_is_is_listed() {
     assert_eq!(client.ok("modelProvider/capabilities/read", json!({})).await, can);
     let hooks = client.ok("hooks/list", json!({"cwds": ["/w"]})).await;
     assert_eq!(hooks["data"], json!([{"cwd": "/w", "hooks": [], "warnings": [], "errors": []}]));
+    // A server that is configured has no effect yet, and the client is told so.
+    client.next_notification("configWarning").await;
     client.end().await;
 }
 
