@@ -59,6 +59,12 @@ pub(crate) fn out_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// How wide the terminal is that standard output goes to.
+pub(crate) fn out_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// How wide the terminal is that standard error goes to.
 pub(crate) fn err_columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;

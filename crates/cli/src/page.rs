@@ -5,40 +5,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+pub(crate) use codex_tui::{Ink, Style, printable, visible};
 use codex_wire::plan::StepStatus;
-
-/// How text is set apart. Everything reads well without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    Plain,
-    Dim,
-    Bold,
-    Green,
-    Yellow,
-    Red,
-    /// What stands before a line, and before each row of it if it has to be broken.
-    Gutter,
-}
-
-impl Style {
-    /// The number that switches it on.
-    pub(crate) fn code(self) -> Option<u8> {
-        match self {
-            Self::Plain => None,
-            Self::Bold => Some(1),
-            Self::Dim | Self::Gutter => Some(2),
-            Self::Red => Some(31),
-            Self::Green => Some(32),
-            Self::Yellow => Some(33),
-        }
-    }
-}
-
-/// What a page is written with.
-pub(crate) trait Ink {
-    /// Writes text that holds nothing a terminal would obey but the ends of lines.
-    fn write(&mut self, style: Style, text: &str) -> io::Result<()>;
-}
 
 /// Ink that goes straight to an output.
 #[derive(Debug)]
@@ -102,6 +70,11 @@ impl<I: Ink> Page<I> {
         self.write(if within == Within::Message { Style::Plain } else { Style::Dim }, text)
     }
 
+    /// The kind of text the cursor stands in.
+    pub(crate) fn within(&self) -> Within {
+        self.within
+    }
+
     /// Ends the text the cursor stands in, unless the next piece belongs to it.
     pub(crate) fn enter(&mut self, within: Within) -> io::Result<()> {
         if self.within != within && self.within != Within::Nothing {
@@ -116,7 +89,7 @@ impl<I: Ink> Page<I> {
         self.enter(Within::Nothing)?;
         self.write(Style::Bold, "> ")?;
         for (style, text) in pieces {
-            self.write(style, &text)?;
+            self.hanging(style, &text)?;
         }
         self.ink.write(Style::Plain, "\n\n")
     }
@@ -126,7 +99,7 @@ impl<I: Ink> Page<I> {
         self.enter(Within::Nothing)?;
         self.newest = Some(id.to_owned());
         self.write(Style::Green, "$ ")?;
-        self.write(Style::Bold, line)?;
+        self.hanging(Style::Bold, line)?;
         self.end_line()
     }
 
@@ -221,6 +194,18 @@ impl<I: Ink> Page<I> {
         self.end_line()
     }
 
+    /// Text whose further lines are indented, so that none of them is taken for something else.
+    fn hanging(&mut self, style: Style, text: &str) -> io::Result<()> {
+        for (at, line) in text.split('\n').enumerate() {
+            if at > 0 {
+                self.end_line()?;
+                self.ink.write(Style::Gutter, "  ")?;
+            }
+            self.write(style, line)?;
+        }
+        Ok(())
+    }
+
     /// Text as it is, but for what a terminal would obey.
     pub(crate) fn write(&mut self, style: Style, text: &str) -> io::Result<()> {
         self.ink.write(style, &printable(text))
@@ -232,34 +217,6 @@ impl<I: Ink> Page<I> {
     }
 }
 
-/// Text without what a terminal would obey: a model or a repository must not move the cursor, hide text or reorder it.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    let is_shown = |c: char| is_harmless(c) || matches!(c, '\n' | '\t');
-    if text.chars().all(is_shown) {
-        return Cow::Borrowed(text);
-    }
-    text.chars().map(|c| if is_shown(c) { c } else { '\u{fffd}' }).collect::<String>().into()
-}
-
-/// Text in which everything that cannot be seen is written out, because somebody decides by what they see. Only the
-/// ends of lines stay.
-pub(crate) fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c != '\n' && codex_wire::command_line::is_deceptive(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-fn is_harmless(c: char) -> bool {
-    let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');
-    !c.is_control() && !reorders
-}
-
 /// What a person wants to know before anything happens, in rows of what and which.
 pub(crate) fn heading(rows: &[(&str, String)]) -> String {
     let mut heading = format!("codex {}\n", env!("CARGO_PKG_VERSION"));
@@ -267,23 +224,4 @@ pub(crate) fn heading(rows: &[(&str, String)]) -> String {
         heading.extend([&format!("{what:>8}  "), value.as_str(), "\n"]);
     }
     heading
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_terminal_would_obey_is_shown_as_a_mark() {
-        assert_eq!(printable("plain\ttext\n"), "plain\ttext\n");
-        assert_eq!(printable("\x1b]0;title\x07 a\rb \u{202e}evil"), "\u{fffd}]0;title\u{fffd} a\u{fffd}b \u{fffd}evil");
-    }
-
-    #[test]
-    fn what_is_decided_about_hides_nothing() {
-        assert_eq!(visible("ls -la\nrm x"), "ls -la\nrm x");
-        assert_eq!(visible("ls\r\x1b[2Krm"), r"ls\r\u{1b}[2Krm");
-        assert_eq!(visible("a\u{202e}b\u{200b}c\td\u{a0}e\u{2800}"), r"a\u{202e}b\u{200b}c\td\u{a0}e\u{2800}");
-        assert_eq!(visible("größe 日本 🦀"), "größe 日本 🦀");
-    }
 }

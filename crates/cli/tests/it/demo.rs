@@ -1,6 +1,7 @@
 //! `codex demo`.
 
 use crate::program::Place;
+use crate::pty::Pty;
 
 #[test]
 fn the_demo_shows_a_turn_in_plain_text_when_piped() {
@@ -16,8 +17,18 @@ fn the_demo_shows_a_turn_in_plain_text_when_piped() {
         "+elif",
         "ok   12: Good afternoon",
         "pass.",
+        "Next: run `codex` to chat, or `codex --help`\n",
     ] {
         assert!(run.stdout.contains(part), "{part:?} is missing in:\n{}", run.stdout);
+    }
+}
+
+#[test]
+fn the_demo_breaks_lines_between_words() {
+    let ended = Pty::start(&Place::new().variable("TERM", "xterm"), &["demo", "--fast"]).wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    for line in ended.text.lines() {
+        assert!(line.trim_end().chars().count() <= 80 || !line.trim().contains(' '), "{line:?}");
     }
 }
 

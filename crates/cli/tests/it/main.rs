@@ -5,6 +5,7 @@
 
 mod apply_patch;
 mod chat;
+mod chat_keys;
 mod chat_trust;
 mod commands;
 mod crashes;
@@ -13,6 +14,7 @@ mod escapes;
 mod exec;
 mod exec_ends;
 mod exec_file;
+mod first_run;
 mod http;
 mod known;
 mod mistakes;

@@ -17,6 +17,7 @@ use super::connection::Connection;
 use super::disk::blocking;
 use super::shelf::parse_name;
 use super::v2::history;
+use super::vintage::Vintage;
 
 /// How many entries a page has when the client does not say.
 const PAGE: usize = 25;
@@ -82,7 +83,8 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
         None => None,
     };
     let path = loaded.map(|loaded| loaded.started().rollout.clone());
-    let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
+    // The methods came with this release, so turns are told as it tells them, whatever the connection follows.
+    let (host, vintage) = (Arc::clone(&connection.host), Vintage::V0166);
     let mut turns = blocking(move || {
         let path = if let Some(path) = path {
             path
