@@ -24,7 +24,6 @@ mod linux_sandbox;
 mod login;
 mod memory;
 mod output_file;
-mod page;
 mod proto;
 mod replay;
 mod sandbox;
@@ -36,6 +35,8 @@ mod threads;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+
+use codex_tui::page;
 
 use crate::args::{Args, Command, ExecpolicyArgs, ExecpolicyCommand};
 use crate::exec::args::ExecArgs;

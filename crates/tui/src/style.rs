@@ -54,6 +54,7 @@ pub struct Span {
 }
 
 impl Span {
+    #[must_use]
     pub fn new(style: Style, text: impl Into<String>) -> Self {
         Self { style, text: text.into() }
     }

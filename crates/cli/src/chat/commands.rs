@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
+use codex_tui::slash::{HELP, KEYS, Slash};
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use serde_json::{Value, json};
 
 use super::client::Refused;
 use super::opening::Wanted;
 use super::session::{Chat, Flow};
-use super::slash::{HELP, KEYS, Slash};
 use crate::page::Style;
 
 /// How git is asked what has changed: nothing that a repository configures is run for it.

@@ -21,7 +21,6 @@ mod question;
 mod screen;
 mod session;
 pub(crate) mod setup;
-mod slash;
 mod tasks;
 mod trust;
 mod view;

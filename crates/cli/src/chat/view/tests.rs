@@ -148,8 +148,7 @@ fn changes_plans_and_trouble() {
             {y}warning: {p}careful
             {r}error: {p}no key
             set one
-            {d}tokens: 0 in (0 cached), 0 out
-            {p}
+
         "#]],
     );
 }

@@ -5,14 +5,15 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-pub(crate) use codex_tui::{Ink, Style, printable, visible};
 use codex_wire::plan::StepStatus;
+
+pub use crate::{Ink, Style, printable, visible};
 
 /// Ink that goes straight to an output.
 #[derive(Debug)]
-pub(crate) struct Direct<W> {
-    pub(crate) output: W,
-    pub(crate) colour: bool,
+pub struct Direct<W> {
+    pub output: W,
+    pub colour: bool,
 }
 
 impl<W: Write> Ink for Direct<W> {
@@ -26,7 +27,7 @@ impl<W: Write> Ink for Direct<W> {
 
 /// The kind of text the cursor stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Within {
+pub enum Within {
     Nothing,
     Message,
     Reasoning,
@@ -35,7 +36,7 @@ pub(crate) enum Within {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended<'a> {
+pub enum Ended<'a> {
     /// With an exit status.
     Exit(i32),
     /// It was not allowed to run.
@@ -44,7 +45,7 @@ pub(crate) enum Ended<'a> {
 
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub enum Change {
     Add,
     Delete,
     Update,
@@ -52,31 +53,33 @@ pub(crate) enum Change {
 
 /// A thread as text that grows.
 #[derive(Debug)]
-pub(crate) struct Page<I> {
-    pub(crate) ink: I,
+pub struct Page<I> {
+    pub ink: I,
     within: Within,
     /// The command that began last. The end of any other names it, because several may run side by side.
     newest: Option<String>,
 }
 
 impl<I: Ink> Page<I> {
-    pub(crate) fn new(ink: I) -> Self {
+    #[must_use]
+    pub fn new(ink: I) -> Self {
         Self { ink, within: Within::Nothing, newest: None }
     }
 
     /// More of a message, of thoughts or of what a command prints.
-    pub(crate) fn more(&mut self, within: Within, text: &str) -> io::Result<()> {
+    pub fn more(&mut self, within: Within, text: &str) -> io::Result<()> {
         self.enter(within)?;
         self.write(if within == Within::Message { Style::Plain } else { Style::Dim }, text)
     }
 
     /// The kind of text the cursor stands in.
-    pub(crate) fn within(&self) -> Within {
+    #[must_use]
+    pub fn within(&self) -> Within {
         self.within
     }
 
     /// Ends the text the cursor stands in, unless the next piece belongs to it.
-    pub(crate) fn enter(&mut self, within: Within) -> io::Result<()> {
+    pub fn enter(&mut self, within: Within) -> io::Result<()> {
         if self.within != within && self.within != Within::Nothing {
             self.ink.write(Style::Plain, "\n\n")?;
         }
@@ -85,7 +88,7 @@ impl<I: Ink> Page<I> {
     }
 
     /// What the user said, in pieces.
-    pub(crate) fn user<'a>(&mut self, pieces: impl Iterator<Item = (Style, Cow<'a, str>)>) -> io::Result<()> {
+    pub fn user<'a>(&mut self, pieces: impl Iterator<Item = (Style, Cow<'a, str>)>) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.write(Style::Bold, "> ")?;
         for (style, text) in pieces {
@@ -95,7 +98,7 @@ impl<I: Ink> Page<I> {
     }
 
     /// A command begins.
-    pub(crate) fn command(&mut self, id: &str, line: &str) -> io::Result<()> {
+    pub fn command(&mut self, id: &str, line: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.newest = Some(id.to_owned());
         self.write(Style::Green, "$ ")?;
@@ -104,7 +107,7 @@ impl<I: Ink> Page<I> {
     }
 
     /// A command has ended. `is_open` tells whether the last line that it printed has no end.
-    pub(crate) fn command_end(
+    pub fn command_end(
         &mut self,
         (id, line): (&str, &str),
         ended: Ended<'_>,
@@ -127,7 +130,7 @@ impl<I: Ink> Page<I> {
     }
 
     /// What is done to a file: the new text, the old text, or the difference, by kind.
-    pub(crate) fn change(&mut self, change: Change, path: &str, text: &str) -> io::Result<()> {
+    pub fn change(&mut self, change: Change, path: &str, text: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         let what = match change {
             Change::Add => "add",
@@ -149,14 +152,14 @@ impl<I: Ink> Page<I> {
     }
 
     /// What came of a patch.
-    pub(crate) fn changed(&mut self, failure: Option<&str>) -> io::Result<()> {
+    pub fn changed(&mut self, failure: Option<&str>) -> io::Result<()> {
         let (style, text) = failure.map_or((Style::Dim, "applied"), |failure| (Style::Red, failure));
         self.write(style, &format!("  {text}"))?;
         self.ink.write(Style::Plain, "\n\n")
     }
 
     /// The plan.
-    pub(crate) fn plan<'a>(
+    pub fn plan<'a>(
         &mut self,
         why: Option<&str>,
         steps: impl Iterator<Item = (&'a str, StepStatus)>,
@@ -180,14 +183,14 @@ impl<I: Ink> Page<I> {
     }
 
     /// A line of our own.
-    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+    pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.write(Style::Dim, text)?;
         self.end_line()
     }
 
     /// Something the person should know.
-    pub(crate) fn note(&mut self, style: Style, what: &str, message: &str) -> io::Result<()> {
+    pub fn note(&mut self, style: Style, what: &str, message: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.write(style, &format!("{what}: "))?;
         self.write(Style::Plain, message)?;
@@ -207,18 +210,19 @@ impl<I: Ink> Page<I> {
     }
 
     /// Text as it is, but for what a terminal would obey.
-    pub(crate) fn write(&mut self, style: Style, text: &str) -> io::Result<()> {
+    pub fn write(&mut self, style: Style, text: &str) -> io::Result<()> {
         self.ink.write(style, &printable(text))
     }
 
     /// The end of a line.
-    pub(crate) fn end_line(&mut self) -> io::Result<()> {
+    pub fn end_line(&mut self) -> io::Result<()> {
         self.ink.write(Style::Plain, "\n")
     }
 }
 
 /// What a person wants to know before anything happens, in rows of what and which.
-pub(crate) fn heading(rows: &[(&str, String)]) -> String {
+#[must_use]
+pub fn heading(rows: &[(&str, String)]) -> String {
     let mut heading = format!("codex {}\n", env!("CARGO_PKG_VERSION"));
     for (what, value) in rows {
         heading.extend([&format!("{what:>8}  "), value.as_str(), "\n"]);

@@ -2,7 +2,7 @@
 
 /// What can be asked of the chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Slash {
+pub enum Slash {
     Help,
     New,
     Model(Option<String>),
@@ -20,7 +20,7 @@ pub(crate) enum Slash {
 }
 
 /// What there is, for people.
-pub(crate) const HELP: &[(&str, &str)] = &[
+pub const HELP: &[(&str, &str)] = &[
     ("/new", "start a new thread"),
     ("/resume [THREAD]", "resume another thread"),
     ("/status", "show the model, policies, tokens and limits"),
@@ -35,7 +35,7 @@ pub(crate) const HELP: &[(&str, &str)] = &[
 ];
 
 /// What keys do, for people.
-pub(crate) const KEYS: &[(&str, &str)] = &[
+pub const KEYS: &[(&str, &str)] = &[
     ("Enter", "send; while the model works, what you send joins its turn"),
     ("Ctrl-J, Alt-Enter", "new line"),
     ("Up, Down", "earlier prompts"),
@@ -47,7 +47,8 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
 ];
 
 /// Reads a line; none if it is for the model. A path is no command, and neither is a comment.
-pub(crate) fn read(line: &str) -> Option<Slash> {
+#[must_use]
+pub fn read(line: &str) -> Option<Slash> {
     let line = line.trim();
     let word = line.strip_prefix('/')?;
     let (name, rest) = word.split_once(char::is_whitespace).unwrap_or((word, ""));
