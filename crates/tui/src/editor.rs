@@ -65,7 +65,7 @@ impl Editor {
     /// The text as it will be sent.
     #[must_use]
     pub fn text(&self) -> String {
-        self.with_pastes(&self.text, |paste| paste.into())
+        self.with_pastes(&self.text, Cow::Borrowed)
     }
 
     fn with_pastes<'a>(&'a self, text: &str, show: impl Fn(&'a str) -> Cow<'a, str>) -> String {
@@ -84,7 +84,7 @@ impl Editor {
         let text = self.text();
         self.cursor = 0;
         self.text.clear();
-        self.cut = self.with_pastes(&self.cut, |paste| paste.into());
+        self.cut = self.with_pastes(&self.cut, Cow::Borrowed);
         self.pastes.clear();
         text
     }
@@ -146,7 +146,7 @@ impl Editor {
 
     /// Puts back what was cut, with the pastes in it.
     fn yank(&mut self) -> Edit {
-        if self.bytes() + self.with_pastes(&self.cut, |paste| paste.into()).len() > MOST_BYTES {
+        if self.bytes() + self.with_pastes(&self.cut, Cow::Borrowed).len() > MOST_BYTES {
             return Edit::Full;
         }
         let cut = self.cut.clone();

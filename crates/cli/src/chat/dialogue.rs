@@ -56,10 +56,11 @@ pub(crate) async fn ask<W: Write, D: Dialogue>(
                     taken.unwrap_or_default();
                 }
                 Input::Discarded(number) => arming.discarded(number),
-                Input::Key(key, at) if arming.pressed(at) => match dialogue.press(&key) {
-                    Some(answer) => break answer,
-                    None => {}
-                },
+                Input::Key(key, at) if arming.pressed(at) => {
+                    if let Some(answer) = dialogue.press(&key) {
+                        break answer;
+                    }
+                }
                 Input::Key(..) => {}
             },
         }

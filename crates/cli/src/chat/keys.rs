@@ -173,10 +173,9 @@ fn after_escape(mut next: impl FnMut() -> Option<Event>) -> Vec<Input> {
         _ => None,
     };
     let Some(event) = next() else { return vec![press(Key::Esc)] };
-    match typed(&event) {
-        Some('[' | 'O') => {}
-        // A key with Alt comes in one piece, or looks like this; whoever types on after Esc loses nothing.
-        _ => return [Some(press(Key::Esc)), input(event)].into_iter().flatten().collect(),
+    if !matches!(typed(&event), Some('[' | 'O')) {
+        // A key with Alt comes in one piece, and whoever types on after Esc loses nothing.
+        return [Some(press(Key::Esc)), input(event)].into_iter().flatten().collect();
     }
     let mut rest = String::new();
     while let Some(event) = next() {

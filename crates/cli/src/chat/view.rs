@@ -436,7 +436,9 @@ impl View {
         let output = spent(now.output, before.output);
         if (input, output) == (0, 0) {
             // A command of the user's own asks no model.
-            self.line("");
+            if turn.status != TurnStatus::Completed {
+                self.line("");
+            }
             return;
         }
         let took = turn.duration_ms.map(|ms| format!(", {:.1} s", seconds(ms))).unwrap_or_default();

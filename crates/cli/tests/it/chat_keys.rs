@@ -59,7 +59,8 @@ fn a_command_of_the_user_runs_and_is_shown() {
     chat.until("> ");
     chat.send("!echo one; echo two; touch made\r");
     chat.until("$ echo one; echo two; touch made\n");
-    chat.until("  │ one\n  │ two\n");
+    chat.until("  │ one");
+    chat.until("  │ two");
     chat.until("exit 0");
     assert!(place.path("project/made").exists());
     chat.send("what did I run?\r");
@@ -212,11 +213,15 @@ fn what_is_thought_printed_and_said_can_be_told_apart_without_colours() {
     let place = place("", &json!([run, said("# Title\n\n- *one*\n\nDone `it`.")])).variable("NO_COLOR", "1");
     let mut chat = Pty::start(&place, &["first\nsecond"]);
     chat.until("> first\n  second\n");
-    chat.until("  ~ Hm.\n  ~ Well.\n");
+    chat.until("  ~ Hm.");
+    chat.until("  ~ Well.");
     chat.until("$ printf ");
-    chat.until("\n  │ one\n  │ two\n");
+    chat.until("  │ one");
+    chat.until("  │ two");
     chat.until("  exit 0, ");
-    chat.until("# Title\n\n- *one*\n\nDone `it`.\n");
+    chat.until("# Title");
+    chat.until("- *one*");
+    chat.until("Done `it`.");
     chat.send("\x04");
     assert_eq!(chat.wait().code, Some(0));
 }
