@@ -94,7 +94,7 @@ impl Markdown {
             add(out, Style::Plain, "\n");
             (rest, self.place, self.before) = (next, Place::Start, None);
         }
-        self.held = rest.to_owned();
+        rest.clone_into(&mut self.held);
     }
 
     /// Begins a line, and tells how many bytes of it are used up; none if it takes more to tell how it begins.

@@ -60,7 +60,7 @@ impl Picker {
             Key::Char(c) => self.search(|query| query.push(*c)),
             Key::Paste(text) => self.search(|query| query.push_str(text.lines().next().unwrap_or_default())),
             Key::Backspace => {
-                self.search(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)))
+                self.search(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)));
             }
             Key::Ctrl('u') => self.search(String::clear),
             _ => {}
