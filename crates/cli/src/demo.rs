@@ -9,6 +9,7 @@ use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::log::{Body, Event, Outcome, TurnId};
 use codex_engine::settings::SettingsChange;
 use codex_engine::{Beginning, Feed, Recall, Setup, Thread, connect};
+use codex_tui::wrap::Flow;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
 use codex_wire::tokens::TokenUsageInfo;
@@ -17,7 +18,6 @@ use serde_json::Value;
 use crate::args::DemoArgs;
 use crate::console;
 use crate::terminal::{Terminal, wants_colour};
-use crate::word_wrap::WordWrap;
 
 const SCRIPT: &str = include_str!("../demo/script.json");
 const TASK: &str = "Make the greeting fit the time of day.";
@@ -33,13 +33,34 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     // The project is what commands may write; the home of the demo is not.
     let home = Home::find(&env)?.temporary_folder()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let terminal = Terminal::new(WordWrap::new(console::painted_out(), console::out_columns()), wants_colour(&env));
+    let flow = console::out_columns().map(Flow::new);
+    let terminal = Terminal::new(Flowing { output: console::painted_out(), flow }, wants_colour(&env));
     let shown = runtime.block_on(async { show(prepare(folder.path(), home.path(), args.fast, &env)?, terminal).await });
     if args.keep {
         let kept = folder.keep();
         console::note(format_args!("kept {}", kept.display()));
     }
     shown
+}
+
+/// An output whose lines are broken between words, where it is known how wide it is.
+struct Flowing<W> {
+    output: W,
+    flow: Option<Flow>,
+}
+
+impl<W: Write> Write for Flowing<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match (&mut self.flow, std::str::from_utf8(bytes)) {
+            (Some(flow), Ok(text)) => self.output.write_all(flow.push(text).as_bytes())?,
+            _ => self.output.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.output.flush()
+    }
 }
 
 async fn show<W: Write>(setup: Setup, mut terminal: Terminal<W>) -> anyhow::Result<()> {

@@ -24,7 +24,6 @@ mod linux_sandbox;
 mod login;
 mod memory;
 mod output_file;
-mod page;
 mod proto;
 mod replay;
 mod sandbox;
@@ -33,11 +32,12 @@ mod stdio;
 mod terminal;
 mod threads;
 mod warnings;
-mod word_wrap;
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+
+use codex_tui::page;
 
 use crate::args::{Args, Command, ExecpolicyArgs, ExecpolicyCommand};
 use crate::exec::args::ExecArgs;

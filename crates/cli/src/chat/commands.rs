@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
+use codex_tui::slash::{HELP, KEYS, Slash};
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use serde_json::{Value, json};
 
 use super::client::Refused;
 use super::opening::Wanted;
 use super::session::{Chat, Flow};
-use super::slash::{HELP, KEYS, Slash};
-use crate::page::{Change, Style};
+use crate::page::Style;
 
 /// How git is asked what has changed: nothing that a repository configures is run for it.
 const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
@@ -24,9 +24,10 @@ impl<W: Write> Chat<W> {
             Slash::Help => self.help(),
             Slash::Quit => return Ok(Flow::Leave),
             Slash::Unknown(name) => {
-                self.view.note(Style::Yellow, "unknown", &format!("there is no /{name}; /help shows what there is"));
+                self.view.remark(Style::Yellow, &format!("Unknown command /{name}. Type /help for a list"));
             }
             Slash::Diff => self.diff().await?,
+            Slash::Status => self.status(),
             Slash::Model(None) => self.models().await?,
             Slash::Model(Some(name)) => {
                 if self.configure(json!({"model": name})).await?
@@ -37,9 +38,13 @@ impl<W: Write> Chat<W> {
                 }
             }
             Slash::Approvals(words) => self.approvals(&words, false).await?,
-            Slash::New | Slash::Resume(_) | Slash::Compact if self.running.is_some() => {
-                self.view.note(Style::Yellow, "busy", "a turn runs; Ctrl-C stops it");
+            Slash::New | Slash::Resume(_) | Slash::Compact | Slash::Init | Slash::Review(_)
+                if self.running.is_some() =>
+            {
+                self.view.remark(Style::Yellow, "Busy: a turn is running. Esc stops it");
             }
+            Slash::Init => self.init().await?,
+            Slash::Review(what) => self.review(what.as_deref()).await?,
             Slash::Compact => self.compact().await?,
             Slash::New => self.go_to(&Wanted::New).await?,
             Slash::Resume(None) => self.go_to(&Wanted::Choice { is_fork: false, everywhere: false }).await?,
@@ -174,11 +179,9 @@ impl<W: Write> Chat<W> {
         }
         let new = self.git(&["ls-files", "--others", "--exclude-standard"]).await?;
         match (diff, new) {
-            (Ok(diff), Ok(new)) if diff.is_empty() && new.is_empty() => self.view.line("Nothing has changed.\n"),
+            (Ok(diff), Ok(new)) if diff.is_empty() && new.is_empty() => self.view.line("No uncommitted changes.\n"),
             (Ok(diff), Ok(new)) => {
-                if !diff.is_empty() {
-                    self.view.write(|page| page.change(Change::Update, "since the last commit", &diff));
-                }
+                self.view.spans(codex_tui::diff::of_git(&diff));
                 new.lines().for_each(|name| self.view.note(Style::Green, "new file", name));
                 self.view.line("");
             }
@@ -187,7 +190,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    async fn git(&mut self, words: &[&str]) -> anyhow::Result<Result<String, String>> {
+    pub(crate) async fn git(&mut self, words: &[&str]) -> anyhow::Result<Result<String, String>> {
         let command = [GIT, words].concat();
         let params = json!({"command": command, "cwd": self.cwd, "timeoutMs": GIT_MS,
             "sandboxPolicy": {"type": "readOnly"}});

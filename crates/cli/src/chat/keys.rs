@@ -1,16 +1,21 @@
 //! Keys: from the terminal to the chat, and raw mode with its way back.
+//!
+//! A lone Esc is told from the beginning of a sequence by time: what belongs to it follows within [`ESCAPE`].
 
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+pub(crate) use codex_tui::key::Key;
 use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind};
 use crossterm::event::{KeyModifiers, poll};
 use crossterm::{QueueableCommand, terminal};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{QueueSelector, tcflush};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -19,32 +24,11 @@ use crate::console;
 /// How long the reader waits for a key before it looks whether something else is wanted of it.
 const SLICE: Duration = Duration::from_millis(100);
 
+/// How long the rest of a sequence may take that came in pieces.
+const ESCAPE: Duration = Duration::from_millis(50);
+
 /// How many keys may wait; a terminal that sends more is not read for a while.
 const WAITING: usize = 1024;
-
-/// A key, or what a terminal sends as if it were one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Key {
-    Char(char),
-    Ctrl(char),
-    Alt(char),
-    Enter,
-    /// A new line that sends nothing.
-    NewLine,
-    Backspace,
-    Delete,
-    Left,
-    Right,
-    WordLeft,
-    WordRight,
-    Up,
-    Down,
-    Home,
-    End,
-    Esc,
-    /// Text that was pasted.
-    Paste(String),
-}
 
 /// What comes from the terminal.
 #[derive(Debug)]
@@ -53,6 +37,8 @@ pub(crate) enum Input {
     Key(Key, Instant),
     /// The terminal has another size now.
     Resized,
+    /// The program was stopped and goes on. Somebody else may have had the terminal meanwhile.
+    Continued,
     /// Everything that was typed before the request with this number lies before this.
     Discarded(u64),
     /// The terminal is gone.
@@ -62,6 +48,7 @@ pub(crate) enum Input {
 /// Keys as they are typed.
 pub(crate) struct Keys {
     inputs: mpsc::Receiver<Input>,
+    continued: tokio::signal::unix::Signal,
     wish: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
 }
@@ -69,18 +56,22 @@ pub(crate) struct Keys {
 impl Keys {
     /// Reads keys on a thread of its own, until this is dropped.
     pub(crate) fn read() -> io::Result<Self> {
+        let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         let (sender, inputs) = mpsc::channel(WAITING);
         let (wish, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let watcher = sender.clone();
         std::thread::Builder::new().name("hang-up".to_owned()).spawn(move || watch(&watcher))?;
         let reader = Reader { sender, wish: Arc::clone(&wish), granted: 0, is_over: Arc::clone(&is_over) };
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.run())?;
-        Ok(Self { inputs, wish, is_over })
+        Ok(Self { inputs, continued, wish, is_over })
     }
 
     /// The next input.
     pub(crate) async fn next(&mut self) -> Input {
-        self.inputs.recv().await.unwrap_or(Input::Gone)
+        tokio::select! {
+            Some(()) = self.continued.recv() => Input::Continued,
+            input = self.inputs.recv() => input.unwrap_or(Input::Gone),
+        }
     }
 
     /// Throws away what was typed so far. [`Input::Discarded`] with the number that this gives tells that it is done.
@@ -129,10 +120,21 @@ impl Reader {
         if !poll(SLICE)? {
             return Ok(());
         }
-        match input(event::read()?) {
-            Some(input) => self.send(input),
-            None => Ok(()),
+        let first = event::read()?;
+        if !is_escape(&first) {
+            return input(first).map_or(Ok(()), |input| self.send(input));
         }
+        let mut failed = None;
+        let inputs = after_escape(|| match poll(ESCAPE) {
+            Ok(true) => event::read().map_err(|error| failed = Some(error)).ok(),
+            Ok(false) => None,
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        });
+        inputs.into_iter().try_for_each(|input| self.send(input))?;
+        failed.map_or(Ok(()), Err)
     }
 
     fn send(&self, input: Input) -> io::Result<()> {
@@ -152,6 +154,57 @@ fn watch(sender: &mpsc::Sender<Input>) {
             return;
         }
     }
+}
+
+fn is_escape(event: &Event) -> bool {
+    matches!(event, Event::Key(key) if key.code == KeyCode::Esc && key.modifiers.is_empty())
+}
+
+/// What Esc and that which follows at once come to. A sequence that was cut behind its first byte is put together again.
+fn after_escape(mut next: impl FnMut() -> Option<Event>) -> Vec<Input> {
+    let now = Instant::now();
+    let press = |key| Input::Key(key, now);
+    let typed = |event: &Event| match event {
+        Event::Key(KeyEvent { code: KeyCode::Char(c), modifiers, .. })
+            if !modifiers.contains(KeyModifiers::CONTROL) =>
+        {
+            Some(*c)
+        }
+        _ => None,
+    };
+    let Some(event) = next() else { return vec![press(Key::Esc)] };
+    if !matches!(typed(&event), Some('[' | 'O')) {
+        // A key with Alt comes in one piece, and whoever types on after Esc loses nothing.
+        return [Some(press(Key::Esc)), input(event)].into_iter().flatten().collect();
+    }
+    let mut rest = String::new();
+    while let Some(event) = next() {
+        let Some(c) = typed(&event) else { return input(event).into_iter().collect() };
+        rest.push(c);
+        if ('@'..='~').contains(&c) {
+            return named(&rest).map(press).into_iter().collect();
+        }
+    }
+    // Nobody types so fast, so it was a sequence, and it did not end.
+    Vec::new()
+}
+
+/// The key that the rest of a sequence names.
+fn named(rest: &str) -> Option<Key> {
+    Some(match rest {
+        "A" => Key::Up,
+        "B" => Key::Down,
+        "C" => Key::Right,
+        "D" => Key::Left,
+        "H" | "1~" => Key::Home,
+        "F" | "4~" => Key::End,
+        "3~" => Key::Delete,
+        "5~" => Key::PageUp,
+        "6~" => Key::PageDown,
+        "1;3C" | "1;5C" => Key::WordRight,
+        "1;3D" | "1;5D" => Key::WordLeft,
+        _ => return None,
+    })
 }
 
 fn input(event: Event) -> Option<Input> {
@@ -185,6 +238,8 @@ fn key(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
         KeyCode::Right => Key::Right,
         KeyCode::Up => Key::Up,
         KeyCode::Down => Key::Down,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
         KeyCode::Home => Key::Home,
         KeyCode::End => Key::End,
         KeyCode::Esc => Key::Esc,
@@ -209,13 +264,34 @@ impl Raw {
             }
             tell(panic);
         }));
-        terminal::enable_raw_mode()?;
-        let raw = Self { has_pastes };
-        if has_pastes {
-            console::painted_out().queue(EnableBracketedPaste)?.flush()?;
-        }
-        Ok(raw)
+        take(has_pastes)?;
+        Ok(Self { has_pastes })
     }
+}
+
+/// Takes the terminal over. What cannot be taken is given back.
+fn take(has_pastes: bool) -> io::Result<()> {
+    terminal::enable_raw_mode()?;
+    if has_pastes {
+        let pastes = console::painted_out().queue(EnableBracketedPaste).and_then(Write::flush);
+        return pastes.inspect_err(|_| restore(true));
+    }
+    Ok(())
+}
+
+/// Gives the terminal back and stops the program, with all that was started along with it, until somebody continues it.
+/// This is called from the main thread, which the signal goes to, so nothing runs before the stop.
+pub(crate) fn suspend(is_dumb: bool) -> io::Result<()> {
+    restore(!is_dumb);
+    let stopped = kill_current_process_group(Signal::TSTP);
+    take(!is_dumb)?;
+    Ok(stopped?)
+}
+
+/// Takes the terminal over anew: somebody else has had it.
+pub(crate) fn retake(is_dumb: bool) -> io::Result<()> {
+    restore(!is_dumb);
+    take(!is_dumb)
 }
 
 impl Drop for Raw {
@@ -235,6 +311,28 @@ fn restore(has_pastes: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lone_escape_is_told_from_a_sequence_in_pieces() {
+        let check = |events: &[KeyCode], expected: &[Key]| {
+            let mut events = events.iter().map(|code| Event::Key(KeyEvent::new(*code, KeyModifiers::NONE)));
+            let inputs = after_escape(|| events.next());
+            let keys = inputs.into_iter().map(|input| match input {
+                Input::Key(key, _) => key,
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(keys.collect::<Vec<_>>(), expected);
+        };
+        let c = KeyCode::Char;
+        check(&[], &[Key::Esc]);
+        check(&[c('['), c('A')], &[Key::Up]);
+        check(&[c('O'), c('F')], &[Key::End]);
+        check(&[c('['), c('1'), c(';'), c('5'), c('D')], &[Key::WordLeft]);
+        check(&[c('['), c('2'), c('4'), c('~')], &[]);
+        check(&[c('['), c('1')], &[]);
+        check(&[c('/')], &[Key::Esc, Key::Char('/')]);
+        check(&[KeyCode::Up], &[Key::Esc, Key::Up]);
+    }
 
     #[test]
     fn keys_have_one_name_each() {

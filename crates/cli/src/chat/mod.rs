@@ -5,11 +5,15 @@
 //!                 ├─▶ session (one task) ┤
 //! signals, time ──┘                      └─ view (news → text) ─▶ screen
 //! ```
+//!
+//! What needs no terminal (the editor, Markdown, diffs, pages, pickers) is in `codex-tui`.
 
+mod answering;
 pub(crate) mod args;
 mod client;
 mod commands;
-mod editor;
+mod dialogue;
+mod first_run;
 mod history;
 mod keys;
 mod opening;
@@ -17,27 +21,26 @@ mod question;
 mod screen;
 mod session;
 pub(crate) mod setup;
-mod slash;
+mod tasks;
 pub(crate) mod trust;
 mod view;
-mod wrap;
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use codex_config::{HistoryPersistence, Home, TrustLevel};
+use codex_config::{AuthError, HistoryPersistence, Home};
 use codex_server::app::AppServer;
 use codex_store::{PromptHistory, ThreadIndex};
-use tokio::time::Instant;
+use codex_tui::Span;
 
 use self::args::{ChatArgs, ChatOptions, ResumeArgs};
 use self::client::{Client, Refused};
+use self::first_run::{Choice, FirstRun};
 use self::history::History;
-use self::keys::{Input, Keys, Raw};
+use self::keys::{Keys, Raw};
 use self::opening::Wanted;
-use self::question::Arming;
 use self::screen::{Footer, Look, Screen};
 use self::session::{Chat, Left, MadeOf};
 use self::setup::Place;
@@ -45,6 +48,7 @@ use crate::args::Shared;
 use crate::console;
 use crate::exec::check_picture;
 use crate::failure::Hinted;
+use crate::page::Style;
 use crate::proto::working_directory;
 use crate::signals::{self, Stop};
 use crate::terminal::wants_colour;
@@ -122,8 +126,7 @@ fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     let cwd = working_directory(shared)?;
     let place = Place::new(shared, &wish.options, cwd)?;
     // What is wrong is told before the terminal is taken over and anything is said.
-    let config = place.config()?;
-    crate::login::require_key(&place.home, &config, &place.env)?;
+    needs_key(&place)?;
     wish.options.images.iter().try_for_each(|path| check_picture(&place.cwd.join(path)))?;
     let is_dumb = place.env.text("TERM").is_none_or(|term| term == "dumb");
     let look = Look { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
@@ -146,6 +149,17 @@ fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Whether there is no key, and the user can still be asked what to begin with. Where the provider was chosen, a missing
+/// key is an error.
+fn needs_key(place: &Place) -> anyhow::Result<bool> {
+    let config = place.config()?;
+    match crate::login::require_key(&place.home, &config, &place.env) {
+        Ok(()) => Ok(false),
+        Err(AuthError::NoLogin { .. }) if first_run::is_first(&config) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// How a chat ended, and the thread that can be resumed.
 struct Ended {
     left: Left,
@@ -154,15 +168,21 @@ struct Ended {
 
 /// Asks about the project if nobody did yet, and chats.
 async fn begin<W: Write>(
-    place: Place,
+    mut place: Place,
     wish: Wish,
     mut screen: Screen<W>,
     (mut keys, mut stop): (Keys, Stop),
 ) -> anyhow::Result<Ended> {
+    if needs_key(&place)?
+        && let Some(left) = ask_first_run(&mut place, &mut screen, &mut keys, &mut stop).await?
+    {
+        return Ok(Ended { left, thread: None });
+    }
     let project = trust::project(&place.cwd);
     let mut level = trust::level(&place.config()?, &project);
     if level.is_none() {
-        level = match ask_trust(&project, &mut screen, &mut keys, &mut stop).await? {
+        screen.show(trust::question(&project), Footer::default())?;
+        level = match dialogue::ask(&mut trust::Trust, &mut screen, &mut keys, &mut stop).await? {
             Ok(level) => Some(level),
             Err(left) => return Ok(Ended { left, thread: None }),
         };
@@ -214,50 +234,28 @@ async fn converse<W: Write>(chat: &mut Chat<W>, wanted: &Wanted, cwd: &Path) -> 
     chat.run().await
 }
 
-/// Asks whether a project is trusted. Nothing of it was read and nothing was started before the answer is there.
-async fn ask_trust<W: Write>(
-    project: &Path,
+/// Asks what to begin with until that is settled. Tells how the chat was left, if it was.
+async fn ask_first_run<W: Write>(
+    place: &mut Place,
     screen: &mut Screen<W>,
     keys: &mut Keys,
     stop: &mut Stop,
-) -> anyhow::Result<Result<TrustLevel, Left>> {
-    screen.show(trust::question(project), Footer::default())?;
-    let mut arming = Arming::begin(Instant::now());
-    let answer = loop {
-        let is_question = arming.has_choices();
-        let status = if is_question { trust::choices() } else { Vec::new() };
-        let now = Instant::now();
-        if screen.show(Vec::new(), Footer { status, is_question, typed: None }).is_err() {
-            break Err(Left::ByForce);
-        }
-        arming.drawn(now);
-        let time = async {
-            match arming.deadline() {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
+) -> anyhow::Result<Option<Left>> {
+    loop {
+        let mut asked = FirstRun::new(first_run::look(&place.env).await);
+        screen.show(asked.question(), Footer::default())?;
+        let kept = match dialogue::ask(&mut asked, screen, keys, stop).await? {
+            Ok(Choice::Look) => continue,
+            Ok(choice) => first_run::keep(choice, place),
+            Err(left) => return Ok(Some(left)),
         };
-        tokio::select! {
-            () = stop.wait() => break Err(Left::ByForce),
-            () = time => arming.wake(Instant::now(), || keys.discard()),
-            input = keys.next() => match input {
-                Input::Gone => break Err(Left::ByForce),
-                // If this fails, so does the next drawing.
-                Input::Resized => {
-                    crossterm::terminal::size().and_then(|size| screen.resize(size)).unwrap_or_default();
-                }
-                Input::Discarded(number) => arming.discarded(number),
-                Input::Key(key, at) if arming.pressed(at) => match trust::decide(&key) {
-                    Some(trust::Answer::Trust(level)) => break Ok(level),
-                    Some(trust::Answer::Leave) => break Err(Left::ByChoice),
-                    None => {}
-                },
-                Input::Key(..) => {}
-            },
+        let (told, is_over) = match kept {
+            Ok(told) => (Span::new(Style::Plain, told), true),
+            Err(error) => (Span::new(Style::Red, format!("error: {error:#}\n")), false),
+        };
+        screen.show(vec![told], Footer::default())?;
+        if is_over {
+            return Ok(None);
         }
-    };
-    if answer != Err(Left::ByForce) {
-        screen.finish()?;
     }
-    Ok(answer)
 }

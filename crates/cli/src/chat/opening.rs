@@ -3,16 +3,18 @@
 use std::io::Write;
 use std::path::Path;
 
+use codex_tui::picker::{Entry, Picker};
 use serde_json::{Value, json};
 
 use super::client::{Client, Refused};
 use super::session::{Chat, Choosing, Flow, Opened};
 use crate::page::{Style, heading};
 
-/// How many threads there are to choose from.
-const MOST_CHOICES: usize = 10;
-/// How many earlier turns are shown of a thread that goes on.
-const EARLIER_TURNS: usize = 3;
+/// How many threads there are to choose from, and on a terminal that cannot show a list in place.
+const MOST_CHOICES: usize = 100;
+const MOST_PRINTED: usize = 10;
+/// How many turns are shown of a thread that goes on.
+const MOST_TURNS: usize = 500;
 
 /// Which thread to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +66,9 @@ impl<W: Write> Chat<W> {
         self.view.begin_thread();
         self.running = None;
         self.introduce(&answer);
+        if self.thread.as_ref().is_some_and(|thread| thread.has_turns) {
+            self.show_earlier(&answer).await?;
+        }
         if is_joined {
             self.take_over(&answer);
             self.view.note(
@@ -91,6 +96,8 @@ impl<W: Write> Chat<W> {
         let thread = Opened {
             id: text("/thread/id"),
             model: text("/model"),
+            provider: text("/modelProvider"),
+            effort: text("/reasoningEffort"),
             approvals: text("/approvalPolicy"),
             sandbox,
             has_turns: answer.pointer("/thread/turns").and_then(Value::as_array).is_some_and(|turns| !turns.is_empty()),
@@ -98,14 +105,27 @@ impl<W: Write> Chat<W> {
         self.view.line(&heading(&[
             ("thread", thread.id.clone()),
             ("folder", text("/cwd")),
-            ("model", format!("{} ({})", thread.model, text("/modelProvider"))),
+            ("model", format!("{} ({})", thread.model, thread.provider)),
             ("sandbox", format!("{}, approvals: {}", thread.sandbox, thread.approvals)),
             ("help", "/help".to_owned()),
         ]));
         self.thread = Some(thread);
-        if let Some(turns) = answer.pointer("/thread/turns").and_then(Value::as_array) {
-            self.view.earlier(turns, EARLIER_TURNS);
+        self.view.cwd = text("/cwd").into();
+    }
+
+    /// Shows what happened in the thread so far: with all items, or as the answer has it where these cannot be had.
+    async fn show_earlier(&mut self, answer: &Value) -> anyhow::Result<()> {
+        let params = json!({"threadId": answer.pointer("/thread/id"), "itemsView": "full", "limit": MOST_TURNS,
+            "sortDirection": "desc"});
+        let (mut turns, mut has_more) = (Vec::new(), false);
+        if let Ok(mut page) = self.attempt("thread/turns/list", params).await? {
+            has_more = page["nextCursor"].is_string();
+            turns = page["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            turns.reverse();
         }
+        let told = answer.pointer("/thread/turns").and_then(Value::as_array);
+        self.view.earlier(if turns.is_empty() { told.map_or(&[], Vec::as_slice) } else { &turns }, has_more);
+        Ok(())
     }
 
     /// Shows threads to choose from.
@@ -124,33 +144,43 @@ impl<W: Write> Chat<W> {
         };
         let here = self.thread.as_ref().map(|thread| thread.id.clone()).unwrap_or_default();
         let others = threads.as_array().into_iter().flatten().filter(|thread| thread["id"] != here.as_str());
-        let mut ids = Vec::new();
-        for thread in others {
+        let (mut ids, mut entries) = (Vec::new(), Vec::new());
+        for thread in others.take(if self.screen.look().is_dumb { MOST_PRINTED } else { MOST_CHOICES }) {
             let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
             let title = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text("preview"));
             ids.push(text("id"));
-            let when = written(thread["updatedAt"].as_i64().unwrap_or_default());
-            self.view.line(&format!("{:>3}  {when}  {}", ids.len(), crate::threads::table::one_line(&title)));
+            entries.push(Entry { note: written(thread["updatedAt"].as_i64().unwrap_or_default()), title });
         }
         if ids.is_empty() {
             self.view.line("There is no other thread here yet. `codex threads list` shows those of all folders.");
             return Ok(());
         }
-        self.view.line("Which one? Type its number, or nothing for none.");
-        self.choosing = Some(Choosing { ids, is_fork });
+        if self.screen.look().is_dumb {
+            for (at, Entry { note, title }) in entries.iter().enumerate() {
+                self.view.line(&format!("{:>3}  {note}  {}", at + 1, crate::threads::table::one_line(title)));
+            }
+            self.view.line("Pick a thread by number (Enter to cancel):");
+        }
+        self.choosing = Some(Choosing { ids, picker: Picker::new(entries), is_fork });
         Ok(())
     }
 
-    /// Takes the user's choice.
-    pub(crate) async fn choose(&mut self, choosing: Choosing, text: &str) -> anyhow::Result<Flow> {
-        if text.is_empty() {
-            return Ok(if self.thread.is_none() { Flow::Leave } else { Flow::Stay });
-        }
+    /// Takes the user's choice as a number that was typed.
+    pub(crate) async fn choose_by_number(&mut self, choosing: Choosing, text: &str) -> anyhow::Result<Flow> {
         let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let Some(id) = number.and_then(|number| choosing.ids.get(number)).cloned() else {
+        let number = number.filter(|number| *number < choosing.ids.len());
+        if number.is_none() && !text.is_empty() {
             self.view.note(Style::Yellow, "choose", &format!("a number from 1 to {}", choosing.ids.len()));
             self.choosing = Some(choosing);
             return Ok(Flow::Stay);
+        }
+        self.choose(choosing, number).await
+    }
+
+    /// Takes the user's choice.
+    pub(crate) async fn choose(&mut self, choosing: Choosing, number: Option<usize>) -> anyhow::Result<Flow> {
+        let Some(id) = number.and_then(|number| choosing.ids.get(number)).cloned() else {
+            return Ok(if self.thread.is_none() { Flow::Leave } else { Flow::Stay });
         };
         let wanted = if choosing.is_fork { Wanted::Fork(id) } else { Wanted::Resume(id) };
         let cwd = self.cwd.clone();

@@ -1,9 +1,14 @@
 //! Questions that one key answers.
 //!
 //! Invariant: a key counts only if it was pressed after the choices were shown. What was typed before is thrown away, and
-//! while somebody types the choices are not shown at all.
+//! while somebody types the choices are not shown at all. What does not fit the screen is shown a page at a time, and
+//! nothing can be allowed before its last page was.
 
+use std::collections::VecDeque;
 use std::time::Duration;
+
+use codex_tui::pages::Pages;
+use codex_tui::{Row, Span};
 
 use codex_wire::ids::RequestId;
 use serde::Deserialize;
@@ -11,7 +16,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::keys::Key;
-use super::wrap::{Row, Span};
 use crate::page::{Ink, Style, visible};
 
 /// How long nothing must have been typed before the choices are shown.
@@ -19,6 +23,9 @@ const QUIET: Duration = Duration::from_millis(300);
 
 /// The longest command that a person can be expected to have read. A longer one can only be refused.
 const MOST_BYTES: usize = 64 * 1024;
+
+/// How many rows of the screen a page leaves free, for the keys and what was there before.
+const BESIDE_PAGE: usize = 3;
 
 /// What stands before each row of what is decided about, so that none of it looks like a line of ours.
 const GUTTER: &str = "  | ";
@@ -87,6 +94,97 @@ impl Arming {
     }
 }
 
+/// Questions that wait for an answer, and how far the first one is.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    waiting: VecDeque<Question>,
+    pub(crate) arming: Arming,
+    /// What the first question is about.
+    pages: Pages,
+}
+
+/// What a key comes to.
+#[derive(Debug)]
+pub(crate) enum Pressed {
+    Nothing,
+    /// More is to be seen.
+    More(Vec<Span>),
+    /// The question is answered.
+    Decided(Question, Decision),
+}
+
+impl Default for Asking {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), arming: Arming::Ready, pages: Pages::default() }
+    }
+}
+
+impl Asking {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    pub(crate) fn first(&self) -> Option<&Question> {
+        self.waiting.front()
+    }
+
+    /// Puts a question behind those that are open. Tells whether it is the first.
+    pub(crate) fn add(&mut self, question: Question) -> bool {
+        self.waiting.push_back(question);
+        self.waiting.len() == 1
+    }
+
+    /// Takes back questions that no longer matter. Tells whether another is the first now.
+    pub(crate) fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) -> bool {
+        let was_first = self.waiting.front().is_some_and(&is_over);
+        self.waiting.retain(|question| !is_over(question));
+        was_first
+    }
+
+    /// Begins with the first question, and gives the first page of what it is about.
+    pub(crate) fn begin(&mut self, about: &[Span], (width, height): (usize, usize), now: Instant) -> Vec<Span> {
+        self.pages = Pages::new(about, width, height.saturating_sub(BESIDE_PAGE));
+        self.arming = Arming::begin(now);
+        self.pages.next_page()
+    }
+
+    /// The keys that mean something now, in words.
+    pub(crate) fn choices(&self) -> Row {
+        let Some(question) = self.first().filter(|_| self.arming.has_choices()) else {
+            return vec![Span::new(Style::Dim, "…")];
+        };
+        if self.pages.is_over() {
+            return question.choices();
+        }
+        let (shown, count) = self.pages.progress();
+        let mut row = Vec::from(choice("space", &format!("more (page {shown} of {count})  ")));
+        row.extend(refusals());
+        row
+    }
+
+    /// Takes a key that was pressed at a time.
+    pub(crate) fn press(&mut self, key: &Key, at: Instant) -> Pressed {
+        if !self.arming.pressed(at) {
+            return Pressed::Nothing;
+        }
+        let is_seen = self.pages.is_over();
+        if !is_seen && matches!(key, Key::Char(' ') | Key::Enter | Key::PageDown | Key::Down) {
+            self.arming = Arming::begin(at);
+            return Pressed::More(self.pages.next_page());
+        }
+        let decision = self.first().and_then(|question| question.decide(key));
+        let decision = decision.filter(|decision| is_seen || decision.refuses());
+        match decision.and_then(|decision| Some((self.waiting.pop_front()?, decision))) {
+            Some((question, decision)) => Pressed::Decided(question, decision),
+            None => Pressed::Nothing,
+        }
+    }
+}
+
 /// What a person decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
@@ -97,6 +195,10 @@ pub(crate) enum Decision {
 }
 
 impl Decision {
+    fn refuses(self) -> bool {
+        matches!(self, Self::Decline | Self::Cancel)
+    }
+
     /// The answer to the server.
     pub(crate) fn answer(self) -> Value {
         json!({"decision": match self {
@@ -170,16 +272,24 @@ impl Question {
         Ok(Self { id, subject, may_be_allowed })
     }
 
+    /// The patch that is asked about.
+    pub(crate) fn patch(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Command(_) => None,
+            Subject::Changes(asked) => Some(&asked.item_id),
+        }
+    }
+
     /// What is asked about, in full.
     pub(crate) fn describe(&self) -> Vec<Span> {
         let mut shown = Vec::new();
         let mut write = |style, text: &str| {
             let _: std::io::Result<()> = shown.write(style, text);
         };
-        let reason = |reason: &Option<String>| reason.as_ref().map(|reason| format!(": {}", on_one_line(reason)));
+        let reason = |reason: &Option<String>| reason.as_deref().map(|reason| format!(" {}", why(reason)));
         match &self.subject {
             Subject::Command(CommandAsked { command, cwd, reason: why }) => {
-                write(Style::Yellow, "approval needed");
+                write(Style::Yellow, "Approve this command?");
                 write(Style::Plain, &format!("{}\n", reason(why).unwrap_or_default()));
                 let end = (0..=MOST_BYTES.min(command.len())).rev().find(|at| command.is_char_boundary(*at));
                 for line in visible(&command[..end.unwrap_or(0)]).lines() {
@@ -193,8 +303,8 @@ impl Question {
                 write(Style::Dim, &format!("  in {}\n", on_one_line(cwd)));
             }
             Subject::Changes(ChangesAsked { reason: why, grant_root, .. }) => {
-                write(Style::Yellow, "approval needed");
-                write(Style::Plain, &format!(": the changes above{}\n", reason(why).unwrap_or_default()));
+                write(Style::Yellow, "Approve these changes?");
+                write(Style::Plain, &format!("{}\n", reason(why).unwrap_or_default()));
                 if let Some(root) = grant_root {
                     let root = on_one_line(root);
                     write(Style::Dim, &format!("  for this session: all changes below {root}\n"));
@@ -214,8 +324,7 @@ impl Question {
             row.extend(choice("y", "yes  "));
             row.extend(choice("a", "yes, for this session  "));
         }
-        row.extend(choice("n", "no  "));
-        row.extend(choice("esc", "no, and stop"));
+        row.extend(refusals());
         row
     }
 
@@ -228,6 +337,21 @@ impl Question {
             Key::Char('q' | 'Q') | Key::Esc | Key::Ctrl('c' | 'd') => Some(Decision::Cancel),
             _ => None,
         }
+    }
+}
+
+fn refusals() -> impl Iterator<Item = Span> {
+    choice("n", "no  ").into_iter().chain(choice("esc", "no, and stop"))
+}
+
+/// Why somebody is asked, on one line.
+fn why(reason: &str) -> String {
+    // What a client of the protocol is told, said to a person.
+    match reason {
+        "the patch writes outside of what the sandbox lets it write" => {
+            "The sandbox does not allow writing here".into()
+        }
+        reason => on_one_line(reason),
     }
 }
 
@@ -283,13 +407,45 @@ mod tests {
     fn a_command_cannot_disguise_itself() {
         let question = command("ls\r\x1b[2Krm -rf ~\n[y] harmless \u{202e}dne");
         expect![[r#"
-            approval needed: it asks\nto
+            Approve this command? it asks\nto
               | ls\r\u{1b}[2Krm -rf ~
               | [y] harmless \u{202e}dne
               in /w\u{1b}[8m
         "#]]
         .assert_eq(&text(&question.describe()));
         expect!["[y] yes  [a] yes, for this session  [n] no  [esc] no, and stop"].assert_eq(&text(&question.choices()));
+    }
+
+    #[test]
+    fn nothing_is_allowed_before_its_last_page_was_shown() {
+        let now = Instant::now();
+        let mut asking = Asking::default();
+        assert!(asking.add(command("one\ntwo\nthree\nfour\nrm -rf ~")));
+        let about = asking.first().unwrap().describe();
+        let mut shown = text(&asking.begin(&about, (40, 6), now));
+        let open = |asking: &mut Asking| asking.arming = Arming::Open { since: now };
+        open(&mut asking);
+        assert_eq!(text(&asking.choices()), "[space] more (page 1 of 3)  [n] no  [esc] no, and stop");
+        for key in [Key::Char('y'), Key::Char('a')] {
+            assert!(matches!(asking.press(&key, now), Pressed::Nothing), "{key:?}");
+        }
+        for _ in 0..2 {
+            open(&mut asking);
+            let Pressed::More(page) = asking.press(&Key::Char(' '), now) else { panic!("there is more") };
+            assert!(!asking.arming.has_choices(), "what is new has to be looked at first");
+            shown.push_str(&text(&page));
+        }
+        assert_eq!(shown, text(&about));
+        open(&mut asking);
+        assert!(matches!(asking.press(&Key::Char(' '), now), Pressed::Nothing));
+        assert!(matches!(asking.press(&Key::Char('y'), now), Pressed::Decided(_, Decision::Accept)));
+        assert!(asking.is_empty());
+        // It can be refused at any time.
+        asking.add(command("a\nb\nc\nd\ne"));
+        let about = asking.first().unwrap().describe();
+        asking.begin(&about, (40, 6), now);
+        open(&mut asking);
+        assert!(matches!(asking.press(&Key::Esc, now), Pressed::Decided(_, Decision::Cancel)));
     }
 
     #[test]

@@ -5,8 +5,9 @@
 
 use std::io::{self, Write};
 
-use super::wrap::{Row, Span, row_columns, rows, typed_rows};
 use crate::page::{Style, printable};
+use codex_tui::wrap::{row_columns, rows, typed_rows};
+use codex_tui::{Row, Span};
 
 /// What a terminal can do.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,8 @@ pub(crate) struct Look {
 /// What stands below the text that scrolls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Footer {
+    /// Rows of a list, above all else.
+    pub(crate) list: Vec<Row>,
     /// A line above the one that is being typed.
     pub(crate) status: Row,
     /// Whether that line is a question, which a dumb terminal is shown too.
@@ -67,6 +70,15 @@ impl<W: Write> Screen<W> {
         self.height = or(height, 24).max(4);
     }
 
+    /// How many columns and rows there are.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.width, self.height)
+    }
+
+    pub(crate) fn look(&self) -> Look {
+        self.look
+    }
+
     /// Shows text that scrolls, and what stands below it from now on.
     pub(crate) fn show(&mut self, spans: Vec<Span>, footer: Footer) -> io::Result<()> {
         if self.look.is_dumb {
@@ -110,13 +122,48 @@ impl<W: Write> Screen<W> {
         self.draw(up, &[])
     }
 
-    /// Clears everything and draws anew.
+    /// Clears everything and draws anew. Each row is cleared alone, because terminals keep a copy of a screen that is
+    /// cleared as a whole.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         if self.look.is_dumb {
             return Ok(());
         }
-        write!(self.out, "\x1b[H\x1b[2J")?;
+        let mut frame = b"\x1b[H".to_vec();
+        for row in 0..self.height {
+            frame.extend(if row == 0 { b"\x1b[K".as_slice() } else { b"\r\n\x1b[K" });
+        }
+        frame.extend(b"\x1b[H");
+        self.out.write_all(&frame)?;
         self.draw(0, &[])
+    }
+
+    /// Takes away what stands below for a while: somebody else gets the terminal. The next drawing begins anew.
+    pub(crate) fn leave(&mut self) -> io::Result<()> {
+        if self.look.is_dumb {
+            return self.end_echo().and_then(|()| self.out.flush());
+        }
+        let footer = std::mem::take(&mut self.footer);
+        self.draw(self.cursor.0, &[])?;
+        self.footer = footer;
+        if !self.line.is_empty() {
+            write!(self.out, "\r\n")?;
+        }
+        self.forget();
+        self.out.flush()
+    }
+
+    /// Draws anew where the cursor is.
+    pub(crate) fn come_back(&mut self) -> io::Result<()> {
+        if self.look.is_dumb {
+            return Ok(());
+        }
+        self.forget();
+        self.draw(0, &[])
+    }
+
+    fn forget(&mut self) {
+        self.drawn.clear();
+        self.cursor = (0, 0);
     }
 
     /// Takes away what stands below, and leaves the cursor at the beginning of a line.
@@ -129,8 +176,7 @@ impl<W: Write> Screen<W> {
             self.line.clear();
             write!(self.out, "\r\n")?;
         }
-        self.drawn.clear();
-        self.cursor = (0, 0);
+        self.forget();
         self.out.flush()
     }
 
@@ -141,7 +187,8 @@ impl<W: Write> Screen<W> {
         if up > 0 {
             write!(frame, "\x1b[{up}A")?;
         }
-        frame.extend(b"\x1b[J");
+        // Not from the first column on: in the first row that would clear the screen as a whole.
+        frame.extend(b" \x1b[J\r\x1b[K");
         for row in finished {
             self.paint(row, &mut frame)?;
             frame.extend(b"\r\n");
@@ -174,6 +221,8 @@ impl<W: Write> Screen<W> {
         if !self.line.is_empty() {
             live.push(self.line.clone());
         }
+        let most = self.height.saturating_sub(3);
+        live.extend(self.footer.list.iter().take(most.saturating_sub(live.len())).cloned());
         if !self.footer.status.is_empty() {
             live.extend(rows(&self.footer.status, self.width).into_iter().take(self.height / 2));
         }

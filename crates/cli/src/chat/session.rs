@@ -2,25 +2,24 @@
 //!
 //! Invariant: one task owns everything here. What the thread does is known from the news alone.
 
-use std::collections::VecDeque;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use codex_config::{Config, Home};
+use codex_tui::editor::{Edit, Editor};
+use codex_tui::picker::Picker;
+use codex_tui::{Row, Span, slash};
 use codex_wire::ids::{RequestId, ThreadId};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::client::{Client, Message, Refused};
-use super::editor::{Edit, Editor};
 use super::history::History;
 use super::keys::{Input, Key, Keys};
-use super::question::{Arming, Question};
+use super::question::{Asking, Question};
 use super::screen::{Footer, Screen};
-use super::slash;
 use super::view::View;
-use super::wrap::{Row, Span};
 use crate::page::Style;
 use crate::signals::Stop;
 
@@ -53,15 +52,16 @@ pub(crate) struct Chat<W> {
     pub(crate) pictures: Vec<PathBuf>,
     /// The turn that runs.
     pub(crate) running: Option<Running>,
-    /// What the user is asked, and how far the first question is.
-    asked: VecDeque<Question>,
-    arming: Arming,
+    /// What the user is asked.
+    pub(crate) asking: Asking,
     /// The threads that the user chooses from.
     pub(crate) choosing: Option<Choosing>,
     /// Policies that the user was asked about once more.
     pub(crate) unconfirmed: Option<Vec<String>>,
     /// Whether the next Ctrl-C leaves.
-    is_warned: bool,
+    pub(crate) is_warned: bool,
+    /// Whether the next that is heard of being continued is no news.
+    pub(crate) is_back: bool,
 }
 
 /// What a chat is made of besides what it talks to.
@@ -80,6 +80,8 @@ pub(crate) struct MadeOf {
 pub(crate) struct Opened {
     pub(crate) id: String,
     pub(crate) model: String,
+    pub(crate) provider: String,
+    pub(crate) effort: String,
     pub(crate) approvals: String,
     pub(crate) sandbox: String,
     /// Whether something was said in it, so that it can be resumed.
@@ -99,6 +101,7 @@ pub(crate) struct Running {
 #[derive(Debug)]
 pub(crate) struct Choosing {
     pub(crate) ids: Vec<String>,
+    pub(crate) picker: Picker,
     /// Whether a copy is wanted.
     pub(crate) is_fork: bool,
 }
@@ -131,10 +134,11 @@ impl<W: Write> Chat<W> {
     /// A chat with a client that is connected, and nothing open.
     pub(crate) fn new(client: Client, screen: Screen<W>, (keys, stop): (Keys, Stop), made_of: MadeOf) -> Self {
         let MadeOf { history, config, named, home, cwd, first, pictures } = made_of;
+        let view = View::new(screen.look().colour);
         Self {
             client,
             screen,
-            view: View::default(),
+            view,
             keys,
             stop,
             editor: Editor::default(),
@@ -147,11 +151,11 @@ impl<W: Write> Chat<W> {
             first,
             pictures,
             running: None,
-            asked: VecDeque::new(),
-            arming: Arming::Ready,
+            asking: Asking::default(),
             choosing: None,
             unconfirmed: None,
             is_warned: false,
+            is_back: false,
         }
     }
 
@@ -164,12 +168,13 @@ impl<W: Write> Chat<W> {
             }
             match self.wait().await? {
                 Happened::Message(message) => self.messages(message).await?,
-                Happened::Time if self.asked.is_empty() => {}
-                Happened::Time => self.arming.wake(Instant::now(), || self.keys.discard()),
+                Happened::Time if self.asking.is_empty() => {}
+                Happened::Time => self.asking.arming.wake(Instant::now(), || self.keys.discard()),
                 Happened::Stop => return Ok(Left::ByForce),
                 Happened::Input(Input::Gone) => return Ok(Left::ByForce),
                 Happened::Input(Input::Resized) => self.resize(),
-                Happened::Input(Input::Discarded(number)) => self.arming.discarded(number),
+                Happened::Input(Input::Continued) => self.continued(),
+                Happened::Input(Input::Discarded(number)) => self.asking.arming.discarded(number),
                 Happened::Input(Input::Key(key, at)) => {
                     if self.press(&key, at).await? == Flow::Leave {
                         return Ok(Left::ByChoice);
@@ -182,7 +187,7 @@ impl<W: Write> Chat<W> {
     /// Waits for whatever comes first.
     async fn wait(&mut self) -> anyhow::Result<Happened> {
         let tick = self.running.as_ref().map(|_| Instant::now() + TICK);
-        let deadline = if self.asked.is_empty() { tick } else { self.arming.deadline() };
+        let deadline = if self.asking.is_empty() { tick } else { self.asking.arming.deadline() };
         let time = async {
             match deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -199,7 +204,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Follows the size of the terminal. If that fails, so does the next drawing.
-    fn resize(&mut self) {
+    pub(crate) fn resize(&mut self) {
         let resized = crossterm::terminal::size().and_then(|size| self.screen.resize(size));
         resized.unwrap_or_default();
     }
@@ -210,26 +215,30 @@ impl<W: Write> Chat<W> {
         // The time before they are drawn: a person, or a program, may be quicker than what comes after the drawing.
         let now = Instant::now();
         self.screen.show(text, footer)?;
-        self.arming.drawn(now);
+        self.asking.arming.drawn(now);
         Ok(())
     }
 
     fn footer(&self) -> Footer {
-        let typed = Some((self.editor.text().to_owned(), self.editor.cursor()));
-        if let Some(question) = self.asked.front() {
-            let is_question = self.arming.has_choices();
-            let status = if is_question { question.choices() } else { dim("…") };
-            return Footer { status, is_question, typed: None };
+        if !self.asking.is_empty() {
+            let is_question = self.asking.arming.has_choices();
+            return Footer { status: self.asking.choices(), is_question, ..Footer::default() };
+        }
+        if let Some(Choosing { picker, .. }) = self.choosing.as_ref().filter(|_| !self.screen.look().is_dumb) {
+            let (width, height) = self.screen.size();
+            let typed = Some((picker.query().to_owned(), picker.query().len()));
+            let status = dim("Pick a thread: arrows or a number, type to search, Enter to open, Esc to cancel");
+            return Footer { list: picker.rows(width, height / 2), status, is_question: false, typed };
         }
         let status = match &self.running {
             Some(running) if self.view.retries() > 0 => {
-                dim(&format!("{}, retry {}", running.describe(), self.view.retries()))
+                dim(&format!("{} · retry {}", running.describe(), self.view.retries()))
             }
             Some(running) => dim(&running.describe()),
-            None if self.is_warned => dim("Ctrl-C once more leaves"),
+            None if self.is_warned => dim("Press Ctrl-C again to quit"),
             None => Row::new(),
         };
-        Footer { status, is_question: false, typed }
+        Footer { status, typed: Some(self.editor.shown()), ..Footer::default() }
     }
 
     async fn messages(&mut self, first: Message) -> anyhow::Result<()> {
@@ -283,7 +292,7 @@ impl<W: Write> Chat<W> {
             }
             "turn/completed" => {
                 self.running = None;
-                self.asked.clear();
+                self.asking.clear();
             }
             "serverRequest/resolved" => {
                 let id = params.get("requestId").and_then(Value::as_i64).map(RequestId::Integer);
@@ -302,40 +311,18 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Puts a question before the user, after those that are open.
-    fn ask(&mut self, question: Question) {
-        self.asked.push_back(question);
-        if self.asked.len() == 1 {
-            self.ask_first();
-        }
-    }
-
-    fn ask_first(&mut self) {
-        if let Some(question) = self.asked.front() {
-            let shown = question.describe();
-            self.view.write(|page| {
-                page.enter(crate::page::Within::Nothing)?;
-                page.ink.extend(shown);
-                Ok(())
-            });
-            self.arming = Arming::begin(Instant::now());
-        }
-    }
-
-    /// Takes back questions that somebody else has answered, or that no longer matter.
-    fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) {
-        let was_first = self.asked.front().is_some_and(&is_over);
-        self.asked.retain(|question| !is_over(question));
-        if was_first {
-            self.ask_first();
-        }
-    }
-
     /// Takes a key.
     async fn press(&mut self, key: &Key, at: Instant) -> anyhow::Result<Flow> {
-        if !self.asked.is_empty() {
+        if *key == Key::Ctrl('z') {
+            self.suspend();
+            return Ok(Flow::Stay);
+        }
+        if !self.asking.is_empty() {
             self.answer(key, at).await?;
             return Ok(Flow::Stay);
+        }
+        if self.choosing.is_some() && !self.screen.look().is_dumb && *key != Key::Ctrl('l') {
+            return self.pick(key).await;
         }
         if *key == Key::Ctrl('c') {
             return self.interrupt().await;
@@ -345,7 +332,7 @@ impl<W: Write> Chat<W> {
             Edit::Submit => return self.submit().await,
             Edit::End => return Ok(Flow::Leave),
             Edit::Older => {
-                if let Some(text) = self.history.older(self.editor.text()) {
+                if let Some(text) = self.history.older(&self.editor.text()) {
                     self.editor.replace(&text);
                 }
             }
@@ -357,36 +344,8 @@ impl<W: Write> Chat<W> {
             Edit::Full => self.view.note(Style::Yellow, "too long", "the text has as many bytes as can be sent"),
             // If this fails, so does the next drawing.
             Edit::Ignored if *key == Key::Ctrl('l') => self.screen.clear().unwrap_or_default(),
+            Edit::Ignored if *key == Key::Esc => self.stop_turn().await?,
             Edit::Changed | Edit::Ignored => {}
-        }
-        Ok(Flow::Stay)
-    }
-
-    async fn answer(&mut self, key: &Key, at: Instant) -> anyhow::Result<()> {
-        if !self.arming.pressed(at) {
-            return Ok(());
-        }
-        let Some(decision) = self.asked.front().and_then(|question| question.decide(key)) else { return Ok(()) };
-        if let Some(question) = self.asked.pop_front() {
-            self.view.line(&format!("  {}\n", decision.past()));
-            self.client.answer(&question.id, decision.answer()).await?;
-            self.is_warned = *key == Key::Ctrl('c');
-            self.ask_first();
-        }
-        Ok(())
-    }
-
-    /// Ctrl-C: stops the turn, or the line that is being typed; once more, leaves.
-    async fn interrupt(&mut self) -> anyhow::Result<Flow> {
-        if std::mem::replace(&mut self.is_warned, true) {
-            return Ok(Flow::Leave);
-        }
-        if let (Some(thread), Some(running)) = (&self.thread, &self.running) {
-            let params = json!({"threadId": thread.id, "turnId": running.turn});
-            // A turn that has just ended needs no stopping.
-            self.attempt("turn/interrupt", params).await?.ok();
-        } else {
-            self.editor.take();
         }
         Ok(Flow::Stay)
     }
@@ -395,7 +354,7 @@ impl<W: Write> Chat<W> {
     async fn submit(&mut self) -> anyhow::Result<Flow> {
         let text = self.editor.take();
         if let Some(choosing) = self.choosing.take() {
-            return self.choose(choosing, text.trim()).await;
+            return self.choose_by_number(choosing, text.trim()).await;
         }
         if let Some(words) = self.unconfirmed.take() {
             self.confirm(&words, text.trim()).await?;
@@ -403,6 +362,10 @@ impl<W: Write> Chat<W> {
         }
         if text.trim().is_empty() {
             return Ok(Flow::Stay);
+        }
+        if let Some(command) = text.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty()) {
+            self.history.add(None, &text);
+            return self.run_own(command).await.map(|()| Flow::Stay);
         }
         match slash::read(&text) {
             Some(command) => {
@@ -460,10 +423,10 @@ impl Running {
     fn describe(&self) -> String {
         let waiting = match self.waiting {
             0 => String::new(),
-            1 => ", 1 message waits".to_owned(),
-            count => format!(", {count} messages wait"),
+            1 => " · 1 message queued".to_owned(),
+            count => format!(" · {count} messages queued"),
         };
-        format!("working, {} s{waiting} (Ctrl-C stops)", self.since.elapsed().as_secs())
+        format!("Working… {} s{waiting} · Esc or Ctrl-C to stop", self.since.elapsed().as_secs())
     }
 }
 

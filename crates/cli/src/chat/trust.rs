@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use codex_config::{Config, Env, Home, KeyPath, Overrides, TrustLevel, UserConfig};
 use codex_protocol::v2::config::{ConfigValueWriteParams, MergeStrategy};
 use codex_protocol::v2::hidden::Hidden;
+use codex_tui::{Row, Span};
 use codex_wire::policy::{AskForApproval, SandboxMode};
 
+use super::dialogue::Dialogue;
 use super::keys::Key;
 use super::question::choice;
-use super::wrap::{Row, Span};
+use super::screen::Footer;
+use super::session::Left;
 use crate::page::{Style, visible};
 
 /// The project that a folder belongs to: its repository, or the folder itself.
@@ -70,14 +73,14 @@ pub(crate) fn question(project: &Path) -> Vec<Span> {
         Span::new(Style::Plain, "\n"),
         Span::new(
             Style::Dim,
-            "In a trusted project the model may change files in the folder, and is told of the project's skills.\n\
-             In any other it may change nothing, and you are asked before whatever is not known to be harmless.\n",
+            "Trusted: Codex may edit files here and uses the project's AGENTS.md and skills.\n\
+             Not trusted: read-only, and Codex asks before running anything that isn't known to be safe.\n",
         ),
     ]
 }
 
 /// The keys that answer, in words.
-pub(crate) fn choices() -> Row {
+fn choices() -> Row {
     let mut row = Vec::new();
     row.extend(choice("y", "yes  "));
     row.extend(choice("n", "no  "));
@@ -85,20 +88,23 @@ pub(crate) fn choices() -> Row {
     row
 }
 
-/// What a user says about a project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Trust(TrustLevel),
-    Leave,
-}
+/// The question, as far as keys go.
+pub(crate) struct Trust;
 
-/// What a key means.
-pub(crate) fn decide(key: &Key) -> Option<Answer> {
-    match key {
-        Key::Char('y' | 'Y') => Some(Answer::Trust(TrustLevel::Trusted)),
-        Key::Char('n' | 'N') => Some(Answer::Trust(TrustLevel::Untrusted)),
-        Key::Esc | Key::Char('q' | 'Q') | Key::Ctrl('c' | 'd') => Some(Answer::Leave),
-        _ => None,
+impl Dialogue for Trust {
+    type Answer = TrustLevel;
+
+    fn footer(&self) -> Footer {
+        Footer { status: choices(), is_question: true, ..Footer::default() }
+    }
+
+    fn press(&mut self, key: &Key) -> Option<Result<TrustLevel, Left>> {
+        match key {
+            Key::Char('y' | 'Y') => Some(Ok(TrustLevel::Trusted)),
+            Key::Char('n' | 'N') => Some(Ok(TrustLevel::Untrusted)),
+            Key::Esc | Key::Char('q' | 'Q') | Key::Ctrl('c' | 'd') => Some(Err(Left::ByChoice)),
+            _ => None,
+        }
     }
 }
 

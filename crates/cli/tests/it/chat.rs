@@ -41,7 +41,7 @@ fn a_prompt_gets_an_answer_and_the_terminal_is_given_back() {
     assert!(!chat.is_restored(), "keys are read one by one");
     chat.send("weather?\r");
     chat.until("> weather?");
-    chat.until("It rains in **Bergen**.");
+    chat.until("It rains in Bergen.");
     chat.until("tokens: ");
     chat.send("\x04");
     let ended = chat.wait();
@@ -59,7 +59,7 @@ fn yes_runs_a_command_and_no_does_not() {
         let script = json!([asked_about("touch canary"), said("As you like.")]);
         let place = place("approval_policy = 'untrusted'", &script);
         let mut chat = Pty::start(&place, &["do it"]);
-        chat.until("approval needed: must");
+        chat.until("Approve this command? must");
         chat.until("| sh -c 'touch canary'");
         chat.until(CHOICES);
         assert!(!place.path("project/canary").exists());
@@ -79,9 +79,9 @@ fn changes_are_shown_before_they_are_asked_about() {
     for (key, past, is_made) in [("y", "applied", true), ("n", "declined", false)] {
         let place = place("approval_policy = 'untrusted'", &json!([call, said("As you like.")]));
         let mut chat = Pty::start(&place, &["do it"]);
-        chat.until("/new.txt");
-        chat.until("first line");
-        chat.until("approval needed: the changes above");
+        chat.until("add new.txt +1\n");
+        chat.until("    1 +first line\n");
+        chat.until("Approve these changes?");
         chat.until(CHOICES);
         assert!(!place.path("project/new.txt").exists());
         chat.send(key);
@@ -98,7 +98,7 @@ fn a_command_that_would_hide_itself_is_shown_as_it_is() {
     let evil = "touch canary #\r\u{1b}[2K\u{1b}[1Als\n[y] yes  [n] no \u{202e}";
     let place = place("", &json!([asked_about(evil), said("The end.")]));
     let mut chat = Pty::start(&place, &["do it"]);
-    chat.until("approval needed");
+    chat.until("Approve this command?");
     let shown = chat.until(CHOICES);
     assert!(shown.contains(r"touch canary #"), "{shown}");
     assert!(shown.contains(r"\r\u{1b}[2K\u{1b}[1Als"), "{shown}");
@@ -118,7 +118,7 @@ fn escape_refuses_and_stops_the_turn() {
         let mut chat = Pty::start(&place, &["do it"]);
         chat.until(CHOICES);
         chat.send(key);
-        chat.until("stopped: the turn was interrupted");
+        chat.until("Interrupted");
         assert!(!place.path("project/canary").exists());
         chat.send("\x04");
         assert!(!chat.wait().text.contains("never said"));
@@ -166,7 +166,7 @@ fn ctrl_c_stops_the_turn_and_once_more_leaves() {
     let mut chat = Pty::start(&place, &["think"]);
     chat.until("Well");
     chat.send("\x03");
-    chat.until("stopped: the turn was interrupted");
+    chat.until("Interrupted");
     chat.send("\x03");
     let ended = chat.wait();
     assert_eq!(ended.code, Some(0), "{}", ended.text);
@@ -218,10 +218,10 @@ fn a_thread_goes_on_where_it_was_left() {
     }
     let mut chat = Pty::start(&first, &["resume"]);
     chat.until("who are you?");
-    chat.until("Which one?");
-    chat.send("7\r");
-    chat.until("a number from 1 to 2");
-    chat.send("2\r");
+    chat.until("Pick a thread");
+    chat.send("nothing like it");
+    chat.until("nothing matches");
+    chat.send("\x15who are\x1b[B\r");
     chat.until("My name is Ada.");
     chat.send("\x04");
     assert_eq!(chat.wait().code, Some(0));
@@ -249,7 +249,7 @@ fn a_paste_of_several_lines_is_one_message() {
     chat.send("\x1b[200~first\rsecond\rthird\x1b[201~");
     chat.until("third");
     chat.send("\r");
-    chat.until("> first\nsecond\nthird\n");
+    chat.until("> first\n  second\n  third\n");
     chat.until("Got it.");
     chat.send("\x04");
     assert_eq!(chat.wait().code, Some(0));
@@ -314,10 +314,10 @@ fn commands_of_the_chat_do_what_they_say() {
         ("/approvals never read-only", "approvals: never, sandbox: read-only"),
         ("/approvals sometimes", "unknown: sometimes"),
         ("/model other", "model: other from the next turn on"),
-        ("/nothing", "there is no /nothing"),
+        ("/nothing", "Unknown command /nothing. Type /help for a list"),
         ("hello", "tokens: "),
         ("/new", "thread  "),
-        ("/resume", "Which one?"),
+        ("/resume", "Pick a thread"),
         ("1", "> hello"),
     ] {
         chat.send(&format!("{line}\r"));

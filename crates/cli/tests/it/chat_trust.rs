@@ -49,6 +49,8 @@ fn nothing_of_a_project_counts_before_somebody_has_trusted_it() {
     let mut chat = Pty::start(&place, &["hello"]);
     // What is typed before the choices are shown is no answer.
     chat.until(TRUST);
+    chat.until("Trusted: Codex may edit files here");
+    chat.until("Not trusted: read-only, and Codex asks before");
     chat.send("y\ry");
     chat.until(CHOICES);
     assert_eq!(std::fs::read_to_string(place.path("home/config.toml")).expect("it is there"), before);

@@ -17,6 +17,7 @@ fn the_demo_shows_a_turn_in_plain_text_when_piped() {
         "+elif",
         "ok   12: Good afternoon",
         "pass.",
+        "Next: run `codex` to chat, or `codex --help`\n",
     ] {
         assert!(run.stdout.contains(part), "{part:?} is missing in:\n{}", run.stdout);
     }

@@ -5,6 +5,7 @@
 
 mod apply_patch;
 mod chat;
+mod chat_keys;
 mod chat_trust;
 mod commands;
 mod config_warnings;
@@ -14,6 +15,7 @@ mod escapes;
 mod exec;
 mod exec_ends;
 mod exec_file;
+mod first_run;
 mod http;
 mod known;
 mod mistakes;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
@@ -58,6 +59,8 @@ impl Pty {
         tcsetwinsize(&end, size).expect("it has a size");
         let copy = || Stdio::from(end.try_clone().expect("it can be shared"));
         let mut command = place.command(args);
+        // A group of its own, so that what stops the group does not stop the test.
+        command.process_group(0);
         let child = command.stdin(copy()).stdout(copy()).stderr(copy()).spawn().expect("the program starts");
         let master = File::from(master);
         let mut reader = master.try_clone().expect("it can be shared");
@@ -131,8 +134,26 @@ impl Pty {
 
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("it has an id");
-        kill_process(pid, signal).expect("it is there");
+        kill_process(self.pid(), signal).expect("it is there");
+    }
+
+    fn pid(&self) -> Pid {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("it has an id")
+    }
+
+    /// Waits until the program is stopped.
+    #[track_caller]
+    pub(crate) fn until_stopped(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let options = WaitOptions::UNTRACED | WaitOptions::NOHANG;
+            let changed = waitpid(Some(self.pid()), options).expect("it can be waited for");
+            if changed.is_some_and(|(_, status)| status.stopped()) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "it does not stop");
+            thread::park_timeout(Duration::from_millis(20));
+        }
     }
 
     /// Waits for the end of the program.

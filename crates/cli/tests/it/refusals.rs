@@ -85,7 +85,8 @@ fn a_provider_without_a_key() {
                hint: store a key with `codex login --with-api-key`, or set OPENAI_API_KEY\n";
     check(&place, &place.run(&["exec", "hi"], ""), why);
     check(&place, &place.run(&["exec", "--json", "hi"], ""), why);
-    let shown = Pty::start(&place, &["hi"]).wait();
+    // Who has chosen the provider is asked nothing else.
+    let shown = Pty::start(&place, &["-c", "model_provider=openai", "hi"]).wait();
     assert_eq!((shown.code, shown.text.as_str()), (Some(1), why));
 }
 

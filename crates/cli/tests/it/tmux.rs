@@ -106,7 +106,7 @@ fn a_person_sees_the_answer_the_questions_and_a_prompt_below() {
 
     tmux.keys(&["-l", "touch yes"]);
     tmux.keys(&["Enter"]);
-    tmux.until(&["approval needed: must", "| sh -c 'touch yes'", CHOICES]);
+    tmux.until(&["Approve this command? must", "| sh -c 'touch yes'", CHOICES]);
     tmux.keys(&["y"]);
     tmux.until(&["exit 0", "It is there."]);
     assert!(place.path("project/yes").exists());
@@ -123,12 +123,12 @@ fn a_person_sees_the_answer_the_questions_and_a_prompt_below() {
 
     tmux.keys(&["-l", "hang"]);
     tmux.keys(&["Enter"]);
-    tmux.until(&["Thinking", "(Ctrl-C stops)"]);
+    tmux.until(&["Thinking", "Ctrl-C to stop"]);
     tmux.run(&["resize-window", "-x", "50", "-y", "20"]);
     tmux.keys(&["-l", "a draft with 日本語 that is long enough to be broken"]);
     tmux.until(&["Thinking", "> a draft with 日本語"]);
     tmux.keys(&["C-c"]);
-    tmux.until(&["stopped: the turn was interrupted", "> a draft with 日本語"]);
+    tmux.until(&["Interrupted", "> a draft with 日本語"]);
     tmux.keys(&["C-c"]);
     tmux.until(&["To continue this session: codex resume ", "exit status 0"]);
     drop(tmux);
@@ -136,5 +136,25 @@ fn a_person_sees_the_answer_the_questions_and_a_prompt_below() {
     let tmux = Tmux::start(&place, "resume --last");
     tmux.until(&["It is not there.", "> hang", "\n\n>"]);
     tmux.keys(&["C-d"]);
+    tmux.until(&["exit status 0"]);
+}
+
+#[test]
+fn a_cleared_screen_leaves_no_copies_behind() {
+    if !Tmux::is_there() {
+        return;
+    }
+    let place = place("", &json!([]));
+    let tmux = Tmux::start(&place, "");
+    tmux.until(&["sandbox  workspace-write", "\n>"]);
+    tmux.keys(&["-l", "a draft"]);
+    tmux.until(&["> a draft"]);
+    tmux.keys(&["C-l"]);
+    tmux.keys(&["-l", " of mine"]);
+    let screen = tmux.until(&["> a draft of mine"]);
+    assert!(!screen.contains("sandbox"), "{screen}");
+    let all = tmux.run(&["capture-pane", "-p", "-J", "-S", "-"]);
+    assert_eq!(all.matches("> a draft").count(), 1, "{all}");
+    tmux.keys(&["C-c", "C-c"]);
     tmux.until(&["exit status 0"]);
 }

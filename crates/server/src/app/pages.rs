@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use codex_dialects::Vintage;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::item::{ThreadItem, TimedItem};
 use codex_protocol::v2::pages::{
@@ -82,7 +83,8 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
         None => None,
     };
     let path = loaded.map(|loaded| loaded.started().rollout.clone());
-    let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
+    // The methods came with this release, so turns are told as it tells them, whatever the connection follows.
+    let (host, vintage) = (Arc::clone(&connection.host), Vintage::V0166);
     let mut turns = blocking(move || {
         let path = if let Some(path) = path {
             path

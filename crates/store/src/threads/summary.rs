@@ -129,12 +129,16 @@ fn said_in_event(line: &Line<'_>) -> Option<String> {
         message: Option<String>,
         item: Option<Box<serde_json::value::RawValue>>,
         goal: Option<Goal>,
+        user_facing_hint: Option<String>,
     }
     let event = line.event()?;
-    if !event.is_user_message() && event.kind != "goal_changed" {
+    if !event.is_user_message() && event.kind != "goal_changed" && event.kind != "entered_review_mode" {
         return None;
     }
     let said: Said = line.payload_as()?;
+    if event.kind == "entered_review_mode" {
+        return said.user_facing_hint.map(|hint| format!("Review: {hint}"));
+    }
     let goal = said.goal.map(|goal| goal.objective);
     let text = said.message.or(goal).or_else(|| message_text(said.item?.get()))?;
     (!text.trim().is_empty() && !is_said_by_the_harness(&text)).then_some(text)

@@ -52,7 +52,10 @@ impl Emulated {
         match what {
             'A' => self.row = self.row.checked_sub(number).expect("the cursor stays on the screen"),
             'C' => self.column += number,
+            'K' => self.lines[self.row].truncate(self.column),
+            'H' => (self.row, self.column) = (0, 0),
             'J' => {
+                assert!((self.row, self.column) != (0, 0), "a terminal keeps a copy of what is cleared as a whole");
                 self.lines.truncate(self.row + 1);
                 self.lines[self.row].truncate(self.column);
             }
@@ -148,6 +151,36 @@ fn nothing_is_left_below_at_the_end() {
         unfinished
 
         cursor 1 0
+    "#]]);
+}
+
+#[test]
+fn a_screen_is_cleared_and_drawn_anew() {
+    let mut shown = Shown::new(20, 4);
+    shown.show("one\ntwo\nunfinished", "typed");
+    shown.screen.clear().unwrap();
+    shown.show("", "typed!");
+    shown.check(expect![[r#"
+        unfinished
+        > typed!
+        cursor 1 8
+    "#]]);
+}
+
+#[test]
+fn somebody_else_may_have_the_terminal_for_a_while() {
+    let mut shown = Shown::new(20, 10);
+    shown.show("unfinished", "typed");
+    shown.screen.leave().unwrap();
+    shown.screen.out.extend(b"Stopped\r\n");
+    shown.screen.come_back().unwrap();
+    shown.show(" line\n", "typed");
+    shown.check(expect![[r#"
+        unfinished
+        Stopped
+        unfinished line
+        > typed
+        cursor 3 7
     "#]]);
 }
 

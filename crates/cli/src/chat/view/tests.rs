@@ -8,7 +8,8 @@ use super::*;
 /// Plays news, one method and its parameters a line, and compares the text. Styles are letters in braces.
 #[track_caller]
 fn check(news: &[(&str, Value)], expected: Expect) {
-    let mut view = View::default();
+    let mut view = View::new(true);
+    view.cwd = "/w".into();
     for (method, params) in news {
         view.news(method, params);
     }
@@ -20,6 +21,10 @@ fn check(news: &[(&str, Value)], expected: Expect) {
         Style::Yellow => 'y',
         Style::Red => 'r',
         Style::Gutter => '|',
+        Style::Hang => '-',
+        Style::Italic => 'i',
+        Style::Heading => 'h',
+        Style::Code => 'c',
     };
     let shown: Vec<_> = view.take().iter().map(|span| format!("{{{}}}{}", letter(span.style), span.text)).collect();
     expected.assert_eq(&shown.concat());
@@ -55,7 +60,7 @@ fn a_turn_from_prompt_to_tokens() {
         expect![[r#"
             {b}> hi{p}
 
-            {d}**Thinking**{p}
+            {|}  ~ {b}Thinking{p}
 
             Hello.
 
@@ -75,7 +80,7 @@ fn a_command_has_a_status_and_a_duration() {
         ],
         expect![[r#"
             {g}$ {b}ls -la{p}
-            {d}a�[31mb{p}
+            {|}  │ {d}a�[31mb{p}
             {d}  exit 0, 0.2 s{p}
 
         "#]],
@@ -93,15 +98,18 @@ fn a_command_has_a_status_and_a_duration() {
 #[test]
 fn of_much_output_the_beginning_and_the_end_are_shown() {
     let output = (1..=100).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
-    let mut view = View::default();
+    let mut view = View::new(true);
     view.news("item/started", &command("inProgress", None, None));
     for line in output.split_inclusive('\n') {
         view.news("item/commandExecution/outputDelta", &delta(line));
     }
     view.news("item/completed", &command("completed", Some(&output), Some(0)));
     let shown: String = view.take().iter().map(|span| span.text.as_str()).collect();
-    assert!(shown.contains("\n20\n… 75 more lines …\n96\n97\n98\n99\n100\n  exit 0"), "{shown}");
-    assert!(!shown.contains("\n21\n"), "{shown}");
+    assert!(
+        shown.contains("\n  │ 20\n  │ … 75 more lines …\n  │ 96\n  │ 97\n  │ 98\n  │ 99\n  │ 100\n  exit 0"),
+        "{shown}"
+    );
+    assert!(!shown.contains("│ 21\n"), "{shown}");
 }
 
 #[test]
@@ -125,12 +133,11 @@ fn changes_plans_and_trouble() {
             ("turn/completed", failed),
         ],
         expect![[r#"
-            {b}change /w/README.md{p}
-            {|}  {d}@@ -1 +1 @@{p}
-            {|}  {r}-old{p}
-            {|}  {g}+new{p}
-            {b}add /w/n\u{1b}[8mew{p}
-            {|}  {g}hello{p}
+            {b}change README.md{g} +1{r} −1{p}
+            {-}    1 {r}-old{p}
+            {-}    1 {g}+new{p}
+            {b}add n\u{1b}[8mew{g} +1{p}
+            {-}    1 {g}+hello{p}
             {d}  applied{p}
 
             {b}Plan{p}
@@ -141,8 +148,7 @@ fn changes_plans_and_trouble() {
             {y}warning: {p}careful
             {r}error: {p}no key
             set one
-            {d}tokens: 0 in (0 cached), 0 out
-            {p}
+
         "#]],
     );
 }
@@ -178,7 +184,7 @@ fn only_a_shell_around_a_script_is_left_out() {
 
 #[test]
 fn a_change_too_long_to_be_shown_is_known_to_be() {
-    let mut view = View::default();
+    let mut view = View::new(true);
     let patch = |id: &str, length: usize| {
         let changes = json!([{"path": "/w/a", "kind": {"type": "add"}, "diff": "x".repeat(length)}]);
         json!({"item": {"type": "fileChange", "id": id, "changes": changes, "status": "inProgress"}})
@@ -193,7 +199,7 @@ fn a_change_too_long_to_be_shown_is_known_to_be() {
 fn failures_in_a_row_are_counted_and_told_once() {
     let error =
         |message: &str| json!({"error": {"message": message}, "willRetry": true, "threadId": "t", "turnId": "0"});
-    let mut view = View::default();
+    let mut view = View::new(true);
     let unreachable = "could not get an answer from a.invalid:443: error sending request: dns error: no such name";
     view.news("error", &error(unreachable));
     view.news("error", &error(unreachable));

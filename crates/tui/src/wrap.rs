@@ -2,35 +2,7 @@
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::page::{Ink, Style};
-
-/// Text in one style. It holds nothing a terminal would obey but the ends of lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) style: Style,
-    pub(crate) text: String,
-}
-
-impl Span {
-    pub(crate) fn new(style: Style, text: impl Into<String>) -> Self {
-        Self { style, text: text.into() }
-    }
-}
-
-/// A row that fits a width.
-pub(crate) type Row = Vec<Span>;
-
-/// Ink that is kept, in pieces.
-impl Ink for Vec<Span> {
-    fn write(&mut self, style: Style, text: &str) -> std::io::Result<()> {
-        match self.last_mut() {
-            Some(last) if last.style == style && style != Style::Gutter => last.text.push_str(text),
-            _ if text.is_empty() => {}
-            _ => self.push(Span::new(style, text)),
-        }
-        Ok(())
-    }
-}
+use crate::{Row, Span, Style};
 
 /// How many columns a character takes up.
 fn columns(c: char) -> usize {
@@ -38,7 +10,8 @@ fn columns(c: char) -> usize {
 }
 
 /// How many columns a row takes up.
-pub(crate) fn row_columns(row: &[Span]) -> usize {
+#[must_use]
+pub fn row_columns(row: &[Span]) -> usize {
     row.iter().flat_map(|span| span.text.chars()).map(columns).sum()
 }
 
@@ -48,13 +21,17 @@ const BESIDE_GUTTER: usize = 16;
 /// How far apart tabs are.
 const TAB: usize = 8;
 
-/// Breaks a line into rows, between words where it can. A gutter at its beginning stands before every row. There is
-/// always a row.
-pub(crate) fn rows(line: &[Span], width: usize) -> Vec<Row> {
-    let gutter = line.first().filter(|span| span.style == Style::Gutter);
-    let room = gutter.map_or(width, |gutter| width.saturating_sub(row_columns(std::slice::from_ref(gutter))));
-    let (gutter, room) = if gutter.is_some() && room >= BESIDE_GUTTER { (gutter, room) } else { (None, width) };
-    let cells = cells(&line[usize::from(gutter.is_some())..]);
+/// Breaks a line into rows, between words where it can. What stands before the line stands before every row, or indents
+/// it. There is always a row.
+#[must_use]
+pub fn rows(line: &[Span], width: usize) -> Vec<Row> {
+    let before = line.iter().take_while(|span| span.style.is_before_lines()).count();
+    let room = width.saturating_sub(row_columns(&line[..before]));
+    let (before, room) = if before > 0 && room >= BESIDE_GUTTER { (before, room) } else { (0, width) };
+    let (first, rest) = line.split_at(before);
+    let further: Row = first.iter().map(repeated).collect();
+    let gutter = |rows: &Vec<Row>| if rows.is_empty() { first } else { &further };
+    let cells = cells(rest);
     let mut rows = Vec::new();
     let (mut start, mut column, mut word) = (0, 0, 0);
     for (at, (c, _)) in cells.iter().enumerate() {
@@ -62,7 +39,7 @@ pub(crate) fn rows(line: &[Span], width: usize) -> Vec<Row> {
         let broken = rows.len();
         while column + wide > room && at > start {
             let breaks_at = if *c == ' ' || word <= start { at } else { word };
-            rows.push(row(gutter, without_end_spaces(&cells[start..breaks_at])));
+            rows.push(row(gutter(&rows), without_end_spaces(&cells[start..breaks_at])));
             start = breaks_at;
             column = cells[start..at].iter().map(|(c, _)| columns(*c)).sum();
         }
@@ -76,8 +53,16 @@ pub(crate) fn rows(line: &[Span], width: usize) -> Vec<Row> {
         }
         column += wide;
     }
-    rows.push(row(gutter, cells.get(start..).unwrap_or_default()));
+    rows.push(row(gutter(&rows), cells.get(start..).unwrap_or_default()));
     rows
+}
+
+/// What stands before a line, as it stands before a further row of it.
+fn repeated(span: &Span) -> Span {
+    match span.style {
+        Style::Hang => Span::new(Style::Gutter, " ".repeat(row_columns(std::slice::from_ref(span)))),
+        _ => span.clone(),
+    }
 }
 
 fn without_end_spaces(cells: &[(char, Style)]) -> &[(char, Style)] {
@@ -97,11 +82,11 @@ fn cells(line: &[Span]) -> Vec<(char, Style)> {
     cells
 }
 
-fn row(gutter: Option<&Span>, cells: &[(char, Style)]) -> Row {
-    let mut row: Row = gutter.into_iter().cloned().collect();
+fn row(before: &[Span], cells: &[(char, Style)]) -> Row {
+    let mut row: Row = before.to_vec();
     for (c, style) in cells {
         match row.last_mut() {
-            Some(last) if last.style == *style && *style != Style::Gutter => last.text.push(*c),
+            Some(last) if last.style == *style && !style.is_before_lines() => last.text.push(*c),
             _ => row.push(Span::new(*style, *c)),
         }
     }
@@ -112,7 +97,8 @@ fn row(gutter: Option<&Span>, cells: &[(char, Style)]) -> Row {
 const PROMPT: (&str, &str) = ("> ", "  ");
 
 /// The rows of a text that is being typed, at most so many, and the row and column of its cursor among them.
-pub(crate) fn typed_rows(text: &str, cursor: usize, width: usize, most: usize) -> (Vec<Row>, (usize, usize)) {
+#[must_use]
+pub fn typed_rows(text: &str, cursor: usize, width: usize, most: usize) -> (Vec<Row>, (usize, usize)) {
     let room = width.saturating_sub(PROMPT.1.len()).max(2);
     let mut rows = vec![String::new()];
     let (mut column, mut place) = (0, None);
@@ -146,6 +132,49 @@ pub(crate) fn typed_rows(text: &str, cursor: usize, width: usize, most: usize) -
     let shown = rows.into_iter().enumerate().skip(first).take(most);
     let shown = shown.map(|(at, text)| vec![Span::new(Style::Bold, mark(at)), Span::new(Style::Plain, text)]);
     (shown.collect(), (row - first, column + PROMPT.1.len()))
+}
+
+/// Text that streams by, broken between words. Sequences that colour it take up no room.
+#[derive(Debug)]
+pub struct Flow {
+    width: usize,
+    column: usize,
+    /// The word that has begun, and its columns.
+    word: (String, usize),
+    is_in_sequence: bool,
+}
+
+impl Flow {
+    #[must_use]
+    pub fn new(width: usize) -> Self {
+        Self { width, column: 0, word: (String::new(), 0), is_in_sequence: false }
+    }
+
+    /// Takes more text, and gives what is decided. A word is when it ends.
+    pub fn push(&mut self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            if self.is_in_sequence || c == '\x1b' {
+                self.is_in_sequence = c == '\x1b' || !c.is_ascii_alphabetic();
+                self.word.0.push(c);
+                continue;
+            }
+            if !matches!(c, ' ' | '\n') {
+                self.word.0.push(c);
+                self.word.1 += columns(c);
+                continue;
+            }
+            let (word, wide) = std::mem::take(&mut self.word);
+            if self.column > 0 && self.column + wide > self.width {
+                out.push('\n');
+                self.column = 0;
+            }
+            out.push_str(&word);
+            out.push(c);
+            self.column = if c == '\n' { 0 } else { self.column + wide + 1 };
+        }
+        out
+    }
 }
 
 #[cfg(test)]
@@ -232,12 +261,30 @@ mod tests {
     }
 
     #[test]
+    fn what_hangs_indents_further_rows() {
+        let line = [
+            Span::new(Style::Gutter, "| "),
+            Span::new(Style::Hang, "1. "),
+            Span::new(Style::Plain, "one two three four five"),
+        ];
+        assert_eq!(shown(&rows(&line, 22)), "[| 1. one two three]\n[|    four five]\n");
+    }
+
+    #[test]
     fn a_row_can_go_on_where_it_was_broken() {
         let mut line = vec![Span::new(Style::Plain, "one two th")];
         let mut all = rows(&line, 8);
         line = all.pop().unwrap();
         line.push(Span::new(Style::Plain, "ree four"));
         assert_eq!(shown(&all) + &shown(&rows(&line, 8)), "[one two]\n[three]\n[four]\n");
+    }
+
+    #[test]
+    fn a_stream_is_broken_between_words() {
+        let mut flow = Flow::new(10);
+        let pieces = ["one tw", "o three\n", "\x1b[1mfour\x1b[0m five", " s\n", "abcdefghijklm n\n"];
+        let shown: String = pieces.iter().map(|piece| flow.push(piece)).collect();
+        assert_eq!(shown, "one two \nthree\n\x1b[1mfour\x1b[0m five \ns\nabcdefghijklm \nn\n");
     }
 
     #[track_caller]

@@ -7,44 +7,13 @@ use std::io::{self, Write};
 
 use codex_wire::plan::StepStatus;
 
-/// How text is set apart. Everything reads well without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    Plain,
-    Dim,
-    Bold,
-    Green,
-    Yellow,
-    Red,
-    /// What stands before a line, and before each row of it if it has to be broken.
-    Gutter,
-}
-
-impl Style {
-    /// The number that switches it on.
-    pub(crate) fn code(self) -> Option<u8> {
-        match self {
-            Self::Plain => None,
-            Self::Bold => Some(1),
-            Self::Dim | Self::Gutter => Some(2),
-            Self::Red => Some(31),
-            Self::Green => Some(32),
-            Self::Yellow => Some(33),
-        }
-    }
-}
-
-/// What a page is written with.
-pub(crate) trait Ink {
-    /// Writes text that holds nothing a terminal would obey but the ends of lines.
-    fn write(&mut self, style: Style, text: &str) -> io::Result<()>;
-}
+pub use crate::{Ink, Style, printable, visible};
 
 /// Ink that goes straight to an output.
 #[derive(Debug)]
-pub(crate) struct Direct<W> {
-    pub(crate) output: W,
-    pub(crate) colour: bool,
+pub struct Direct<W> {
+    pub output: W,
+    pub colour: bool,
 }
 
 impl<W: Write> Ink for Direct<W> {
@@ -58,7 +27,7 @@ impl<W: Write> Ink for Direct<W> {
 
 /// The kind of text the cursor stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Within {
+pub enum Within {
     Nothing,
     Message,
     Reasoning,
@@ -67,7 +36,7 @@ pub(crate) enum Within {
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended<'a> {
+pub enum Ended<'a> {
     /// With an exit status.
     Exit(i32),
     /// It was not allowed to run.
@@ -76,7 +45,7 @@ pub(crate) enum Ended<'a> {
 
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub enum Change {
     Add,
     Delete,
     Update,
@@ -84,26 +53,33 @@ pub(crate) enum Change {
 
 /// A thread as text that grows.
 #[derive(Debug)]
-pub(crate) struct Page<I> {
-    pub(crate) ink: I,
+pub struct Page<I> {
+    pub ink: I,
     within: Within,
     /// The command that began last. The end of any other names it, because several may run side by side.
     newest: Option<String>,
 }
 
 impl<I: Ink> Page<I> {
-    pub(crate) fn new(ink: I) -> Self {
+    #[must_use]
+    pub fn new(ink: I) -> Self {
         Self { ink, within: Within::Nothing, newest: None }
     }
 
     /// More of a message, of thoughts or of what a command prints.
-    pub(crate) fn more(&mut self, within: Within, text: &str) -> io::Result<()> {
+    pub fn more(&mut self, within: Within, text: &str) -> io::Result<()> {
         self.enter(within)?;
         self.write(if within == Within::Message { Style::Plain } else { Style::Dim }, text)
     }
 
+    /// The kind of text the cursor stands in.
+    #[must_use]
+    pub fn within(&self) -> Within {
+        self.within
+    }
+
     /// Ends the text the cursor stands in, unless the next piece belongs to it.
-    pub(crate) fn enter(&mut self, within: Within) -> io::Result<()> {
+    pub fn enter(&mut self, within: Within) -> io::Result<()> {
         if self.within != within && self.within != Within::Nothing {
             self.ink.write(Style::Plain, "\n\n")?;
         }
@@ -112,26 +88,26 @@ impl<I: Ink> Page<I> {
     }
 
     /// What the user said, in pieces.
-    pub(crate) fn user<'a>(&mut self, pieces: impl Iterator<Item = (Style, Cow<'a, str>)>) -> io::Result<()> {
+    pub fn user<'a>(&mut self, pieces: impl Iterator<Item = (Style, Cow<'a, str>)>) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.write(Style::Bold, "> ")?;
         for (style, text) in pieces {
-            self.write(style, &text)?;
+            self.hanging(style, &text)?;
         }
         self.ink.write(Style::Plain, "\n\n")
     }
 
     /// A command begins.
-    pub(crate) fn command(&mut self, id: &str, line: &str) -> io::Result<()> {
+    pub fn command(&mut self, id: &str, line: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.newest = Some(id.to_owned());
         self.write(Style::Green, "$ ")?;
-        self.write(Style::Bold, line)?;
+        self.hanging(Style::Bold, line)?;
         self.end_line()
     }
 
     /// A command has ended. `is_open` tells whether the last line that it printed has no end.
-    pub(crate) fn command_end(
+    pub fn command_end(
         &mut self,
         (id, line): (&str, &str),
         ended: Ended<'_>,
@@ -154,7 +130,7 @@ impl<I: Ink> Page<I> {
     }
 
     /// What is done to a file: the new text, the old text, or the difference, by kind.
-    pub(crate) fn change(&mut self, change: Change, path: &str, text: &str) -> io::Result<()> {
+    pub fn change(&mut self, change: Change, path: &str, text: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         let what = match change {
             Change::Add => "add",
@@ -176,14 +152,14 @@ impl<I: Ink> Page<I> {
     }
 
     /// What came of a patch.
-    pub(crate) fn changed(&mut self, failure: Option<&str>) -> io::Result<()> {
+    pub fn changed(&mut self, failure: Option<&str>) -> io::Result<()> {
         let (style, text) = failure.map_or((Style::Dim, "applied"), |failure| (Style::Red, failure));
         self.write(style, &format!("  {text}"))?;
         self.ink.write(Style::Plain, "\n\n")
     }
 
     /// The plan.
-    pub(crate) fn plan<'a>(
+    pub fn plan<'a>(
         &mut self,
         why: Option<&str>,
         steps: impl Iterator<Item = (&'a str, StepStatus)>,
@@ -207,83 +183,49 @@ impl<I: Ink> Page<I> {
     }
 
     /// A line of our own.
-    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+    pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.write(Style::Dim, text)?;
         self.end_line()
     }
 
     /// Something the person should know.
-    pub(crate) fn note(&mut self, style: Style, what: &str, message: &str) -> io::Result<()> {
+    pub fn note(&mut self, style: Style, what: &str, message: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.write(style, &format!("{what}: "))?;
         self.write(Style::Plain, message)?;
         self.end_line()
     }
 
+    /// Text whose further lines are indented, so that none of them is taken for something else.
+    fn hanging(&mut self, style: Style, text: &str) -> io::Result<()> {
+        for (at, line) in text.split('\n').enumerate() {
+            if at > 0 {
+                self.end_line()?;
+                self.ink.write(Style::Gutter, "  ")?;
+            }
+            self.write(style, line)?;
+        }
+        Ok(())
+    }
+
     /// Text as it is, but for what a terminal would obey.
-    pub(crate) fn write(&mut self, style: Style, text: &str) -> io::Result<()> {
+    pub fn write(&mut self, style: Style, text: &str) -> io::Result<()> {
         self.ink.write(style, &printable(text))
     }
 
     /// The end of a line.
-    pub(crate) fn end_line(&mut self) -> io::Result<()> {
+    pub fn end_line(&mut self) -> io::Result<()> {
         self.ink.write(Style::Plain, "\n")
     }
 }
 
-/// Text without what a terminal would obey: a model or a repository must not move the cursor, hide text or reorder it.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    let is_shown = |c: char| is_harmless(c) || matches!(c, '\n' | '\t');
-    if text.chars().all(is_shown) {
-        return Cow::Borrowed(text);
-    }
-    text.chars().map(|c| if is_shown(c) { c } else { '\u{fffd}' }).collect::<String>().into()
-}
-
-/// Text in which everything that cannot be seen is written out, because somebody decides by what they see. Only the
-/// ends of lines stay.
-pub(crate) fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c != '\n' && codex_wire::command_line::is_deceptive(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-fn is_harmless(c: char) -> bool {
-    let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');
-    !c.is_control() && !reorders
-}
-
 /// What a person wants to know before anything happens, in rows of what and which.
-pub(crate) fn heading(rows: &[(&str, String)]) -> String {
+#[must_use]
+pub fn heading(rows: &[(&str, String)]) -> String {
     let mut heading = format!("codex {}\n", env!("CARGO_PKG_VERSION"));
     for (what, value) in rows {
         heading.extend([&format!("{what:>8}  "), value.as_str(), "\n"]);
     }
     heading
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_terminal_would_obey_is_shown_as_a_mark() {
-        assert_eq!(printable("plain\ttext\n"), "plain\ttext\n");
-        assert_eq!(printable("\x1b]0;title\x07 a\rb \u{202e}evil"), "\u{fffd}]0;title\u{fffd} a\u{fffd}b \u{fffd}evil");
-    }
-
-    #[test]
-    fn what_is_decided_about_hides_nothing() {
-        assert_eq!(visible("ls -la\nrm x"), "ls -la\nrm x");
-        assert_eq!(visible("ls\r\x1b[2Krm"), r"ls\r\u{1b}[2Krm");
-        assert_eq!(visible("a\u{202e}b\u{200b}c\td\u{a0}e\u{2800}"), r"a\u{202e}b\u{200b}c\td\u{a0}e\u{2800}");
-        assert_eq!(visible("größe 日本 🦀"), "größe 日本 🦀");
-    }
 }

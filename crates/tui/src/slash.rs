@@ -2,13 +2,17 @@
 
 /// What can be asked of the chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Slash {
+pub enum Slash {
     Help,
     New,
     Model(Option<String>),
     Approvals(Vec<String>),
     Compact,
     Diff,
+    Status,
+    Init,
+    /// Of what is not committed, or of what the words name.
+    Review(Option<String>),
     Resume(Option<String>),
     Quit,
     /// It is none of them.
@@ -16,28 +20,35 @@ pub(crate) enum Slash {
 }
 
 /// What there is, for people.
-pub(crate) const HELP: &[(&str, &str)] = &[
-    ("/new", "begin a new thread"),
-    ("/resume [THREAD]", "go on with another thread"),
-    ("/model [NAME]", "show the models, or ask another one from now on"),
+pub const HELP: &[(&str, &str)] = &[
+    ("/new", "start a new thread"),
+    ("/resume [THREAD]", "resume another thread"),
+    ("/status", "show the model, policies, tokens and limits"),
+    ("/model [NAME]", "list the models, or switch to one"),
     ("/approvals [POLICY] [SANDBOX]", "show or change when you are asked and what commands may touch"),
-    ("/compact", "sum the conversation up, so that it takes less room"),
-    ("/diff", "show what has changed since the last commit"),
-    ("/quit", "leave; so do Ctrl-D in an empty line and Ctrl-C twice"),
+    ("/review [BRANCH|COMMIT|TEXT]", "review uncommitted changes, a branch, a commit, or what you describe"),
+    ("/diff", "show uncommitted changes"),
+    ("/init", "write an AGENTS.md for this project"),
+    ("/compact", "summarize the conversation to free context"),
+    ("/quit", "quit; so do Ctrl-D on an empty line and Ctrl-C twice"),
+    ("!COMMAND", "run a command yourself, without the sandbox; the model sees its output"),
 ];
 
 /// What keys do, for people.
-pub(crate) const KEYS: &[(&str, &str)] = &[
+pub const KEYS: &[(&str, &str)] = &[
     ("Enter", "send; while the model works, what you send joins its turn"),
-    ("Ctrl-J, Alt-Enter", "a new line"),
+    ("Ctrl-J, Alt-Enter", "new line"),
     ("Up, Down", "earlier prompts"),
-    ("Ctrl-A E U K W Y", "beginning, end; cut the line before, behind, the word; put it back"),
-    ("Ctrl-C", "stop the turn; once more, leave"),
+    ("Ctrl-A E U K W Y", "start, end of line; cut before, after, word; paste it back"),
+    ("Esc", "stop the turn"),
+    ("Ctrl-C", "stop the turn; again, quit"),
+    ("Ctrl-Z", "suspend; `fg` continues"),
     ("Ctrl-L", "clear the screen"),
 ];
 
 /// Reads a line; none if it is for the model. A path is no command, and neither is a comment.
-pub(crate) fn read(line: &str) -> Option<Slash> {
+#[must_use]
+pub fn read(line: &str) -> Option<Slash> {
     let line = line.trim();
     let word = line.strip_prefix('/')?;
     let (name, rest) = word.split_once(char::is_whitespace).unwrap_or((word, ""));
@@ -53,6 +64,9 @@ pub(crate) fn read(line: &str) -> Option<Slash> {
         "approvals" => Slash::Approvals(rest.split_whitespace().map(str::to_owned).collect()),
         "compact" => Slash::Compact,
         "diff" => Slash::Diff,
+        "status" => Slash::Status,
+        "init" => Slash::Init,
+        "review" => Slash::Review(argument()),
         "resume" => Slash::Resume(argument()),
         "quit" | "exit" => Slash::Quit,
         other => Slash::Unknown(other.to_owned()),

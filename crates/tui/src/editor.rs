@@ -3,17 +3,27 @@
 //! Invariant: nothing is drawn and nothing is read here. The text is bounded, and holds no character that a terminal
 //! would obey but the ends of lines.
 
+use std::borrow::Cow;
+
 use unicode_width::UnicodeWidthChar;
 
-use super::keys::Key;
-use crate::page::printable;
+use crate::key::Key;
+use crate::printable;
 
 /// How many bytes can be typed or pasted.
-pub(crate) const MOST_BYTES: usize = 1024 * 1024;
+pub const MOST_BYTES: usize = 1024 * 1024;
+
+/// Pastes of more characters or lines than this are shown as a chip.
+const CHIP_CHARS: usize = 1000;
+const CHIP_LINES: usize = 10;
+
+/// The character that stands for the first paste, and how many pastes can be in the line. No script has them.
+const FIRST_CHIP: u32 = 0x0010_f000;
+const MOST_CHIPS: usize = 1024;
 
 /// What a key comes to, beyond the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edit {
+pub enum Edit {
     /// The text or the cursor may be another.
     Changed,
     /// The text is done.
@@ -32,37 +42,62 @@ pub(crate) enum Edit {
 
 /// The line that is being typed. It may have several lines.
 #[derive(Debug, Default)]
-pub(crate) struct Editor {
+pub struct Editor {
     text: String,
     /// Where the next character goes, in bytes.
     cursor: usize,
     /// What was cut last.
     cut: String,
+    /// Large pastes. A character of its own stands in the text for each, so that it is moved over and cut as one.
+    pastes: Vec<String>,
 }
 
 impl Editor {
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    /// The text as it is shown, with a chip for each large paste, and the place of the cursor in it.
+    #[must_use]
+    pub fn shown(&self) -> (String, usize) {
+        let (before, after) = self.text.split_at(self.cursor);
+        let shown = self.with_pastes(before, |paste| chip(paste).into());
+        let cursor = shown.len();
+        (shown + &self.with_pastes(after, |paste| chip(paste).into()), cursor)
     }
 
-    pub(crate) fn cursor(&self) -> usize {
-        self.cursor
+    /// The text as it will be sent.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.with_pastes(&self.text, Cow::Borrowed)
+    }
+
+    fn with_pastes<'a>(&'a self, text: &str, show: impl Fn(&'a str) -> Cow<'a, str>) -> String {
+        let mut shown = String::with_capacity(text.len());
+        for c in text.chars() {
+            match chip_number(c).and_then(|number| self.pastes.get(number)) {
+                Some(paste) => shown.push_str(&show(paste)),
+                None => shown.push(c),
+            }
+        }
+        shown
     }
 
     /// Takes the text away.
-    pub(crate) fn take(&mut self) -> String {
+    pub fn take(&mut self) -> String {
+        let text = self.text();
         self.cursor = 0;
-        std::mem::take(&mut self.text)
+        self.text.clear();
+        self.cut = self.with_pastes(&self.cut, Cow::Borrowed);
+        self.pastes.clear();
+        text
     }
 
     /// Puts another text in its place, with the cursor behind it.
-    pub(crate) fn replace(&mut self, text: &str) {
-        self.text = printable(text).into_owned();
+    pub fn replace(&mut self, text: &str) {
+        self.take();
+        self.text = without_chips(&printable(text));
         self.cursor = self.text.len();
     }
 
     /// Takes a key.
-    pub(crate) fn press(&mut self, key: &Key) -> Edit {
+    pub fn press(&mut self, key: &Key) -> Edit {
         match key {
             Key::Enter => return Edit::Submit,
             Key::Ctrl('d') if self.text.is_empty() => return Edit::End,
@@ -70,8 +105,8 @@ impl Editor {
             Key::Down | Key::Ctrl('n') => return self.down(),
             Key::Char(c) => return self.insert(c.encode_utf8(&mut [0; 4])),
             Key::NewLine => return self.insert("\n"),
-            Key::Paste(text) => return self.insert(&text.replace("\r\n", "\n").replace('\r', "\n")),
-            Key::Ctrl('y') => return self.insert(&self.cut.clone()),
+            Key::Paste(text) => return self.paste(&text.replace("\r\n", "\n").replace('\r', "\n")),
+            Key::Ctrl('y') => return self.yank(),
             Key::Left | Key::Ctrl('b') => self.cursor = self.before(self.cursor),
             Key::Right | Key::Ctrl('f') => self.cursor = self.after(self.cursor),
             Key::WordLeft | Key::Alt('b') => self.cursor = self.word_before(),
@@ -84,19 +119,49 @@ impl Editor {
             Key::Ctrl('k') => self.cut(self.cursor, self.line_end(self.cursor)),
             Key::Ctrl('w') => self.cut(self.word_before(), self.cursor),
             Key::Alt('d') => self.cut(self.cursor, self.word_after()),
-            Key::Ctrl(_) | Key::Alt(_) | Key::Esc => return Edit::Ignored,
+            Key::Ctrl(_) | Key::Alt(_) | Key::PageUp | Key::PageDown | Key::Esc => return Edit::Ignored,
         }
         Edit::Changed
     }
 
     fn insert(&mut self, text: &str) -> Edit {
-        if self.text.len() + text.len() > MOST_BYTES {
+        if self.bytes() + text.len() > MOST_BYTES {
             return Edit::Full;
         }
-        let text = printable(text);
-        self.text.insert_str(self.cursor, &text);
-        self.cursor += text.len();
+        self.put(&without_chips(&printable(text)));
         Edit::Changed
+    }
+
+    fn paste(&mut self, text: &str) -> Edit {
+        let is_large = text.chars().nth(CHIP_CHARS).is_some() || text.lines().nth(CHIP_LINES).is_some();
+        let chip = u32::try_from(self.pastes.len()).ok().and_then(|number| char::from_u32(FIRST_CHIP + number));
+        let Some(chip) = chip.filter(|_| is_large && self.pastes.len() < MOST_CHIPS) else { return self.insert(text) };
+        if self.bytes() + text.len() > MOST_BYTES {
+            return Edit::Full;
+        }
+        self.pastes.push(without_chips(&printable(text)));
+        self.put(chip.encode_utf8(&mut [0; 4]));
+        Edit::Changed
+    }
+
+    /// Puts back what was cut, with the pastes in it.
+    fn yank(&mut self) -> Edit {
+        if self.bytes() + self.with_pastes(&self.cut, Cow::Borrowed).len() > MOST_BYTES {
+            return Edit::Full;
+        }
+        let cut = self.cut.clone();
+        self.put(&cut);
+        Edit::Changed
+    }
+
+    fn put(&mut self, text: &str) {
+        self.text.insert_str(self.cursor, text);
+        self.cursor += text.len();
+    }
+
+    /// How much is kept: what was pasted can be put back, so it counts until the text is taken.
+    fn bytes(&self) -> usize {
+        self.text().len().max(self.text.len() + self.pastes.iter().map(String::len).sum::<usize>())
     }
 
     fn remove(&mut self, from: usize, to: usize) {
@@ -174,6 +239,24 @@ fn stands_alone(c: char) -> bool {
     c == '\n' || c.width() != Some(0)
 }
 
+/// What a large paste is shown as.
+fn chip(paste: &str) -> String {
+    let digits = paste.chars().count().to_string();
+    let grouped: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    format!("[Pasted {} characters]", grouped.join(","))
+}
+
+fn chip_number(c: char) -> Option<usize> {
+    let number = usize::try_from(u32::from(c).checked_sub(FIRST_CHIP)?).ok()?;
+    (number < MOST_CHIPS).then_some(number)
+}
+
+/// Text in which no character stands for a paste.
+fn without_chips(text: &str) -> String {
+    text.chars().map(|c| if chip_number(c).is_some() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
@@ -228,7 +311,8 @@ mod tests {
         for key in keys(script) {
             last = editor.press(&key);
         }
-        let (before, after) = editor.text().split_at(editor.cursor());
+        let (text, cursor) = editor.shown();
+        let (before, after) = text.split_at(cursor);
         expected.assert_eq(&format!("{:?} {last:?}", format!("{before}|{after}")));
     }
 
@@ -256,6 +340,29 @@ mod tests {
     fn pastes_may_have_lines_and_send_nothing() {
         check("<paste one\\rtwo\\r\nthree>", expect![[r#""one\ntwo\nthree|" Changed"#]]);
         check("<paste \x1b[31mred\x07>", expect![[r#""�[31mred�|" Changed"#]]);
+    }
+
+    #[test]
+    fn a_large_paste_is_a_chip_and_sent_whole() {
+        let large = "x\n".repeat(617);
+        let mut editor = Editor::default();
+        for key in [Key::Char('a'), Key::Paste(large.clone()), Key::Char('b'), Key::Left, Key::Left] {
+            assert_eq!(editor.press(&key), Edit::Changed);
+        }
+        assert_eq!(editor.shown(), ("a[Pasted 1,234 characters]b".to_owned(), 1));
+        assert_eq!(editor.press(&Key::Ctrl('k')), Edit::Changed);
+        assert_eq!(editor.text(), "a");
+        editor.press(&Key::Ctrl('y'));
+        editor.press(&Key::Ctrl('y'));
+        assert_eq!(editor.take(), format!("a{large}b{large}b"));
+        // What was cut can still be put back.
+        editor.press(&Key::Ctrl('y'));
+        assert_eq!(editor.text(), format!("{large}b"));
+        editor.replace("c\u{10f000}");
+        assert_eq!(editor.text(), "c\u{fffd}");
+        let half = "y".repeat(MOST_BYTES / 2);
+        assert_eq!(editor.press(&Key::Paste(half.clone())), Edit::Changed);
+        assert_eq!(editor.press(&Key::Paste(half)), Edit::Full);
     }
 
     #[test]
@@ -287,7 +394,8 @@ mod tests {
             let mut editor = Editor::default();
             for key in keys(&script) {
                 editor.press(&key);
-                prop_assert!(editor.text().is_char_boundary(editor.cursor()));
+                let (text, cursor) = editor.shown();
+                prop_assert!(text.is_char_boundary(cursor));
             }
             prop_assert!(!editor.text().contains('\x1b'));
         }

@@ -1,0 +1,101 @@
+//! Keys that are for something else than the line that is being typed: answers, choices, and Ctrl-C, Esc and Ctrl-Z.
+
+use std::io::Write;
+
+use codex_tui::picker::Picked;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::keys::{self, Key};
+use super::question::{Pressed, Question};
+use super::session::{Chat, Flow};
+
+impl<W: Write> Chat<W> {
+    /// Puts a question before the user, after those that are open.
+    pub(crate) fn ask(&mut self, question: Question) {
+        if self.asking.add(question) {
+            self.ask_first();
+        }
+    }
+
+    fn ask_first(&mut self) {
+        let Some(question) = self.asking.first() else { return };
+        let mut about = question.patch().map(|patch| self.view.take_patch(patch)).unwrap_or_default();
+        about.extend(question.describe());
+        let page = self.asking.begin(&about, self.screen.size(), Instant::now());
+        self.view.spans(page);
+    }
+
+    /// Takes back questions that somebody else has answered, or that no longer matter.
+    pub(crate) fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) {
+        if self.asking.withdraw(is_over) {
+            self.ask_first();
+        }
+    }
+
+    pub(crate) async fn answer(&mut self, key: &Key, at: Instant) -> anyhow::Result<()> {
+        match self.asking.press(key, at) {
+            Pressed::Nothing => {}
+            Pressed::More(page) => self.view.spans(page),
+            Pressed::Decided(question, decision) => {
+                self.view.line(&format!("  {}\n", decision.past()));
+                self.client.answer(&question.id, decision.answer()).await?;
+                self.is_warned = *key == Key::Ctrl('c');
+                self.ask_first();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a key while the user picks a thread.
+    pub(crate) async fn pick(&mut self, key: &Key) -> anyhow::Result<Flow> {
+        let Some(mut choosing) = self.choosing.take() else { return Ok(Flow::Stay) };
+        match choosing.picker.press(key) {
+            Picked::Open => {
+                self.choosing = Some(choosing);
+                Ok(Flow::Stay)
+            }
+            Picked::Entry(number) => self.choose(choosing, Some(number)).await,
+            Picked::Nothing => self.choose(choosing, None).await,
+        }
+    }
+
+    /// Ctrl-C: stops the turn, or the line that is being typed; once more, leaves.
+    pub(crate) async fn interrupt(&mut self) -> anyhow::Result<Flow> {
+        if std::mem::replace(&mut self.is_warned, true) {
+            return Ok(Flow::Leave);
+        }
+        if self.running.is_some() {
+            self.stop_turn().await?;
+        } else {
+            self.editor.take();
+        }
+        Ok(Flow::Stay)
+    }
+
+    /// Stops the turn that runs, if there is one.
+    pub(crate) async fn stop_turn(&mut self) -> anyhow::Result<()> {
+        if let (Some(thread), Some(running)) = (&self.thread, &self.running) {
+            let params = json!({"threadId": thread.id, "turnId": running.turn});
+            // A turn that has just ended needs no stopping.
+            self.attempt("turn/interrupt", params).await?.ok();
+        }
+        Ok(())
+    }
+
+    /// Ctrl-Z: stops the program until the shell continues it. If the terminal is gone, so is the next drawing.
+    pub(crate) fn suspend(&mut self) {
+        let suspended = self.screen.leave().and_then(|()| keys::suspend(self.screen.look().is_dumb));
+        self.is_back = suspended.is_ok();
+        self.resize();
+        self.screen.come_back().unwrap_or_default();
+    }
+
+    /// The program was stopped and goes on: the terminal is taken over anew, unless it was already.
+    pub(crate) fn continued(&mut self) {
+        if !std::mem::take(&mut self.is_back) {
+            let taken = keys::retake(self.screen.look().is_dumb).and_then(|()| self.screen.come_back());
+            taken.unwrap_or_default();
+        }
+    }
+}

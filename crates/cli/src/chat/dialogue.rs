@@ -1,0 +1,72 @@
+//! Something that is asked before the chat begins, and that keys answer.
+
+use std::io::Write;
+
+use tokio::time::Instant;
+
+use super::keys::{self, Input, Key, Keys};
+use super::question::Arming;
+use super::screen::{Footer, Screen};
+use super::session::Left;
+use crate::signals::Stop;
+
+/// What is asked, without a terminal.
+pub(crate) trait Dialogue {
+    type Answer;
+
+    /// What stands below while it waits.
+    fn footer(&self) -> Footer;
+
+    /// Takes a key. An answer ends it; that it is left is one too.
+    fn press(&mut self, key: &Key) -> Option<Result<Self::Answer, Left>>;
+}
+
+/// Asks, and waits for the answer. A key counts only if it was pressed after the choices were shown.
+pub(crate) async fn ask<W: Write, D: Dialogue>(
+    dialogue: &mut D,
+    screen: &mut Screen<W>,
+    keys: &mut Keys,
+    stop: &mut Stop,
+) -> anyhow::Result<Result<D::Answer, Left>> {
+    let mut arming = Arming::begin(Instant::now());
+    let answer = loop {
+        let footer = if arming.has_choices() { dialogue.footer() } else { Footer::default() };
+        let now = Instant::now();
+        if screen.show(Vec::new(), footer).is_err() {
+            break Err(Left::ByForce);
+        }
+        arming.drawn(now);
+        let time = async {
+            match arming.deadline() {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stop.wait() => break Err(Left::ByForce),
+            () = time => arming.wake(Instant::now(), || keys.discard()),
+            input = keys.next() => match input {
+                Input::Gone => break Err(Left::ByForce),
+                // If this fails, so does the next drawing.
+                Input::Resized => {
+                    crossterm::terminal::size().and_then(|size| screen.resize(size)).unwrap_or_default();
+                }
+                Input::Continued => {
+                    let taken = keys::retake(screen.look().is_dumb).and_then(|()| screen.come_back());
+                    taken.unwrap_or_default();
+                }
+                Input::Discarded(number) => arming.discarded(number),
+                Input::Key(key, at) if arming.pressed(at) => {
+                    if let Some(answer) = dialogue.press(&key) {
+                        break answer;
+                    }
+                }
+                Input::Key(..) => {}
+            },
+        }
+    };
+    if !matches!(answer, Err(Left::ByForce)) {
+        screen.finish()?;
+    }
+    Ok(answer)
+}

@@ -1,0 +1,281 @@
+//! The first run: no key and no provider was chosen, so the user is asked what to begin with.
+//!
+//! Invariant: a key is never shown. It is stored by the code that `codex login` stores it with, and what is chosen
+//! otherwise is written by the code that clients change the configuration with.
+
+use std::time::Duration;
+
+use codex_config::{Auth, Config, Env, KeyPath, Overrides, UserConfig};
+use codex_protocol::v2::config::{ConfigBatchWriteParams, ConfigEdit, MergeStrategy};
+use codex_protocol::v2::hidden::Hidden;
+use codex_tui::{Row, Span};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::dialogue::Dialogue;
+use super::keys::Key;
+use super::question::choice;
+use super::screen::Footer;
+use super::session::Left;
+use super::setup::Place;
+use crate::exec::args::LocalProvider;
+use crate::exec::setup::use_local;
+use crate::page::Style;
+
+/// How long a server on this machine may take to answer.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How much of its answer is read.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// The longest key.
+const LONGEST_KEY: usize = 4096;
+
+/// What the user begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Key(String),
+    Local(Server),
+    /// Whether a local server is there now is to be looked up again.
+    Look,
+    Offline,
+}
+
+/// A server on this machine: what the configuration says of it, and its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Server {
+    name: String,
+    values: Vec<(String, String)>,
+}
+
+/// The question.
+#[derive(Debug, Default)]
+pub(crate) struct FirstRun {
+    servers: Vec<Server>,
+    /// The key that is being typed.
+    key: Option<String>,
+}
+
+/// Whether nobody has said yet which model is asked.
+pub(crate) fn is_first(config: &Config) -> bool {
+    config.tree.get(&["model_provider"]).is_none()
+}
+
+impl FirstRun {
+    pub(crate) fn new(servers: Vec<Server>) -> Self {
+        Self { servers, key: None }
+    }
+
+    /// What is shown above the choices.
+    pub(crate) fn question(&self) -> Vec<Span> {
+        let mut shown =
+            vec![Span::new(Style::Yellow, "Welcome to Codex. There is no API key yet. How do you want to start?\n")];
+        let mut offer = |key: &str, what: &str| {
+            shown.push(Span::new(Style::Gutter, "  "));
+            shown.extend(choice(key, what));
+            shown.push(Span::new(Style::Plain, "\n"));
+        };
+        offer("k", "enter an OpenAI API key");
+        for (key, server) in LETTERS.iter().zip(&self.servers) {
+            offer(key, &format!("use {}", server.describe()));
+        }
+        if self.servers.is_empty() {
+            offer("l", "use a local server (none answers now: start Ollama or LM Studio, then press l)");
+        }
+        offer("o", "try it offline with a built-in model, for this run only");
+        shown.push(Span::new(Style::Dim, "Later: `codex login --with-api-key`, or set OPENAI_API_KEY.\n"));
+        shown
+    }
+}
+
+/// The keys that choose a server.
+const LETTERS: [&str; 2] = ["l", "m"];
+
+impl Dialogue for FirstRun {
+    type Answer = Choice;
+
+    fn footer(&self) -> Footer {
+        let status = match &self.key {
+            Some(key) => {
+                let length = key.chars().count();
+                let text = format!("API key (not shown, {length} characters), Enter to store it, Esc to go back: ");
+                vec![Span::new(Style::Bold, text)]
+            }
+            None => self.choices(),
+        };
+        Footer { status, is_question: self.key.as_ref().is_none_or(String::is_empty), ..Footer::default() }
+    }
+
+    fn press(&mut self, key: &Key) -> Option<Result<Choice, Left>> {
+        if self.key.is_some() {
+            return self.type_key(key).map(Ok);
+        }
+        match key {
+            Key::Char('k' | 'K') => self.key = Some(String::new()),
+            Key::Char('l' | 'L') if self.servers.is_empty() => return Some(Ok(Choice::Look)),
+            Key::Char('l' | 'L') => return self.servers.first().cloned().map(|server| Ok(Choice::Local(server))),
+            Key::Char('m' | 'M') => return self.servers.get(1).cloned().map(|server| Ok(Choice::Local(server))),
+            Key::Char('o' | 'O') => return Some(Ok(Choice::Offline)),
+            Key::Esc | Key::Char('q' | 'Q') | Key::Ctrl('c' | 'd') => return Some(Err(Left::ByChoice)),
+            _ => {}
+        }
+        None
+    }
+}
+
+impl FirstRun {
+    fn choices(&self) -> Row {
+        let mut row = Vec::from(choice("k", "key  "));
+        match self.servers.as_slice() {
+            [_, _, ..] => row.extend(
+                LETTERS.iter().zip(&self.servers).flat_map(|(key, server)| choice(key, &format!("{}  ", server.name))),
+            ),
+            _ => row.extend(choice("l", "local server  ")),
+        }
+        row.extend(choice("o", "offline  "));
+        row.extend(choice("esc", "leave"));
+        row
+    }
+
+    fn type_key(&mut self, pressed: &Key) -> Option<Choice> {
+        let key = self.key.get_or_insert_default();
+        match pressed {
+            Key::Enter if !key.trim().is_empty() => return self.key.take().map(Choice::Key),
+            Key::Char(c) if key.len() < LONGEST_KEY => key.push(*c),
+            Key::Paste(text) if key.len() + text.len() <= LONGEST_KEY => key.push_str(text.trim()),
+            Key::Backspace => key.truncate(key.char_indices().next_back().map_or(0, |(at, _)| at)),
+            Key::Ctrl('u') => key.clear(),
+            Key::Esc | Key::Ctrl('c' | 'd') => self.key = None,
+            _ => {}
+        }
+        None
+    }
+}
+
+/// Keeps what was chosen, and says so.
+pub(crate) fn keep(choice: Choice, place: &mut Place) -> anyhow::Result<String> {
+    Ok(match choice {
+        Choice::Look => String::new(),
+        Choice::Key(key) => {
+            Auth::store_api_key(&place.home, &key)?;
+            format!("The key is stored in {}.\n", place.home.auth_file().display())
+        }
+        Choice::Local(server) => {
+            server.keep(place)?;
+            format!("Using {} from now on: {}.\n", server.describe(), place.home.config_file().display())
+        }
+        Choice::Offline => {
+            place.overrides.values.push("model_provider=\"scripted\"".to_owned());
+            "Offline: answers come from a script. The next run asks again.\n".to_owned()
+        }
+    })
+}
+
+impl Server {
+    fn value(&self, end: &str) -> &str {
+        let found = self.values.iter().find(|(key, _)| key == end || key.rsplit('.').next() == Some(end));
+        found.map_or("", |(_, value)| value)
+    }
+
+    fn describe(&self) -> String {
+        format!("{} on this machine (model {})", self.name, self.value("model"))
+    }
+
+    fn keep(&self, place: &Place) -> anyhow::Result<()> {
+        place.home.ensure()?;
+        let edit = |(key, value): &(String, String)| ConfigEdit {
+            key_path: key.split('.').fold(KeyPath::default(), |path, part| path.join(part)).to_string(),
+            value: Hidden(value.as_str().into()),
+            merge_strategy: MergeStrategy::Replace,
+        };
+        let edits = self.values.iter().map(edit).collect();
+        let params =
+            ConfigBatchWriteParams { edits, file_path: None, expected_version: None, reload_user_config: false };
+        UserConfig::new(&place.home, &place.env, &Overrides::default()).write_batch(&params)?;
+        Ok(())
+    }
+}
+
+/// The servers on this machine that answer.
+pub(crate) async fn look(env: &Env) -> Vec<Server> {
+    let mut found: Vec<Server> = Vec::new();
+    for (provider, name) in [(LocalProvider::Ollama, "Ollama"), (LocalProvider::Lmstudio, "LM Studio")] {
+        let mut values = Vec::new();
+        use_local(provider, false, env, &mut |key: &str, value: &str| values.push((key.to_owned(), value.to_owned())));
+        let mut server = Server { name: name.to_owned(), values };
+        let url = server.value("base_url").to_owned();
+        if found.iter().any(|other| other.value("base_url") == url) {
+            continue;
+        }
+        let Ok(Some(models)) = timeout(PATIENCE, models(&url)).await else { continue };
+        let usual = server.value("model").to_owned();
+        if let Some(other) = models.first().filter(|_| !models.contains(&usual)) {
+            server.values.iter_mut().filter(|(key, _)| key == "model").for_each(|(_, model)| model.clone_from(other));
+        }
+        found.push(server);
+    }
+    found
+}
+
+/// The models that a server has; none if nobody answers.
+async fn models(url: &str) -> Option<Vec<String>> {
+    let (host, path) = url.strip_prefix("http://")?.split_once('/')?;
+    let address = if host.contains(':') { host.to_owned() } else { format!("{host}:80") };
+    let mut server = TcpStream::connect(address).await.ok()?;
+    let request = format!(
+        "GET /{}/models HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n\r\n",
+        path.trim_end_matches('/')
+    );
+    server.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = Vec::new();
+    server.take(MOST_BYTES).read_to_end(&mut answer).await.ok()?;
+    let text = String::from_utf8_lossy(&answer);
+    let (_, body) = text.split_once("\r\n\r\n")?;
+    let listed: Value = serde_json::from_str(body).unwrap_or_default();
+    let ids = listed["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
+    Some(ids.filter(|id| !id.contains("embed")).map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(name: &str) -> Server {
+        Server { name: name.to_owned(), values: vec![("model".to_owned(), "m".to_owned())] }
+    }
+
+    fn text(spans: &[Span]) -> String {
+        spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    #[test]
+    fn a_key_is_typed_and_not_shown() {
+        let mut asked = FirstRun::default();
+        assert_eq!(asked.press(&Key::Char('x')), None);
+        assert_eq!(text(&asked.footer().status), "[k] key  [l] local server  [o] offline  [esc] leave");
+        asked.press(&Key::Char('k'));
+        assert_eq!(asked.press(&Key::Enter), None, "there is no key yet");
+        for key in [Key::Paste(" sk-secret\r".to_owned()), Key::Char('1'), Key::Char('2'), Key::Backspace] {
+            assert_eq!(asked.press(&key), None);
+            assert!(!text(&asked.footer().status).contains("secret"), "{:?}", asked.footer());
+        }
+        assert_eq!(asked.press(&Key::Enter), Some(Ok(Choice::Key("sk-secret1".to_owned()))));
+        asked.press(&Key::Char('k'));
+        assert_eq!(asked.press(&Key::Esc), None, "back to the choices");
+        assert_eq!(asked.press(&Key::Esc), Some(Err(Left::ByChoice)));
+    }
+
+    #[test]
+    fn servers_are_offered_as_they_answer() {
+        let mut asked = FirstRun::default();
+        assert_eq!(asked.press(&Key::Char('l')), Some(Ok(Choice::Look)));
+        assert_eq!(asked.press(&Key::Char('m')), None);
+        asked.servers = vec![server("Ollama"), server("LM Studio")];
+        assert_eq!(text(&asked.footer().status), "[k] key  [l] Ollama  [m] LM Studio  [o] offline  [esc] leave");
+        assert!(text(&asked.question()).contains("[m] use LM Studio on this machine (model m)\n"));
+        assert_eq!(asked.press(&Key::Char('m')), Some(Ok(Choice::Local(server("LM Studio")))));
+        assert_eq!(asked.press(&Key::Char('o')), Some(Ok(Choice::Offline)));
+    }
+}

@@ -1,0 +1,107 @@
+//! What the chat asks of the thread besides what the user says: commands of the user's own, reviews, and `/init`; and
+//! what it knows of the thread.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::client::Refused;
+use super::session::Chat;
+use super::trust;
+use crate::page::Style;
+
+/// The file that tells a model about a project.
+const AGENTS: &str = "AGENTS.md";
+
+/// What the model is asked to write there.
+const INIT: &str = "Write a file AGENTS.md in the root of this project: a contributor guide for coding agents and people.
+
+Look at the project first: its layout, its build files, its tests and its history. Then describe, with headings and short
+lists, what somebody needs who has never seen it: what is where, how to build, run and test it (exact commands), which
+conventions the code and the commit messages follow, and what to be careful with. Only say what you have found; do not
+guess. Keep it under 400 words, in Markdown.";
+
+impl<W: Write> Chat<W> {
+    /// Runs a command of the user's.
+    pub(crate) async fn run_own(&mut self, command: &str) -> anyhow::Result<()> {
+        let Some(thread) = &self.thread else { return Ok(()) };
+        let params = json!({"threadId": thread.id, "command": command});
+        if let Err(Refused(why)) = self.attempt("thread/shellCommand", params).await? {
+            self.view.note(Style::Red, "error", &why);
+        }
+        Ok(())
+    }
+
+    /// Asks the model to describe the project, unless somebody has.
+    pub(crate) async fn init(&mut self) -> anyhow::Result<()> {
+        let file = trust::project(&self.cwd).join(AGENTS);
+        if file.symlink_metadata().is_ok() {
+            let text = format!("{} exists already. Delete it first, or ask for the changes you want", file.display());
+            self.view.remark(Style::Yellow, &text);
+            return Ok(());
+        }
+        self.say(INIT.to_owned()).await
+    }
+
+    /// Has changes reviewed: what is not committed, what a branch changes, a commit, or what the words describe.
+    pub(crate) async fn review(&mut self, what: Option<&str>) -> anyhow::Result<()> {
+        let target = match what {
+            None => json!({"type": "uncommittedChanges"}),
+            Some(words) if words.contains(char::is_whitespace) => json!({"type": "custom", "instructions": words}),
+            Some(name) if self.is_there(&format!("refs/heads/{name}")).await? || self.is_branch(name).await? => {
+                json!({"type": "baseBranch", "branch": name})
+            }
+            Some(name) if self.is_there(&format!("{name}^{{commit}}")).await? => json!({"type": "commit", "sha": name}),
+            Some(name) => {
+                self.view.note(Style::Red, "error", &format!("there is no branch or commit `{name}`"));
+                return Ok(());
+            }
+        };
+        let Some(thread) = &self.thread else { return Ok(()) };
+        let params = json!({"threadId": thread.id, "target": target, "delivery": "inline"});
+        match self.attempt("review/start", params).await? {
+            Ok(answer) => {
+                let turn = answer.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
+                self.begin_turn(turn.to_owned());
+            }
+            Err(Refused(why)) => self.view.note(Style::Red, "error", &why),
+        }
+        Ok(())
+    }
+
+    async fn is_branch(&mut self, name: &str) -> anyhow::Result<bool> {
+        self.is_there(&format!("refs/remotes/{name}")).await
+    }
+
+    /// Whether git knows a name.
+    async fn is_there(&mut self, name: &str) -> anyhow::Result<bool> {
+        Ok(self.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", name]).await?.is_ok())
+    }
+
+    /// Shows what is known of the thread and of the surroundings.
+    pub(crate) fn status(&mut self) {
+        let level = trust::level(&self.config, &trust::project(&self.cwd));
+        let mut rows = Vec::new();
+        if let Some(thread) = &self.thread {
+            let effort = if thread.effort.is_empty() { "default" } else { &thread.effort };
+            rows.extend([
+                ("thread", thread.id.clone()),
+                ("model", thread.model.clone()),
+                ("provider", thread.provider.clone()),
+                ("effort", effort.to_owned()),
+                ("folder", self.view.cwd.display().to_string()),
+                ("sandbox", thread.sandbox.clone()),
+                ("approvals", thread.approvals.clone()),
+            ]);
+        }
+        rows.push(("trust", level.map_or("not asked", |level| level.as_str()).to_owned()));
+        rows.extend(self.view.usage());
+        let file = self.home.config_file();
+        let is_there = if file.exists() { "" } else { " (not there)" };
+        rows.push(("config", format!("{}{is_there}", file.display())));
+        for (what, value) in rows {
+            self.view.line(&format!("{what:>11}  {value}"));
+        }
+        self.view.line("");
+    }
+}

@@ -1,0 +1,219 @@
+//! A list to pick from: arrows move, typing searches, a number goes to an entry.
+
+use crate::key::Key;
+use crate::wrap::row_columns;
+use crate::{Row, Span, Style, printable};
+
+/// What can be picked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What is told of it first, such as when it was written.
+    pub note: String,
+    /// What it is called.
+    pub title: String,
+}
+
+/// What a key comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Picked {
+    /// Nothing yet.
+    Open,
+    /// The entry with this number, counted from 0.
+    Entry(usize),
+    /// Nothing is picked.
+    Nothing,
+}
+
+/// A list to pick from.
+#[derive(Debug, Default)]
+pub struct Picker {
+    entries: Vec<Entry>,
+    query: String,
+    /// The place of the chosen one among those that are shown.
+    at: usize,
+}
+
+impl Picker {
+    #[must_use]
+    pub fn new(entries: Vec<Entry>) -> Self {
+        Self { entries, ..Self::default() }
+    }
+
+    /// What was typed.
+    #[must_use]
+    pub fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// Takes a key.
+    pub fn press(&mut self, key: &Key) -> Picked {
+        let count = self.found().len();
+        match key {
+            Key::Enter => return self.chosen().map_or(Picked::Open, Picked::Entry),
+            Key::Esc | Key::Ctrl('c' | 'd') => return Picked::Nothing,
+            Key::Up | Key::Ctrl('p') => self.at = self.at.saturating_sub(1),
+            Key::Down | Key::Ctrl('n') => self.at = (self.at + 1).min(count.saturating_sub(1)),
+            Key::PageUp => self.at = self.at.saturating_sub(10),
+            Key::PageDown => self.at = (self.at + 10).min(count.saturating_sub(1)),
+            Key::Home => self.at = 0,
+            Key::End => self.at = count.saturating_sub(1),
+            Key::Char(c) => self.search(|query| query.push(*c)),
+            Key::Paste(text) => self.search(|query| query.push_str(text.lines().next().unwrap_or_default())),
+            Key::Backspace => {
+                self.search(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)));
+            }
+            Key::Ctrl('u') => self.search(String::clear),
+            _ => {}
+        }
+        Picked::Open
+    }
+
+    fn search(&mut self, change: impl FnOnce(&mut String)) {
+        change(&mut self.query);
+        self.query = printable(&self.query).into_owned();
+        self.at = self.number().unwrap_or(0);
+    }
+
+    /// The entry that was named by its number.
+    fn number(&self) -> Option<usize> {
+        self.query
+            .trim()
+            .parse::<usize>()
+            .ok()
+            .filter(|number| (1..=self.entries.len()).contains(number))
+            .map(|n| n - 1)
+    }
+
+    /// The entries that fit what was typed, by their numbers.
+    fn found(&self) -> Vec<usize> {
+        if self.number().is_some() {
+            return (0..self.entries.len()).collect();
+        }
+        let words: Vec<String> = self.query.split_whitespace().map(str::to_lowercase).collect();
+        let fits = |entry: &Entry| {
+            let text = format!("{} {}", entry.note, entry.title).to_lowercase();
+            words.iter().all(|word| text.contains(word.as_str()))
+        };
+        (0..self.entries.len()).filter(|place| fits(&self.entries[*place])).collect()
+    }
+
+    fn chosen(&self) -> Option<usize> {
+        self.found().get(self.at).copied()
+    }
+
+    /// The rows around the chosen one that fit a width and a height.
+    #[must_use]
+    pub fn rows(&self, width: usize, height: usize) -> Vec<Row> {
+        let found = self.found();
+        if found.is_empty() {
+            return vec![vec![Span::new(Style::Dim, "  nothing matches")]];
+        }
+        let first = self.at.saturating_sub(height / 2).min(found.len().saturating_sub(height));
+        let row = |(place, number): (usize, &usize)| {
+            let Entry { note, title } = &self.entries[*number];
+            let is_chosen = place == self.at;
+            let style = if is_chosen { Style::Bold } else { Style::Plain };
+            let mark = if is_chosen { "> " } else { "  " };
+            let lead = vec![
+                Span::new(style, format!("{mark}{:>3}  ", number + 1)),
+                Span::new(Style::Dim, format!("{note}  ")),
+            ];
+            let room = width.saturating_sub(row_columns(&lead) + 1);
+            lead.into_iter().chain([Span::new(style, cut(title, room))]).collect()
+        };
+        found.iter().enumerate().skip(first).take(height).map(row).collect()
+    }
+}
+
+/// A text on one line that takes up so many columns at most.
+fn cut(text: &str, columns: usize) -> String {
+    let line = printable(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
+    let width = |text: &str| row_columns(&[Span::new(Style::Plain, text)]);
+    if width(&line) <= columns {
+        return line;
+    }
+    let mut short = String::new();
+    for c in line.chars() {
+        if width(&short) + width(c.encode_utf8(&mut [0; 4])) + 1 > columns {
+            break;
+        }
+        short.push(c);
+    }
+    short + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn picker() -> Picker {
+        let titles = ["fix the parser", "Write docs", "review: current\nchanges", "日本語のとても長い題名がここにある"];
+        let entry = |(at, title): (usize, &&str)| Entry { note: format!("May {}", at + 1), title: (*title).to_owned() };
+        Picker::new(titles.iter().enumerate().map(entry).collect())
+    }
+
+    #[track_caller]
+    fn check(picker: &Picker, height: usize, expected: Expect) {
+        let text = |row: &Row| row.iter().map(|span| span.text.as_str()).collect::<String>() + "\n";
+        expected.assert_eq(&picker.rows(34, height).iter().map(text).collect::<String>());
+    }
+
+    #[test]
+    fn arrows_move_within_the_list() {
+        let mut picker = picker();
+        assert_eq!(picker.press(&Key::Up), Picked::Open);
+        for _ in 0..9 {
+            picker.press(&Key::Down);
+        }
+        picker.press(&Key::Up);
+        check(
+            &picker,
+            3,
+            expect![[r#"
+                    2  May 2  Write docs
+                >   3  May 3  review: current ch…
+                    4  May 4  日本語のとても長い…
+            "#]],
+        );
+        assert_eq!(picker.press(&Key::Enter), Picked::Entry(2));
+        assert_eq!(picker.press(&Key::Esc), Picked::Nothing);
+    }
+
+    #[test]
+    fn typing_searches() {
+        let mut picker = picker();
+        for c in "doc WR".chars() {
+            picker.press(&Key::Char(c));
+        }
+        check(
+            &picker,
+            3,
+            expect![[r#"
+                >   2  May 2  Write docs
+            "#]],
+        );
+        assert_eq!(picker.press(&Key::Enter), Picked::Entry(1));
+        picker.press(&Key::Char('!'));
+        check(
+            &picker,
+            3,
+            expect![[r#"
+                  nothing matches
+            "#]],
+        );
+        assert_eq!(picker.press(&Key::Enter), Picked::Open);
+        picker.press(&Key::Ctrl('u'));
+        assert_eq!(picker.press(&Key::Enter), Picked::Entry(0));
+    }
+
+    #[test]
+    fn a_number_goes_to_its_entry() {
+        let mut picker = picker();
+        picker.press(&Key::Char('3'));
+        assert_eq!(picker.press(&Key::Enter), Picked::Entry(2));
+        picker.press(&Key::Char('0'));
+        assert_eq!(picker.press(&Key::Enter), Picked::Open, "there is no entry 30, and nothing holds that text");
+    }
+}
