@@ -180,7 +180,11 @@ impl Audit {
             self.base = KeyPath::default().join("profiles").join(name);
             self.is_profile = true;
             match node.value.as_table() {
-                Some(members) => members.iter().for_each(|(name, node)| self.member(&mut Vec::new(), name, node)),
+                Some(members) => {
+                    for (name, node) in members {
+                        self.member(&mut Vec::new(), name, node);
+                    }
+                }
                 None => self.judged(&[], node, Verdict::Unknown { nearest: None }),
             }
         }
@@ -200,7 +204,9 @@ impl Audit {
                 self.judged(at, node, verdict);
             }
             (Found::Below, Value::Table(inner)) => {
-                inner.iter().for_each(|(name, node)| self.member(at, name, node));
+                for (name, node) in inner {
+                    self.member(at, name, node);
+                }
             }
             _ => {
                 let nearest = nearest(at);

@@ -192,9 +192,9 @@ impl Layers {
         }
         // What the user has named for this run goes before what the project says.
         let is_above = |layer: &Layer| matches!(layer.source, Source::Profile(..) | Source::Flags | Source::Managed(_));
-        let mut at = self.list.iter().position(is_above).unwrap_or(self.list.len());
+        let start = self.list.iter().position(is_above).unwrap_or(self.list.len());
         let trusted = files.trust(&self.merged());
-        for folder in files.folders() {
+        for (at, folder) in (start..).zip(files.folders()) {
             let source = Source::Project(folder.clone());
             let read = match trusted {
                 Trusted::Yes => files.read(folder).map_err(|why| (why, true)),
@@ -209,7 +209,6 @@ impl Layers {
                 }
             };
             self.list.insert(at, layer);
-            at += 1;
         }
     }
 

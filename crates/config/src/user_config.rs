@@ -251,8 +251,8 @@ impl<'a> UserConfig<'a> {
         let layers = Layers::over(self.home, self.env, &overrides, file.clone()).ok()?;
         let json = |tree: &Tree| tree.get(key.segments()).map(|node| value_json(&node.value));
         let says = |layer: &&Layer| layer.counted().get(key.segments()).is_some();
-        let above = layers.list().iter().rev().take_while(|layer| !matches!(layer.source, Source::User(_)));
-        let overriding = above.filter(says).next()?;
+        let mut above = layers.list().iter().rev().take_while(|layer| !matches!(layer.source, Source::User(_)));
+        let overriding = above.find(says)?;
         let (own, effective) = (json(file), json(&layers.merged()));
         if own == effective {
             return None;

@@ -25,8 +25,8 @@ fn check(file: &str, values: &[&str], expected: Expect) {
     let (_temp, home) = home(file);
     let overrides = Overrides { values: values.iter().map(|text| (*text).into()).collect(), ..Overrides::default() };
     let warnings = Layers::read(&home, &env(), &overrides).unwrap().warnings();
-    let told: String = warnings.iter().map(|warning| format!("{warning}\n")).collect();
-    expected.assert_eq(&told.replace(&home.path().display().to_string(), "@"));
+    let told: Vec<_> = warnings.iter().map(|warning| format!("{warning}\n")).collect();
+    expected.assert_eq(&told.concat().replace(&home.path().display().to_string(), "@"));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn check_migrated(file: &str, expected: Expect) {
         };
         format!("{} {}: {verdict}\n", key.origin.to_string().replace(&place, ""), key.key)
     });
-    expected.assert_eq(&shown.collect::<String>());
+    expected.assert_eq(&shown.collect::<Vec<_>>().concat());
 }
 
 #[test]
@@ -254,8 +254,8 @@ impl Checkout {
     }
 
     fn told(&self, layers: &Layers) -> String {
-        let told: String = layers.warnings().iter().map(|warning| format!("{warning}\n")).collect();
-        told.replace(&self.root.display().to_string(), "@")
+        let told: Vec<_> = layers.warnings().iter().map(|warning| format!("{warning}\n")).collect();
+        told.concat().replace(&self.root.display().to_string(), "@")
     }
 
     fn model(&self, layers: &Layers) -> String {
