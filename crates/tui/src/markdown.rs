@@ -368,7 +368,8 @@ mod tests {
             Style::Hang => '-',
             Style::Green | Style::Yellow | Style::Red => '?',
         };
-        joined.iter().map(|span| format!("{{{}}}{}", letter(span.style), span.text)).collect()
+        let shown: Vec<_> = joined.iter().map(|span| format!("{{{}}}{}", letter(span.style), span.text)).collect();
+        shown.concat()
     }
 
     #[track_caller]
