@@ -89,10 +89,7 @@ impl Insisted {
             } else {
                 tighter(now.sandbox_policy, &before.sandbox_policy)
             },
-            mode: before.collaboration_mode.clone().map_or_else(Mode::default, |before| Mode {
-                kind: before.mode,
-                instructions: before.settings.developer_instructions,
-            }),
+            mode: before.collaboration_mode.as_ref().map(Mode::of).unwrap_or_default(),
             ..now
         }
     }

@@ -34,7 +34,6 @@ mod standing;
 mod thread;
 mod tools;
 mod turn;
-mod user_agent;
 mod work;
 
 pub use codex_model::Model;
@@ -48,4 +47,3 @@ pub use provider::{ConnectError, connect};
 pub use thread::{
     Closed, FeedStart, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart, WayBack,
 };
-pub use user_agent::user_agent;
