@@ -50,6 +50,15 @@ pub fn collaboration_modes() -> CollaborationModeListResponse {
     CollaborationModeListResponse { data: vec![plan, mask("Default", ModeKind::Default, None)] }
 }
 
+/// What a model is told of a way to work together when the client says nothing of it.
+#[must_use]
+pub fn mode_instructions(mode: &ModeKind) -> &'static str {
+    match mode {
+        ModeKind::Plan => include_str!("../prompts/plan_mode.md"),
+        ModeKind::Default | ModeKind::Other(_) => "You are in the default mode: carry out what the user asks for.",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

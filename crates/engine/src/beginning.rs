@@ -88,10 +88,7 @@ impl Insisted {
             } else {
                 now.sandbox_policy.tighter(&before.sandbox_policy)
             },
-            mode: before.collaboration_mode.clone().map_or_else(Mode::default, |before| Mode {
-                kind: before.mode,
-                instructions: before.settings.developer_instructions,
-            }),
+            mode: before.collaboration_mode.as_ref().map(Mode::of).unwrap_or_default(),
             ..now
         }
     }

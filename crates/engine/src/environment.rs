@@ -1,13 +1,9 @@
 //! The description of its surroundings that the model gets as a message of the user.
 
-use codex_wire::collaboration::ModeKind;
 use codex_wire::policy::{NetworkAccess, SandboxPolicy};
 use codex_wire::response::Message;
 
 use crate::settings::{Mode, Settings};
-
-const PLAN_MODE: &str = include_str!("../prompts/plan_mode.md");
-const DEFAULT_MODE: &str = "You are in the default mode: carry out what the user asks for.";
 
 /// What the model is told about where it works. A new one is sent when a turn changes any of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,10 +62,7 @@ impl Environment {
 }
 
 fn mode_message(mode: &Mode) -> Message {
-    let text = mode.instructions.as_deref().unwrap_or(match mode.kind {
-        ModeKind::Plan => PLAN_MODE,
-        ModeKind::Default | ModeKind::Other(_) => DEFAULT_MODE,
-    });
+    let text = mode.instructions.as_deref().unwrap_or_else(|| codex_config::mode_instructions(&mode.kind));
     Message::developer(format!("<collaboration_mode>\n{}\n</collaboration_mode>", text.trim_end()))
 }
 

@@ -27,7 +27,6 @@ pub mod skills;
 mod thread;
 mod tools;
 mod turn;
-mod user_agent;
 mod work;
 
 pub use codex_log::{self as log, settings};
@@ -43,4 +42,3 @@ pub use thread::{
     Closed, FeedStart, OpenQuestions, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart,
     WayBack,
 };
-pub use user_agent::user_agent;

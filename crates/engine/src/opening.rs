@@ -133,9 +133,8 @@ impl Opening {
         }
         let meta_before = history.as_ref().map(|history| &history.meta);
         let held_back = meta_before.and_then(|meta| foreign::hold_back(&mut configured, meta, setup, insisted));
-        let cwd = configured.cwd.clone();
+        let (cwd, is_resumed) = (configured.cwd.clone(), history.is_some());
         let told = Told::read(setup, &cwd);
-        let is_resumed = history.is_some();
         let meta = match &history {
             Some(history) => history.meta.clone(),
             None => SessionMeta { instructions: told.user.clone(), ..meta },

@@ -98,7 +98,7 @@ fn responses(config: &ProviderConfig, home: &Home, env: &Env, originator: &str) 
         query: config.query_params.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect(),
         request_max_retries: retries(config),
         stream_idle_timeout: Duration::from_millis(config.stream_idle_timeout_ms),
-        user_agent: crate::user_agent::user_agent(originator, env),
+        user_agent: codex_config::user_agent(originator, env),
         originator: originator.to_owned(),
     }))
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use codex_wire::collaboration::{CollaborationMode, CollaborationSettings, ModeKind};
+use codex_wire::collaboration::CollaborationMode;
+pub use codex_wire::collaboration::Mode;
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
 use serde_json::Value;
@@ -32,15 +33,6 @@ pub struct Settings {
     pub mode: Mode,
 }
 
-/// How the model works together with the user.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mode {
-    /// Which way.
-    pub kind: ModeKind,
-    /// What the model is told of it; none leaves that to us.
-    pub instructions: Option<String>,
-}
-
 /// A change to the settings; what is absent stays as it is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SettingsChange {
@@ -68,13 +60,9 @@ impl SettingsChange {
     /// The same change under a mode, which goes before what is said of model and effort.
     #[must_use]
     pub fn under(self, mode: Option<CollaborationMode>) -> Self {
-        let Some(CollaborationMode { mode: kind, settings }) = mode else { return self };
-        Self {
-            model: Some(settings.model),
-            effort: Some(settings.reasoning_effort),
-            mode: Some(Mode { kind, instructions: settings.developer_instructions }),
-            ..self
-        }
+        let Some(under) = mode else { return self };
+        let mode = Some(Mode::of(&under));
+        Self { model: Some(under.settings.model), effort: Some(under.settings.reasoning_effort), mode, ..self }
     }
 }
 
@@ -100,10 +88,7 @@ impl Settings {
     /// How the model works together with the user, as clients are told it.
     #[must_use]
     pub fn collaboration_mode(&self) -> CollaborationMode {
-        let (model, reasoning_effort) = (self.model.clone(), self.effort.clone());
-        let developer_instructions = self.mode.instructions.clone();
-        let settings = CollaborationSettings { model, reasoning_effort, developer_instructions };
-        CollaborationMode { mode: self.mode.kind.clone(), settings }
+        self.mode.with(self.model.clone(), self.effort.clone())
     }
 
     /// What commands may touch after a change, and what is held back of it.

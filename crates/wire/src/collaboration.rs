@@ -41,3 +41,28 @@ pub struct CollaborationSettings {
     #[serde(default)]
     pub developer_instructions: Option<String>,
 }
+
+/// A way to work together, without what every thread has set anyway.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Which way.
+    pub kind: ModeKind,
+    /// What the model is told of it; none leaves that to this program.
+    pub instructions: Option<String>,
+}
+
+impl Mode {
+    /// The way alone.
+    #[must_use]
+    pub fn of(mode: &CollaborationMode) -> Self {
+        Self { kind: mode.mode.clone(), instructions: mode.settings.developer_instructions.clone() }
+    }
+
+    /// The way with what it sets.
+    #[must_use]
+    pub fn with(&self, model: String, reasoning_effort: Option<ReasoningEffort>) -> CollaborationMode {
+        let developer_instructions = self.instructions.clone();
+        let settings = CollaborationSettings { model, reasoning_effort, developer_instructions };
+        CollaborationMode { mode: self.kind.clone(), settings }
+    }
+}

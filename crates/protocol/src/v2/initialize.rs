@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rpc::ErrorObject;
+
 /// `initialize`: who the client is and what it wants.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -29,6 +31,20 @@ pub struct ClientInfo {
     /// Its version.
     #[serde(default)]
     pub version: String,
+}
+
+impl ClientInfo {
+    /// Checks that requests on the client's behalf can carry its name.
+    ///
+    /// # Errors
+    /// When the name is no value of a header.
+    pub fn check_name(&self) -> Result<(), ErrorObject> {
+        if self.name.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+            return Ok(());
+        }
+        let text = format!("Invalid clientInfo.name: '{}'. Must be a valid HTTP header value.", self.name);
+        Err(ErrorObject::invalid(text))
+    }
 }
 
 /// What a client wants.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use codex_engine::user_agent;
+use codex_config::user_agent;
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::{ErrorObject, Incoming, OVERLOADED};
 use codex_protocol::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse};
@@ -219,11 +219,7 @@ impl Connection {
 
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
         let InitializeParams { client_info, capabilities } = params;
-        if !client_info.name.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
-            let name = &client_info.name;
-            let text = format!("Invalid clientInfo.name: '{name}'. Must be a valid HTTP header value.");
-            return Err(ErrorObject::invalid(text));
-        }
+        client_info.check_name()?;
         let asked = self.host.start.vintage.or_else(|| capabilities.as_ref().map(implied_vintage));
         let vintage = if let Some(vintage) = asked {
             vintage

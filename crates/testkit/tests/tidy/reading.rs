@@ -17,7 +17,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crates/store/src/notes/file.rs", "sync_all()", "a folder is synced, not read"),
     ("crates/store/src/holder.rs", "/proc/locks", "a file of the kernel"),
     ("crates/store/examples/figures.rs", "/proc/self/status", "a file of the kernel"),
-    ("crates/engine/src/user_agent.rs", "/etc/os-release", "a file of the system, which only root writes"),
+    ("crates/config/src/user_agent.rs", "/etc/os-release", "a file of the system, which only root writes"),
     ("crates/transport/src/token.rs", "/dev/urandom", "a device that is wanted"),
     (
         "crates/patch/src/snapshot.rs",

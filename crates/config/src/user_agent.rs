@@ -1,6 +1,6 @@
 //! How the program names itself to providers and clients.
 
-use codex_config::Env;
+use crate::Env;
 
 /// `originator/version (system version; architecture) terminal`, the form that clients take the version from.
 #[must_use]
