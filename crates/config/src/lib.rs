@@ -67,7 +67,7 @@ pub use page::{CursorError, page};
 pub use price::Price;
 pub use programs::Programs;
 pub use project_files::ProjectFiles;
-pub use provider::{ProviderConfig, WireApi, default_model};
+pub use provider::{ProviderConfig, WireApi, default_model, local_providers};
 pub use reader::{Reader, ValueError};
 pub use secret::Secret;
 pub use settings::{

@@ -138,6 +138,12 @@ pub fn default_model(provider: &str) -> &'static str {
     }
 }
 
+/// The servers on this machine that are known without configuration.
+#[must_use]
+pub fn local_providers(env: &Env) -> [ProviderConfig; 2] {
+    [ProviderConfig::local("ollama", "Ollama", 11434, env), ProviderConfig::local("lmstudio", "LM Studio", 1234, env)]
+}
+
 /// Where the default provider is. What the user has written goes before what the shell happens to hold.
 fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
     let moved = root.str("openai_base_url")?.or_else(|| env.text("OPENAI_BASE_URL"));
@@ -147,13 +153,9 @@ fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
 /// The built-in providers, changed and joined by the entries of `[model_providers]`.
 pub(crate) fn read_providers(root: &Reader<'_>, env: &Env) -> Result<BTreeMap<String, ProviderConfig>, ValueError> {
     let openai = openai_base_url(root, env)?;
-    let built_in = [
-        ProviderConfig::openai(openai.clone()),
-        ProviderConfig::local("ollama", "Ollama", 11434, env),
-        ProviderConfig::local("lmstudio", "LM Studio", 1234, env),
-        ProviderConfig::scripted(),
-    ];
-    let mut providers: BTreeMap<_, _> = built_in.into_iter().map(|provider| (provider.id.clone(), provider)).collect();
+    let built_in = [ProviderConfig::openai(openai.clone()), ProviderConfig::scripted()];
+    let built_in = built_in.into_iter().chain(local_providers(env));
+    let mut providers: BTreeMap<_, _> = built_in.map(|provider| (provider.id.clone(), provider)).collect();
     let entries = root.section("model_providers")?;
     for id in entries.keys() {
         let known = providers.remove(id).unwrap_or_else(|| ProviderConfig::new(id));

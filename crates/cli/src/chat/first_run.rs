@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use codex_config::{Auth, Config, Env, KeyPath, Overrides, UserConfig};
+use codex_config::{Auth, Config, Env, Overrides, ProviderConfig, UserConfig, default_model, local_providers};
 use codex_protocol::v2::config::{ConfigBatchWriteParams, ConfigEdit, MergeStrategy};
 use codex_protocol::v2::hidden::Hidden;
 use codex_tui::{Row, Span};
@@ -20,8 +20,6 @@ use super::question::choice;
 use super::screen::Footer;
 use super::session::Left;
 use super::setup::Place;
-use crate::exec::args::LocalProvider;
-use crate::exec::setup::use_local;
 use crate::page::Style;
 
 /// How long a server on this machine may take to answer.
@@ -43,11 +41,13 @@ pub(crate) enum Choice {
     Offline,
 }
 
-/// A server on this machine: what the configuration says of it, and its name.
+/// A server on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
+    id: String,
     name: String,
-    values: Vec<(String, String)>,
+    url: String,
+    model: String,
 }
 
 /// The question.
@@ -174,23 +174,18 @@ pub(crate) fn keep(choice: Choice, place: &mut Place) -> anyhow::Result<String> 
 }
 
 impl Server {
-    fn value(&self, end: &str) -> &str {
-        let found = self.values.iter().find(|(key, _)| key == end || key.rsplit('.').next() == Some(end));
-        found.map_or("", |(_, value)| value)
-    }
-
     fn describe(&self) -> String {
-        format!("{} on this machine (model {})", self.name, self.value("model"))
+        format!("{} on this machine (model {})", self.name, self.model)
     }
 
     fn keep(&self, place: &Place) -> anyhow::Result<()> {
         place.home.ensure()?;
-        let edit = |(key, value): &(String, String)| ConfigEdit {
-            key_path: key.split('.').fold(KeyPath::default(), |path, part| path.join(part)).to_string(),
-            value: Hidden(value.as_str().into()),
+        let edit = |key: &str, value: &str| ConfigEdit {
+            key_path: key.to_owned(),
+            value: Hidden(value.into()),
             merge_strategy: MergeStrategy::Replace,
         };
-        let edits = self.values.iter().map(edit).collect();
+        let edits = vec![edit("model_provider", &self.id), edit("model", &self.model)];
         let params =
             ConfigBatchWriteParams { edits, file_path: None, expected_version: None, reload_user_config: false };
         UserConfig::new(&place.home, &place.env, &Overrides::default()).write_batch(&params)?;
@@ -201,20 +196,15 @@ impl Server {
 /// The servers on this machine that answer.
 pub(crate) async fn look(env: &Env) -> Vec<Server> {
     let mut found: Vec<Server> = Vec::new();
-    for (provider, name) in [(LocalProvider::Ollama, "Ollama"), (LocalProvider::Lmstudio, "LM Studio")] {
-        let mut values = Vec::new();
-        use_local(provider, false, env, &mut |key: &str, value: &str| values.push((key.to_owned(), value.to_owned())));
-        let mut server = Server { name: name.to_owned(), values };
-        let url = server.value("base_url").to_owned();
-        if found.iter().any(|other| other.value("base_url") == url) {
+    for ProviderConfig { id, name, base_url, .. } in local_providers(env) {
+        let url = base_url.unwrap_or_default();
+        if found.iter().any(|other| other.url == url) {
             continue;
         }
         let Ok(Some(models)) = timeout(PATIENCE, models(&url)).await else { continue };
-        let usual = server.value("model").to_owned();
-        if let Some(other) = models.first().filter(|_| !models.contains(&usual)) {
-            server.values.iter_mut().filter(|(key, _)| key == "model").for_each(|(_, model)| model.clone_from(other));
-        }
-        found.push(server);
+        let usual = default_model(&id).to_owned();
+        let model = models.first().filter(|_| !models.contains(&usual)).cloned().unwrap_or(usual);
+        found.push(Server { id, name, url, model });
     }
     found
 }
@@ -243,7 +233,7 @@ mod tests {
     use super::*;
 
     fn server(name: &str) -> Server {
-        Server { name: name.to_owned(), values: vec![("model".to_owned(), "m".to_owned())] }
+        Server { id: "ollama".to_owned(), name: name.to_owned(), url: String::new(), model: "m".to_owned() }
     }
 
     fn text(spans: &[Span]) -> String {

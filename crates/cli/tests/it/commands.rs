@@ -164,7 +164,7 @@ fn place_with_changes() -> Place {
         {"items": [{"text": "Patched."}]}]"#;
     let place = scripted(script).file("project/old.txt", "before\n");
     let place = place.variable("PATH", &std::env::var("PATH").unwrap_or_default());
-    std::fs::create_dir(place.path("project/sub")).unwrap();
+    std::fs::create_dir(place.path("project/sub")).expect("the folder is new");
     let place = place.file("project/sub/gone.txt", "x\n");
     for arguments in ["init -q", "add -A", "commit -q -m first", "worktree add -q ../user/tree"] {
         git(&place.path("project"), arguments);

@@ -21,7 +21,7 @@ use codex_wire::response::FunctionCallOutputPayload;
 
 pub(crate) use self::launch::{Process, Surrounding, variables};
 pub(crate) use self::output::{Ran, aborted_text};
-pub(crate) use self::request::{CommandRequest, Place};
+pub(crate) use self::request::{CommandRequest, Confinement, Place};
 pub(crate) use self::terminal::{Look, Looking, Shown, WriteRequest, look};
 use crate::log::{Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, Subject};
 
@@ -243,7 +243,8 @@ impl CommandCall {
         let is_again = self.phase == Phase::AskedAgain;
         let item = self.item(CommandStatus::Running, None);
         effects.push(Effect::Emit(Body::ApprovalAnswered { item, decision: decision.clone(), is_again }));
-        let leaves_sandbox = is_again || self.request.is_escalated || self.request.cannot_be_confined;
+        let leaves_sandbox =
+            is_again || self.request.is_escalated || self.request.confinement == Confinement::Impossible;
         match decision {
             ReviewDecision::Approved => {}
             ReviewDecision::ApprovedForSession => effects.push(Effect::Remember),
@@ -259,7 +260,7 @@ impl CommandCall {
         // A person said yes to exactly this: outside the sandbox where that was the question, or where inside it nothing
         // could be written, so that they would have to be asked again; inside it otherwise.
         self.is_vouched = true;
-        self.run(!leaves_sandbox && !self.request.is_read_only, effects);
+        self.run(!leaves_sandbox && self.request.confinement != Confinement::ReadOnly, effects);
     }
 
     /// Ends the call without a run, or with the failed one that nobody wanted to repeat.

@@ -12,6 +12,17 @@ use crate::turn::{Call, CallPayload};
 /// How long a command may take when the model does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What a sandbox can do for a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Confinement {
+    /// The sandbox lets it do its usual work.
+    Usual,
+    /// The sandbox lets nothing be written, so a person who allows the command means a run outside.
+    ReadOnly,
+    /// This machine cannot keep the sandbox's promises, so running means running outside.
+    Impossible,
+}
+
 /// A command as the model wants it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CommandRequest {
@@ -27,10 +38,8 @@ pub(crate) struct CommandRequest {
     pub(crate) is_users_own: bool,
     /// Whether the model asks to leave the sandbox.
     pub(crate) is_escalated: bool,
-    /// Whether this machine cannot keep the sandbox's promises, so that running means running outside.
-    pub(crate) cannot_be_confined: bool,
-    /// Whether the sandbox lets nothing be written, so that a person who allows the command means a run outside.
-    pub(crate) is_read_only: bool,
+    /// What a sandbox can do for it.
+    pub(crate) confinement: Confinement,
     /// Why the model asks.
     pub(crate) justification: Option<String>,
     /// How the call looks at the command's terminal; none for a command that ends with its call.
@@ -147,8 +156,7 @@ impl CommandRequest {
             timeout: shared.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis),
             is_users_own: false,
             is_escalated: asks || shared.with_escalated_permissions == Some(true),
-            cannot_be_confined: false,
-            is_read_only: false,
+            confinement: Confinement::Usual,
             justification: shared.justification.filter(|text| !text.trim().is_empty()),
             terminal,
             typed: None,
@@ -167,8 +175,7 @@ impl CommandRequest {
             timeout: DEFAULT_TIMEOUT,
             is_users_own: false,
             is_escalated: false,
-            cannot_be_confined: false,
-            is_read_only: false,
+            confinement: Confinement::Usual,
             justification: Some(format!("to type this into `{into_line}`, about which nobody was asked")),
             terminal: None,
             typed: Some(typed),

@@ -12,7 +12,7 @@ use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use tokio::time::sleep;
 
 use super::Session;
-use crate::command::{self, CommandCall, CommandRequest, Process, Surrounding, aborted_text};
+use crate::command::{self, CommandCall, CommandRequest, Confinement, Process, Surrounding, aborted_text};
 use crate::context::BYTES_PER_TOKEN;
 use crate::log::{Body, ItemId};
 use crate::rules;
@@ -73,8 +73,11 @@ impl Session {
         self.terminals.next += u64::from(request.terminal.is_some());
         let settings = Arc::clone(self.turn_settings());
         let sandbox = self.sandbox_state();
-        request.cannot_be_confined = sandbox == SandboxState::CannotConfine;
-        request.is_read_only = settings.sandbox_policy == SandboxPolicy::ReadOnly;
+        request.confinement = match &settings.sandbox_policy {
+            _ if sandbox == SandboxState::CannotConfine => Confinement::Impossible,
+            SandboxPolicy::ReadOnly => Confinement::ReadOnly,
+            _ => Confinement::Usual,
+        };
         // Nobody may be asked, so a command that wants to be asked about cannot run, whatever the sandbox.
         let judged = if request.is_escalated && settings.approval_policy == AskForApproval::Never {
             Answer::Refuse { because: NO_ESCALATION.to_owned() }
@@ -135,7 +138,9 @@ impl Session {
         let moved_over = looks.then(|| moved_over(&request.argv, &request.cwd)).flatten();
         let approved_before = self.allowed.approved.contains(&self.approved(request));
         // What a person has allowed where nothing can be written runs outside the next time too.
-        let was_outside = approved_before && request.is_read_only && settings.approval_policy != AskForApproval::Never;
+        let was_outside = approved_before
+            && request.confinement == Confinement::ReadOnly
+            && settings.approval_policy != AskForApproval::Never;
         codex_shell::judge(&Question {
             argv: &request.argv,
             approval: settings.approval_policy,

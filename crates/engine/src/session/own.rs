@@ -6,7 +6,7 @@ use codex_shell::Answer;
 use codex_wire::ids::ThreadId;
 
 use super::Session;
-use crate::command::CommandRequest;
+use crate::command::{CommandRequest, Confinement};
 use crate::log::{ItemId, TurnId};
 use crate::turn::{Call, CallPayload, Input, Turn};
 
@@ -41,8 +41,7 @@ impl Session {
             timeout,
             is_users_own: true,
             is_escalated: false,
-            cannot_be_confined: false,
-            is_read_only: false,
+            confinement: Confinement::Usual,
             justification: None,
             terminal: None,
             typed: None,

@@ -213,12 +213,12 @@ async fn a_thread_that_somebody_else_has_open_is_waited_for_two_seconds() {
     let mut client = one_turn(r#"[{"items": [{"text": "one"}]}]"#).await;
     client.close().await;
     let (world, path) = (&client.world, client.rollout().to_owned());
-    let hold = || RolloutFile::reopen_in(&world.path("home"), path.clone()).expect("nobody has it open");
+    let reopen = || RolloutFile::reopen_in(&world.path("home"), path.clone()).expect("nobody has it open");
     let resume = || {
         let beginning = Beginning::Resumed { path: path.clone(), insisted: Insisted::default() };
         tokio::spawn(Thread::start(Setup { beginning, ..world.setup("[]").0 }))
     };
-    let (held, begun) = (hold(), Instant::now());
+    let (held, begun) = (reopen(), Instant::now());
     let starting = resume();
     sleep(Duration::from_millis(1500)).await;
     assert!(!starting.is_finished());
@@ -226,7 +226,7 @@ async fn a_thread_that_somebody_else_has_open_is_waited_for_two_seconds() {
     let (thread, _feed) = starting.await.expect("it does not panic").expect("it is let go of in time");
     assert!(begun.elapsed() < Duration::from_millis(1600), "{:?}", begun.elapsed());
     thread.close().await;
-    let (_held, begun) = (hold(), Instant::now());
+    let (_held, begun) = (reopen(), Instant::now());
     let refused = resume().await.expect("it does not panic").expect_err("somebody has it open");
     assert!((2000..2100).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
     assert!(refused.to_string().starts_with("This thread is open in this process. Close it, or run `codex fork "));

@@ -130,7 +130,7 @@ async fn a_thread_that_is_put_away_is_not_loaded_any_more() {
     turn(&mut client, &thread, "a").await;
     client.ask("thread/archive", json!({"threadId": thread})).await;
     let told = client.messages_until("thread/archived").await;
-    let status = told.iter().filter(|message| message["method"] == "thread/status/changed").next_back();
+    let status = told.iter().rfind(|message| message["method"] == "thread/status/changed");
     assert_eq!(status.expect("it is told")["params"]["status"], json!({"type": "notLoaded"}));
     client.end_unread().await;
 }
