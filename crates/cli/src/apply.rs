@@ -1,18 +1,16 @@
 //! `codex apply`: the changes of a thread's last turn that changed files, made again in this repository.
 
-mod diff;
-
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use codex_config::{Env, Home};
+use codex_dialects::git_diff::{self, Changes};
 use codex_engine::own_git::{Checkout, OwnGit, writable_folders};
 use codex_store::{Entry, RolloutLines, ThreadIndex, ThreadSummary};
 use serde::Deserialize;
 
-use self::diff::Changes;
 use crate::args::{ApplyArgs, Shared};
 use crate::console;
 use crate::failure::Hinted;
@@ -34,7 +32,7 @@ pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode>
     if patches.is_empty() {
         bail!("no turn of thread {} changed any files", thread.id);
     }
-    let diff: String = patches.iter().map(|patch| diff::diff(patch, work.folder())).collect();
+    let diff: String = patches.iter().map(|patch| git_diff::diff(patch, work.folder())).collect();
     if args.print {
         console::document().write_all(diff.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
@@ -54,7 +52,7 @@ pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode>
     let folder = if work.checkout.is_some() { here.root() } else { &cwd };
     apply(&git, folder, &diff)?;
     let mut out = console::out();
-    for line in diff::summary(&patches, work.folder()) {
+    for line in git_diff::summary(&patches, work.folder()) {
         writeln!(out, "{line}")?;
     }
     Ok(ExitCode::SUCCESS)
@@ -93,7 +91,7 @@ impl Work {
     /// Makes sure that all changes are in the repository, because those elsewhere cannot be made anew in another one.
     fn check_inside(&self, patches: &[Changes]) -> anyhow::Result<()> {
         let folder = self.folder();
-        let Some(outside) = patches.iter().flat_map(diff::paths).find(|path| !path.starts_with(folder)) else {
+        let Some(outside) = patches.iter().flat_map(git_diff::paths).find(|path| !path.starts_with(folder)) else {
             return Ok(());
         };
         let what = format!("the thread also changed {}, which is outside of {}", outside.display(), folder.display());
@@ -129,7 +127,7 @@ fn last_patches(thread: &ThreadSummary, cwd: &Path) -> anyhow::Result<Vec<Change
                 last = std::mem::take(&mut turn);
             }
             ("item_completed", Some(StoredItem::FileChange { changes, status })) if status == "completed" => {
-                turn.push(diff::moved(changes, &thread.cwd, cwd));
+                turn.push(git_diff::moved(changes, &thread.cwd, cwd));
             }
             _ => {}
         }

@@ -314,7 +314,7 @@ pub(crate) enum ExecpolicyCommand {
 /// Options of `execpolicy check`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CheckArgs {
-    /// Rules file to use; may be repeated [default: those in CODEX_HOME]
+    /// Rules file to use; may be repeated [default: those in `CODEX_HOME`]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) rules: Vec<PathBuf>,
     /// Print JSON even to a terminal; other outputs always get JSON

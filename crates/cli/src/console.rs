@@ -61,12 +61,12 @@ pub(crate) fn out_is_terminal() -> bool {
 
 /// How wide the terminal is that standard output goes to.
 pub(crate) fn out_columns() -> Option<usize> {
-    columns(&io::stdout())
+    columns(io::stdout())
 }
 
 /// How wide the terminal is that standard error goes to.
 pub(crate) fn err_columns() -> Option<usize> {
-    columns(&io::stderr())
+    columns(io::stderr())
 }
 
 fn columns(output: impl std::os::fd::AsFd) -> Option<usize> {

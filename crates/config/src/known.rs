@@ -118,6 +118,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("model_providers.*.script"),
     own("notify"),
     own("experimental_instructions_file"),
+    own("model_instructions_file"),
     own("project_doc_max_bytes"),
     // Policies. What is strictest cannot be looser than what the user has.
     own("approval_policy"),
@@ -130,6 +131,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("sandbox_workspace_write.exclude_slash_tmp"),
     own("sandbox_workspace_write.protected_names"),
     own("sandbox_workspace_write.unprotected_names"),
+    own("limits.memory"),
     own("limits.processes"),
     own("shell_environment_policy.inherit"),
     own("shell_environment_policy.ignore_default_excludes"),
@@ -173,7 +175,6 @@ pub(crate) const KEYS: &[Known] = &[
     unused("oss_provider", "name the server with --local-provider"),
     unused("compact_prompt", "the prompt for summaries is built in"),
     unused("experimental_compact_prompt_file", "the prompt for summaries is built in"),
-    unused("model_instructions_file", "set experimental_instructions_file instead"),
     unused("model_supports_reasoning_summaries", ABSENT),
     unused("model_auto_compact_token_limit_scope", ABSENT),
     unused("experimental_use_unified_exec_tool", "set features.unified_exec instead"),

@@ -146,14 +146,14 @@ fn a_thread_is_claimed_when_its_file_is_closed_and_not_before() {
     let file = RolloutFile::create_in(home.path(), place(home.path(), thread)).unwrap();
     assert!(!claim.exists(), "the lock of an open file is enough");
     let error = RolloutFile::reopen_in(home.path(), file.path().to_owned()).unwrap_err();
-    assert!(error.to_string().ends_with("is written by this process already"), "{error}");
+    assert!(error.to_string().starts_with("This thread is open in this process."), "{error}");
     let others: Vec<RolloutFile> = (0..MANY)
         .map(|_| RolloutFile::create_in(home.path(), place(home.path(), ThreadId::fresh())).unwrap())
         .collect();
     assert!(claim.exists());
     assert!(claims() + open_below(home.path()) > MANY, "each is open or claimed");
     let error = RolloutFile::reopen_in(home.path(), file.path().to_owned()).unwrap_err();
-    assert!(error.to_string().ends_with("is written by this process already"), "{error}");
+    assert!(error.to_string().starts_with("This thread is open in this process."), "{error}");
     drop((file, others));
     assert_eq!(claims(), 0);
 }

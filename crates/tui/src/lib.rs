@@ -14,6 +14,7 @@ pub mod markdown;
 pub mod page;
 pub mod pages;
 pub mod picker;
+pub mod question;
 pub mod slash;
 mod style;
 mod text;

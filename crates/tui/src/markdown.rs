@@ -161,11 +161,11 @@ fn block(line: &str, is_whole: bool, base: Style) -> Begin {
     let after = &text[run * first.len_utf8()..];
     let is_open = after.is_empty() && !is_whole;
     match first {
+        '#' if run <= 6 && !is_whole && after.trim_start_matches(' ').is_empty() => Begin::Unknown,
         '#' if run <= 6 && after.starts_with(' ') => {
             let mark = line.len() - after.trim_start_matches(' ').len();
             Begin::Text(mark, None, if run <= 2 { Style::Heading } else { Style::Bold })
         }
-        '#' if run <= 6 && is_open => Begin::Unknown,
         '`' | '~' if run >= 3 && !is_whole && !after.contains('`') => Begin::Unknown,
         '`' | '~' if run >= 3 && !after.contains('`') => Begin::Fence(Some((first, run))),
         '`' | '~' if run < 3 && is_open => Begin::Unknown,

@@ -196,13 +196,7 @@ mod tests {
         );
         assert_eq!(picker.press(&Key::Enter), Picked::Entry(1));
         picker.press(&Key::Char('!'));
-        check(
-            &picker,
-            3,
-            expect![[r#"
-                  nothing matches
-            "#]],
-        );
+        check(&picker, 3, expect!["  nothing matches\n"]);
         assert_eq!(picker.press(&Key::Enter), Picked::Open);
         picker.press(&Key::Ctrl('u'));
         assert_eq!(picker.press(&Key::Enter), Picked::Entry(0));

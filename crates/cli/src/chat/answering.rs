@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::keys::{self, Key};
-use super::question::{Pressed, Question};
 use super::session::{Chat, Flow};
+use codex_tui::question::{Pressed, Question};
 
 impl<W: Write> Chat<W> {
     /// Puts a question before the user, after those that are open.
@@ -22,7 +22,7 @@ impl<W: Write> Chat<W> {
         let Some(question) = self.asking.first() else { return };
         let mut about = question.patch().map(|patch| self.view.take_patch(patch)).unwrap_or_default();
         about.extend(question.describe());
-        let page = self.asking.begin(&about, self.screen.size(), Instant::now());
+        let page = self.asking.begin(&about, self.screen.size(), Instant::now().into_std());
         self.view.spans(page);
     }
 
@@ -34,7 +34,7 @@ impl<W: Write> Chat<W> {
     }
 
     pub(crate) async fn answer(&mut self, key: &Key, at: Instant) -> anyhow::Result<()> {
-        match self.asking.press(key, at) {
+        match self.asking.press(key, at.into_std()) {
             Pressed::Nothing => {}
             Pressed::More(page) => self.view.spans(page),
             Pressed::Decided(question, decision) => {

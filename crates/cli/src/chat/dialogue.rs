@@ -5,10 +5,10 @@ use std::io::Write;
 use tokio::time::Instant;
 
 use super::keys::{self, Input, Key, Keys};
-use super::question::Arming;
 use super::screen::{Footer, Screen};
 use super::session::Left;
 use crate::signals::Stop;
+use codex_tui::question::Arming;
 
 /// What is asked, without a terminal.
 pub(crate) trait Dialogue {
@@ -28,23 +28,23 @@ pub(crate) async fn ask<W: Write, D: Dialogue>(
     keys: &mut Keys,
     stop: &mut Stop,
 ) -> anyhow::Result<Result<D::Answer, Left>> {
-    let mut arming = Arming::begin(Instant::now());
+    let mut arming = Arming::begin(Instant::now().into_std());
     let answer = loop {
         let footer = if arming.has_choices() { dialogue.footer() } else { Footer::default() };
         let now = Instant::now();
         if screen.show(Vec::new(), footer).is_err() {
             break Err(Left::ByForce);
         }
-        arming.drawn(now);
+        arming.drawn(now.into_std());
         let time = async {
-            match arming.deadline() {
+            match arming.deadline().map(Instant::from_std) {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             () = stop.wait() => break Err(Left::ByForce),
-            () = time => arming.wake(Instant::now(), || keys.discard()),
+            () = time => arming.wake(Instant::now().into_std(), || keys.discard()),
             input = keys.next() => match input {
                 Input::Gone => break Err(Left::ByForce),
                 // If this fails, so does the next drawing.
@@ -56,7 +56,7 @@ pub(crate) async fn ask<W: Write, D: Dialogue>(
                     taken.unwrap_or_default();
                 }
                 Input::Discarded(number) => arming.discarded(number),
-                Input::Key(key, at) if arming.pressed(at) => {
+                Input::Key(key, at) if arming.pressed(at.into_std()) => {
                     if let Some(answer) = dialogue.press(&key) {
                         break answer;
                     }

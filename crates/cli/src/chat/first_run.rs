@@ -16,11 +16,11 @@ use tokio::time::timeout;
 
 use super::dialogue::Dialogue;
 use super::keys::Key;
-use super::question::choice;
 use super::screen::Footer;
 use super::session::Left;
 use super::setup::Place;
 use crate::page::Style;
+use codex_tui::question::choice;
 
 /// How long a server on this machine may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);

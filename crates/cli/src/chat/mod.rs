@@ -17,7 +17,6 @@ mod first_run;
 mod history;
 mod keys;
 mod opening;
-mod question;
 mod screen;
 mod session;
 pub(crate) mod setup;

@@ -17,11 +17,11 @@ use tokio::time::Instant;
 use super::client::{Client, Message, Refused};
 use super::history::History;
 use super::keys::{Input, Key, Keys};
-use super::question::{Asking, Question};
 use super::screen::{Footer, Screen};
 use super::view::View;
 use crate::page::Style;
 use crate::signals::Stop;
+use codex_tui::question::{Asking, Question};
 
 /// How often the time that a turn has taken is shown anew.
 const TICK: Duration = Duration::from_secs(1);
@@ -169,7 +169,7 @@ impl<W: Write> Chat<W> {
             match self.wait().await? {
                 Happened::Message(message) => self.messages(message).await?,
                 Happened::Time if self.asking.is_empty() => {}
-                Happened::Time => self.asking.arming.wake(Instant::now(), || self.keys.discard()),
+                Happened::Time => self.asking.arming.wake(Instant::now().into_std(), || self.keys.discard()),
                 Happened::Stop => return Ok(Left::ByForce),
                 Happened::Input(Input::Gone) => return Ok(Left::ByForce),
                 Happened::Input(Input::Resized) => self.resize(),
@@ -187,7 +187,7 @@ impl<W: Write> Chat<W> {
     /// Waits for whatever comes first.
     async fn wait(&mut self) -> anyhow::Result<Happened> {
         let tick = self.running.as_ref().map(|_| Instant::now() + TICK);
-        let deadline = if self.asking.is_empty() { tick } else { self.asking.arming.deadline() };
+        let deadline = if self.asking.is_empty() { tick } else { self.asking.arming.deadline().map(Instant::from_std) };
         let time = async {
             match deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -215,7 +215,7 @@ impl<W: Write> Chat<W> {
         // The time before they are drawn: a person, or a program, may be quicker than what comes after the drawing.
         let now = Instant::now();
         self.screen.show(text, footer)?;
-        self.asking.arming.drawn(now);
+        self.asking.arming.drawn(now.into_std());
         Ok(())
     }
 

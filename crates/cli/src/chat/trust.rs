@@ -12,10 +12,10 @@ use codex_wire::policy::{AskForApproval, SandboxMode};
 
 use super::dialogue::Dialogue;
 use super::keys::Key;
-use super::question::choice;
 use super::screen::Footer;
 use super::session::Left;
 use crate::page::{Style, visible};
+use codex_tui::question::choice;
 
 /// The project that a folder belongs to: its repository, or the folder itself.
 pub(crate) fn project(cwd: &Path) -> PathBuf {

@@ -155,6 +155,6 @@ fn heading(started: &ThreadStarted) -> String {
         ("sandbox", sandbox.to_owned()),
     ];
     // Scripts look for these lines, so they are not aligned.
-    let lines: String = rows.iter().map(|(what, value)| format!("{what}: {value}\n")).collect();
+    let lines = rows.map(|(what, value)| format!("{what}: {value}\n")).concat();
     format!("codex {}\n{lines}", env!("CARGO_PKG_VERSION"))
 }

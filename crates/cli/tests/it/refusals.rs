@@ -37,7 +37,7 @@ fn a_prompt_that_is_no_text() {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text");
     let run = Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) };
     let why = "error: no prompt: standard input is not UTF-8 text (at byte 4)\n\
-               hint: pass a picture with --image, or name the file in the prompt\n";
+               hint: attach an image with --image, or name the file in the prompt\n";
     check(&place, &run, why);
 }
 

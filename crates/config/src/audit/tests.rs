@@ -187,40 +187,40 @@ fn a_home_of_0_166_is_audited() {
     check_migrated(
         include_str!("../../tests/homes/0.166.toml"),
         expect![[r#"
-        2 model: ok
-        3 model_reasoning_effort: ok
-        4 plan_mode_reasoning_effort: `plan_mode_reasoning_effort` has no effect: this release does not support it
-        5 personality: `personality` has no effect: this release does not support it
-        6 service_tier: `service_tier` has no effect: this release does not support it
-        7 approval_policy: ok
-        8 approvals_reviewer: ok
-        9 default_permissions: `default_permissions` has no effect: set sandbox_mode instead
-        10 web_search: `web_search` has no effect: set tools.web_search instead
-        11 model_instructions_file: `model_instructions_file` has no effect: set experimental_instructions_file instead
-        12 notify: ok
-        13 suppress_unstable_features_warning: moot: this release gives no such warning
-        14 log_dir: `log_dir` has no effect: the log is below CODEX_HOME
-        15 project_root_markers: `project_root_markers` has no effect: a project is a git repository
-        17 analytics: moot: nothing is collected
-        20 feedback: moot: feedback stays on this machine
-        24 features.multi_agent: `features.multi_agent` has no effect: this release has no such feature
-        25 features.goals: ok
-        26 features.apps: ok
-        27 features.multi_agent_v2: `features.multi_agent_v2` has no effect: this release has no such feature
-        29 tools.web_search: `tools.web_search` has no effect: how the web is searched is up to the provider
-        32 agents: `agents` has no effect: this release does not support it
-        38 hooks: `hooks` has no effect: hooks are not supported yet
-        48 memories: `memories` has no effect: this release does not support it
-        51 tui: `tui` has no effect: the chat has no such setting
-        58 otel: `otel` has no effect: telemetry is not supported yet
-        61 plugins: `plugins` has no effect: plugins are not supported yet
-        64 marketplaces: `marketplaces` has no effect: plugins are not supported yet
-        67 permissions: `permissions` has no effect: set sandbox_mode instead
-        70 mcp_servers.docs: `mcp_servers.docs` has no effect: MCP servers are not supported yet
-        74 skills.config: ok
-        78 skills.bundled: `skills.bundled` has no effect: no skills come with this release
-        82 projects."/home/ann/site".trust_level: ok
-    "#]],
+            2 model: ok
+            3 model_reasoning_effort: ok
+            4 plan_mode_reasoning_effort: `plan_mode_reasoning_effort` has no effect: this release does not support it
+            5 personality: `personality` has no effect: this release does not support it
+            6 service_tier: `service_tier` has no effect: this release does not support it
+            7 approval_policy: ok
+            8 approvals_reviewer: ok
+            9 default_permissions: `default_permissions` has no effect: set sandbox_mode instead
+            10 web_search: `web_search` has no effect: set tools.web_search instead
+            11 model_instructions_file: ok
+            12 notify: ok
+            13 suppress_unstable_features_warning: moot: this release gives no such warning
+            14 log_dir: `log_dir` has no effect: the log is below CODEX_HOME
+            15 project_root_markers: `project_root_markers` has no effect: a project is a git repository
+            17 analytics: moot: nothing is collected
+            20 feedback: moot: feedback stays on this machine
+            24 features.multi_agent: `features.multi_agent` has no effect: this release has no such feature
+            25 features.goals: ok
+            26 features.apps: ok
+            27 features.multi_agent_v2: `features.multi_agent_v2` has no effect: this release has no such feature
+            29 tools.web_search: `tools.web_search` has no effect: how the web is searched is up to the provider
+            32 agents: `agents` has no effect: this release does not support it
+            38 hooks: `hooks` has no effect: hooks are not supported yet
+            48 memories: `memories` has no effect: this release does not support it
+            51 tui: `tui` has no effect: the chat has no such setting
+            58 otel: `otel` has no effect: telemetry is not supported yet
+            61 plugins: `plugins` has no effect: plugins are not supported yet
+            64 marketplaces: `marketplaces` has no effect: plugins are not supported yet
+            67 permissions: `permissions` has no effect: set sandbox_mode instead
+            70 mcp_servers.docs: `mcp_servers.docs` has no effect: MCP servers are not supported yet
+            74 skills.config: ok
+            78 skills.bundled: `skills.bundled` has no effect: no skills come with this release
+            82 projects."/home/ann/site".trust_level: ok
+        "#]],
     );
 }
 

@@ -272,7 +272,7 @@ fn a_command_may_use_as_much_memory_as_the_limits_say() {
     memory("'67108864'", expect!["Some(67108864)"]);
     memory("100000000", expect!["Some(100000000)"]);
     for value in ["'4GB'", "'MiB'", "'99999999999TiB'", "1000", "-1", "true"] {
-        let (_temp, config) = load(&format!("limits.memory = {value}"), &values(&[]));
+        let (_temp, config) = load(format!("limits.memory = {value}"), &values(&[]));
         let error = config.unwrap_err().to_string();
         let expected = "limits.memory: expected a number of bytes such as \"4GiB\", of at least 64MiB, found the ";
         assert!(error.contains(expected), "{error}");

@@ -5,18 +5,15 @@
 //! nothing can be allowed before its last page was.
 
 use std::collections::VecDeque;
-use std::time::Duration;
-
-use codex_tui::pages::Pages;
-use codex_tui::{Row, Span};
+use std::time::{Duration, Instant};
 
 use codex_wire::ids::RequestId;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
-use super::keys::Key;
-use crate::page::{Ink, Style, visible};
+use crate::key::Key;
+use crate::pages::Pages;
+use crate::{Ink, Row, Span, Style, visible};
 
 /// How long nothing must have been typed before the choices are shown.
 const QUIET: Duration = Duration::from_millis(300);
@@ -32,7 +29,7 @@ const GUTTER: &str = "  | ";
 
 /// How a question comes to be open for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arming {
+pub enum Arming {
     /// Somebody may still be typing.
     Quiet { until: Instant },
     /// What was typed is being thrown away.
@@ -44,12 +41,14 @@ pub(crate) enum Arming {
 }
 
 impl Arming {
-    pub(crate) fn begin(now: Instant) -> Self {
+    #[must_use]
+    pub fn begin(now: Instant) -> Self {
         Self::Quiet { until: now + QUIET }
     }
 
     /// When [`Arming::wake`] wants to be called.
-    pub(crate) fn deadline(self) -> Option<Instant> {
+    #[must_use]
+    pub fn deadline(self) -> Option<Instant> {
         match self {
             Self::Quiet { until } => Some(until),
             Self::Discarding { .. } | Self::Ready | Self::Open { .. } => None,
@@ -57,33 +56,34 @@ impl Arming {
     }
 
     /// Whether the choices are to be seen.
-    pub(crate) fn has_choices(self) -> bool {
+    #[must_use]
+    pub fn has_choices(self) -> bool {
         matches!(self, Self::Ready | Self::Open { .. })
     }
 
     /// What is to be seen is drawn since then.
-    pub(crate) fn drawn(&mut self, since: Instant) {
+    pub fn drawn(&mut self, since: Instant) {
         if *self == Self::Ready {
             *self = Self::Open { since };
         }
     }
 
     /// The time has come. `discard` throws away what was typed.
-    pub(crate) fn wake(&mut self, now: Instant, discard: impl FnOnce() -> u64) {
+    pub fn wake(&mut self, now: Instant, discard: impl FnOnce() -> u64) {
         if self.deadline().is_some_and(|until| until <= now) {
             *self = Self::Discarding { number: discard() };
         }
     }
 
     /// What was typed is gone.
-    pub(crate) fn discarded(&mut self, which: u64) {
+    pub fn discarded(&mut self, which: u64) {
         if *self == (Self::Discarding { number: which }) {
             *self = Self::Ready;
         }
     }
 
     /// A key was pressed at a time. Tells whether it counts.
-    pub(crate) fn pressed(&mut self, at: Instant) -> bool {
+    pub fn pressed(&mut self, at: Instant) -> bool {
         match self {
             Self::Open { since } => *since <= at,
             Self::Quiet { .. } | Self::Discarding { .. } | Self::Ready => {
@@ -96,16 +96,16 @@ impl Arming {
 
 /// Questions that wait for an answer, and how far the first one is.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub struct Asking {
     waiting: VecDeque<Question>,
-    pub(crate) arming: Arming,
+    pub arming: Arming,
     /// What the first question is about.
     pages: Pages,
 }
 
 /// What a key comes to.
 #[derive(Debug)]
-pub(crate) enum Pressed {
+pub enum Pressed {
     Nothing,
     /// More is to be seen.
     More(Vec<Span>),
@@ -120,40 +120,43 @@ impl Default for Asking {
 }
 
 impl Asking {
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.waiting.clear();
     }
 
-    pub(crate) fn first(&self) -> Option<&Question> {
+    #[must_use]
+    pub fn first(&self) -> Option<&Question> {
         self.waiting.front()
     }
 
     /// Puts a question behind those that are open. Tells whether it is the first.
-    pub(crate) fn add(&mut self, question: Question) -> bool {
+    pub fn add(&mut self, question: Question) -> bool {
         self.waiting.push_back(question);
         self.waiting.len() == 1
     }
 
     /// Takes back questions that no longer matter. Tells whether another is the first now.
-    pub(crate) fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) -> bool {
+    pub fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) -> bool {
         let was_first = self.waiting.front().is_some_and(&is_over);
         self.waiting.retain(|question| !is_over(question));
         was_first
     }
 
     /// Begins with the first question, and gives the first page of what it is about.
-    pub(crate) fn begin(&mut self, about: &[Span], (width, height): (usize, usize), now: Instant) -> Vec<Span> {
+    pub fn begin(&mut self, about: &[Span], (width, height): (usize, usize), now: Instant) -> Vec<Span> {
         self.pages = Pages::new(about, width, height.saturating_sub(BESIDE_PAGE));
         self.arming = Arming::begin(now);
         self.pages.next_page()
     }
 
     /// The keys that mean something now, in words.
-    pub(crate) fn choices(&self) -> Row {
+    #[must_use]
+    pub fn choices(&self) -> Row {
         let Some(question) = self.first().filter(|_| self.arming.has_choices()) else {
             return vec![Span::new(Style::Dim, "…")];
         };
@@ -167,7 +170,7 @@ impl Asking {
     }
 
     /// Takes a key that was pressed at a time.
-    pub(crate) fn press(&mut self, key: &Key, at: Instant) -> Pressed {
+    pub fn press(&mut self, key: &Key, at: Instant) -> Pressed {
         if !self.arming.pressed(at) {
             return Pressed::Nothing;
         }
@@ -187,7 +190,7 @@ impl Asking {
 
 /// What a person decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub enum Decision {
     Accept,
     AcceptForSession,
     Decline,
@@ -200,7 +203,8 @@ impl Decision {
     }
 
     /// The answer to the server.
-    pub(crate) fn answer(self) -> Value {
+    #[must_use]
+    pub fn answer(self) -> Value {
         json!({"decision": match self {
             Self::Accept => "accept",
             Self::AcceptForSession => "acceptForSession",
@@ -210,7 +214,8 @@ impl Decision {
     }
 
     /// What is left of it on the page.
-    pub(crate) fn past(self) -> &'static str {
+    #[must_use]
+    pub fn past(self) -> &'static str {
         match self {
             Self::Accept => "yes",
             Self::AcceptForSession => "yes, for this session",
@@ -222,8 +227,8 @@ impl Decision {
 
 /// Something that a person is asked about.
 #[derive(Debug)]
-pub(crate) struct Question {
-    pub(crate) id: RequestId,
+pub struct Question {
+    pub id: RequestId,
     subject: Subject,
     /// Whether it can be allowed: what cannot be shown whole cannot.
     may_be_allowed: bool,
@@ -253,7 +258,7 @@ struct ChangesAsked {
 impl Question {
     /// Reads a question of the server; none if it is of a kind that is not known. `is_whole` tells whether an item was
     /// shown whole.
-    pub(crate) fn read(
+    pub fn read(
         id: RequestId,
         method: &str,
         params: &Value,
@@ -273,7 +278,8 @@ impl Question {
     }
 
     /// The patch that is asked about.
-    pub(crate) fn patch(&self) -> Option<&str> {
+    #[must_use]
+    pub fn patch(&self) -> Option<&str> {
         match &self.subject {
             Subject::Command(_) => None,
             Subject::Changes(asked) => Some(&asked.item_id),
@@ -281,7 +287,8 @@ impl Question {
     }
 
     /// What is asked about, in full.
-    pub(crate) fn describe(&self) -> Vec<Span> {
+    #[must_use]
+    pub fn describe(&self) -> Vec<Span> {
         let mut shown = Vec::new();
         let mut write = |style, text: &str| {
             let _: std::io::Result<()> = shown.write(style, text);
@@ -318,7 +325,8 @@ impl Question {
     }
 
     /// The keys that answer, in words.
-    pub(crate) fn choices(&self) -> Row {
+    #[must_use]
+    pub fn choices(&self) -> Row {
         let mut row = Vec::new();
         if self.may_be_allowed {
             row.extend(choice("y", "yes  "));
@@ -329,7 +337,8 @@ impl Question {
     }
 
     /// What a key means.
-    pub(crate) fn decide(&self, key: &Key) -> Option<Decision> {
+    #[must_use]
+    pub fn decide(&self, key: &Key) -> Option<Decision> {
         match key {
             Key::Char('y' | 'Y') if self.may_be_allowed => Some(Decision::Accept),
             Key::Char('a' | 'A') if self.may_be_allowed => Some(Decision::AcceptForSession),
@@ -361,7 +370,8 @@ fn on_one_line(text: &str) -> String {
 }
 
 /// A key and what it means.
-pub(crate) fn choice(key: &str, meaning: &str) -> [Span; 2] {
+#[must_use]
+pub fn choice(key: &str, meaning: &str) -> [Span; 2] {
     [Span::new(Style::Bold, format!("[{key}] ")), Span::new(Style::Plain, meaning)]
 }
 

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use codex_wire::change::FileChange;
 
 /// The changes of one patch, by file.
-pub(crate) type Changes = BTreeMap<PathBuf, FileChange>;
+pub type Changes = BTreeMap<PathBuf, FileChange>;
 
 /// Changes as a diff that git reads, with paths from a folder.
-pub(crate) fn diff(changes: &Changes, folder: &Path) -> String {
+#[must_use]
+pub fn diff(changes: &Changes, folder: &Path) -> String {
     let mut diff = String::new();
     let relative = |path: &Path| relative(path, folder);
     for (path, change) in changes {
@@ -49,7 +50,8 @@ pub(crate) fn diff(changes: &Changes, folder: &Path) -> String {
 }
 
 /// What became of each file in the end, after all changes: `A`, `M` or `D` and its path from a folder.
-pub(crate) fn summary<'a>(all: impl IntoIterator<Item = &'a Changes>, folder: &Path) -> Vec<String> {
+#[must_use]
+pub fn summary<'a>(all: impl IntoIterator<Item = &'a Changes>, folder: &Path) -> Vec<String> {
     let mut files: BTreeMap<&Path, Option<char>> = BTreeMap::new();
     let added = |before: Option<&Option<char>>| match before {
         Some(Some('D')) => Some('M'),
@@ -77,7 +79,8 @@ pub(crate) fn summary<'a>(all: impl IntoIterator<Item = &'a Changes>, folder: &P
 }
 
 /// Changes with the paths below one folder put below another.
-pub(crate) fn moved(changes: Changes, from: &Path, to: &Path) -> Changes {
+#[must_use]
+pub fn moved(changes: Changes, from: &Path, to: &Path) -> Changes {
     let there = |path: PathBuf| path.strip_prefix(from).map(|rest| to.join(rest)).unwrap_or(path);
     let moved = |(path, change)| match change {
         FileChange::Update { unified_diff, move_path } => {
@@ -89,7 +92,7 @@ pub(crate) fn moved(changes: Changes, from: &Path, to: &Path) -> Changes {
 }
 
 /// All files that changes are about.
-pub(crate) fn paths(changes: &Changes) -> impl Iterator<Item = &Path> {
+pub fn paths(changes: &Changes) -> impl Iterator<Item = &Path> {
     changes.iter().flat_map(|(path, change)| {
         let moved = match change {
             FileChange::Update { move_path, .. } => move_path.as_deref(),
