@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::log::{Body, Event, Outcome, TurnId};
-use codex_engine::settings::SettingsChange;
 use codex_engine::{Beginning, Feed, Recall, Setup, Thread, connect};
+use codex_log::settings::SettingsChange;
+use codex_log::{Body, Event, Outcome, TurnId};
 use codex_tui::wrap::Flow;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;

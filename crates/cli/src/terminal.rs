@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use codex_config::Env;
-use codex_engine::log::{
+use codex_log::{
     Abort, Body, CommandItem, CommandStatus, Delta, Event, Failure, Item, Outcome, PatchItem, PatchStatus, Subject,
 };
 use codex_wire::change::FileChange;

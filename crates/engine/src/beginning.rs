@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use codex_log::settings::{Mode, Settings};
 use codex_store::{ForkPoint, History, TurnBegin};
 use codex_wire::encoded::EncodedItem;
 use codex_wire::response::{
@@ -12,7 +13,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::compaction::is_summary;
-use crate::settings::{Mode, Settings};
 use crate::turn::{Call, call_of};
 
 /// What the model is told of a call whose end nobody saw.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use codex_log::{Record, RolledBack, TurnId};
 use codex_store::TurnBegin;
 use codex_wire::encoded::EncodedItem;
 use codex_wire::event::TokenCountEvent;
@@ -9,7 +10,6 @@ use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 
 use crate::beginning::Past;
-use crate::log::{Record, RolledBack, TurnId};
 
 /// The bytes of a token, near enough.
 pub(crate) const BYTES_PER_TOKEN: usize = 4;

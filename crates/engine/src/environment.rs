@@ -3,7 +3,7 @@
 use codex_wire::policy::{NetworkAccess, SandboxPolicy};
 use codex_wire::response::Message;
 
-use crate::settings::{Mode, Settings};
+use codex_log::settings::{Mode, Settings};
 
 /// What the model is told about where it works. A new one is sent when a turn changes any of it.
 #[derive(Debug, Clone, PartialEq)]

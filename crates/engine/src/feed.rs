@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::log::{Body, Event};
+use codex_log::{Body, Event};
 
 /// How many events may wait before deltas are merged.
 const MERGE_ABOVE: usize = 256;
@@ -133,7 +133,7 @@ mod tests {
     use codex_wire::ids::ThreadId;
 
     use super::*;
-    use crate::log::{Delta, ItemId};
+    use codex_log::{Delta, ItemId};
 
     fn event(seq: u64, body: Body) -> Arc<Event> {
         Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })

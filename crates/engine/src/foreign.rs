@@ -7,10 +7,10 @@ use codex_wire::policy::SandboxPolicy;
 use codex_wire::rollout::SessionMeta;
 
 use crate::beginning::Insisted;
-use crate::settings::Settings;
 use crate::skills::is_distrusted;
 use crate::thread::Setup;
 use codex_config::project_doc::repository_root;
+use codex_log::settings::Settings;
 
 /// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the user
 /// neither stands in nor has named or trusted. Returns what the user is told.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codex_files::FileError;
+use codex_log::ItemId;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::marks;
@@ -19,7 +20,6 @@ use codex_wire::skill::SkillMetadata;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::log::ItemId;
 use crate::skills;
 use crate::thread::Recall;
 use crate::turn::UserMessage;

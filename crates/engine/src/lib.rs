@@ -29,7 +29,6 @@ mod tools;
 mod turn;
 mod work;
 
-pub use codex_log::{self as log, settings};
 pub use codex_model::Model;
 
 pub use beginning::{Beginning, Insisted};

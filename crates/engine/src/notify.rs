@@ -8,14 +8,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use codex_config::{Env, Programs};
+use codex_log::TurnId;
+use codex_log::settings::Settings;
 use codex_wire::ids::ThreadId;
 use serde_json::json;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::log::TurnId;
 use crate::own_git::writable_folders;
-use crate::settings::Settings;
 
 /// How long the program may take. It is told, not waited for, and may outlive us; this only keeps it from staying for
 /// ever beside a server that does.

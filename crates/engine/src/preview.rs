@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use codex_log::settings::SettingsChange;
+use codex_log::{Body, TurnId};
 use codex_model::{Answer, Model, ModelError, Prompt, request_body};
 use codex_wire::input::UserInput;
 use serde_json::Value;
 
-use crate::log::{Body, TurnId};
-use crate::settings::SettingsChange;
 use crate::{Beginning, Closed, Setup, StartError, Thread};
 
 /// Why there is no request.

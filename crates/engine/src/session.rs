@@ -16,7 +16,10 @@ mod terminals;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use codex_config::models::Catalogue;
 use codex_log::keys::IdempotencyKeys;
+use codex_log::settings::Settings;
+use codex_log::{Abort, Approval, Body, Item, Record, ThreadStarted, TurnId};
 use codex_model::Prompt;
 use codex_patch::TurnDiff;
 use codex_wire::input::UserInput;
@@ -39,14 +42,11 @@ use crate::environment::{Environment, shell_name};
 use crate::feed::Feed;
 use crate::goal::Pursuit;
 use crate::journal::Journal;
-use crate::log::{Abort, Approval, Body, Item, Record, ThreadStarted, TurnId};
 use crate::opening::{Continued, Opening};
-use crate::settings::Settings;
 use crate::thread::{Command, FeedStart, Place, Setup, StartError, Subscription};
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
-use codex_config::models::Catalogue;
 
 /// How many things a session does before it lets others run, should it never have to wait.
 const STEPS_AT_ONCE: u32 = 512;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::{Config, Home};
+use codex_log::settings::{Settings, SettingsChange};
+use codex_log::{Approval, Event, ThreadStarted, TurnId};
 use codex_model::Model;
 use codex_store::{ForkError, Notes, ReadError, RolloutError};
 use codex_wire::decision::ReviewDecision;
@@ -22,9 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::beginning::Beginning;
 use crate::feed::Feed;
 use crate::goal::{Goal, GoalChange, GoalError};
-use crate::log::{Approval, Event, ThreadStarted, TurnId};
 use crate::session::Session;
-use crate::settings::{Settings, SettingsChange};
 use crate::skills;
 
 /// How many commands may wait for a thread; more make the sender wait.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use codex_log::{Body, ItemId};
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::{ContentItem, FunctionCallOutputPayload};
 use serde::Deserialize;
@@ -13,7 +14,6 @@ use serde_json::{Value, json};
 
 use crate::command::{CommandRequest, Place, WriteRequest};
 use crate::images;
-use crate::log::{Body, ItemId};
 use crate::patching::PatchRequest;
 use crate::turn::{Call, CallPayload, Company};
 

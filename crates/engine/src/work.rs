@@ -3,13 +3,13 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use codex_log::{Failure, ItemId};
 use codex_model::{Answer, Retry, StreamExt};
 use codex_wire::error_info::CodexErrorInfo;
 use futures_util::future::select_all;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::command::{self, CommandCall, Look, Process, Shown};
-use crate::log::{Failure, ItemId};
 use crate::patching;
 use crate::session::{LookingAt, RunningPatch};
 use crate::tools::{CallResult, Later};

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use codex_engine::log::{Body, Event, Item, Outcome};
 use codex_engine::{Beginning, Insisted, Setup};
+use codex_log::{Body, Event, Item, Outcome};
 use codex_wire::encoded::EncodedItem;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use codex_dialects::exec::Projector;
-use codex_engine::log::{Approval, Subject};
+use codex_log::{Approval, Subject};
 use codex_wire::decision::ReviewDecision;
 use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -167,7 +167,7 @@ fn listen(input: impl Read + Send + 'static) -> UnboundedReceiver<Answer> {
 
 #[cfg(test)]
 mod tests {
-    use codex_engine::log::ItemId;
+    use codex_log::ItemId;
 
     use super::*;
 

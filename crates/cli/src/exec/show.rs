@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use codex_config::Env;
 use codex_dialects::Vintage;
 use codex_dialects::exec::{Projector, ThreadEvent, Usage};
-use codex_engine::log::{Approval, Body, Event, ThreadStarted};
+use codex_log::{Approval, Body, Event, ThreadStarted};
 use codex_wire::policy::SandboxPolicy;
 
 use super::args::Color;

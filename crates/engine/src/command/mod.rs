@@ -23,7 +23,7 @@ pub(crate) use self::launch::{Process, Surrounding, variables};
 pub(crate) use self::output::{Ran, aborted_text};
 pub(crate) use self::request::{CommandRequest, Confinement, Place};
 pub(crate) use self::terminal::{Look, Looking, Shown, WriteRequest, look};
-use crate::log::{Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, Subject};
+use codex_log::{Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, Subject};
 
 const REJECTED: &str = "exec command rejected by user";
 const RETRY_QUESTION: &str = "command failed; retry without sandbox?";

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use codex_log::CommandEnd;
 use serde_json::json;
 
 use super::terminal::{Look, Shown};
-use crate::log::CommandEnd;
 
 /// The status of a command that ran out of time, as `timeout(1)` gives it.
 const TIMED_OUT: i32 = 124;

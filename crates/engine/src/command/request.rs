@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use codex_log::{CommandItem, ItemId};
 use serde::Deserialize;
 
 use super::terminal::{Look, WriteRequest};
-use crate::log::{CommandItem, ItemId};
 use crate::turn::{Call, CallPayload};
 
 /// How long a command may take when the model does not say.

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
+use codex_log::ItemId;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
-use crate::log::ItemId;
 
 fn request(is_escalated: bool) -> CommandRequest {
     CommandRequest {

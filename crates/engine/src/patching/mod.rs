@@ -20,7 +20,7 @@ use codex_wire::response::FunctionCallOutputPayload;
 
 pub(crate) use self::reach::{Permission, Reach};
 pub(crate) use self::request::PatchRequest;
-use crate::log::{Approval, Body, Item, PatchEnd, PatchItem, PatchStatus, Subject};
+use codex_log::{Approval, Body, Item, PatchEnd, PatchItem, PatchStatus, Subject};
 
 const REJECTED: &str = "patch rejected by user";
 const OUTSIDE: &str = "the patch writes outside of what the sandbox lets it write";

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use codex_log::ItemId;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::command::CommandRequest;
-use crate::log::ItemId;
 use crate::turn::{Call, CallPayload};
 
 /// A patch as the model wants it.

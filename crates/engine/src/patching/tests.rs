@@ -1,9 +1,9 @@
+use codex_log::ItemId;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::request::Voice;
 use super::*;
-use crate::log::ItemId;
 
 fn call(policy: &str) -> PatchCall {
     let request = PatchRequest { call: ItemId::new("c"), text: String::new(), cwd: "/w".into(), voice: Voice::Tool };

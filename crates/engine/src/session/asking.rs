@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use codex_log::settings::Settings;
+use codex_log::{Body, Compacted, Record};
 use codex_model::{Backoff, Prompt, ReasoningRequest};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
 use codex_wire::response::{Message, ResponseItem};
@@ -10,8 +12,6 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 use super::Session;
 use crate::compaction::{self, Summary};
 use crate::context::BYTES_PER_TOKEN;
-use crate::log::{Body, Compacted, Record};
-use crate::settings::Settings;
 use crate::thread::Recall;
 use crate::turn::{Manners, Window};
 use crate::work::Work;

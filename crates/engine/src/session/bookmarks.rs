@@ -2,6 +2,8 @@
 //!
 //! Only sessions that a client has configured as the earliest clients did have them.
 
+use codex_log::settings::Settings;
+use codex_log::{Abort, Body, Outcome};
 use codex_store::History;
 use codex_wire::encoded::EncodedItem;
 use codex_wire::plan::UpdatePlanArgs;
@@ -12,8 +14,6 @@ use crate::beginning::Past;
 use crate::context::Point;
 use crate::environment::{Environment, shell_name};
 use crate::images::read_beside;
-use crate::log::{Abort, Body, Outcome};
-use crate::settings::Settings;
 use crate::thread::WayBack;
 
 /// How many bookmarks are kept, the newest ones.

@@ -2,12 +2,12 @@
 //!
 //! The turn decides which run. Here each is begun, fed with what arrives for it, and cut off when the turn stops.
 
+use codex_log::{Abort, ItemId, Outcome};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
 use crate::command::{self, CommandRequest, Place};
-use crate::log::{Abort, ItemId, Outcome};
 use crate::opening::asks_first;
 use crate::patching::{self, PatchRequest};
 use crate::thread::OpenQuestions;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::Runner;
+use codex_log::settings::Settings;
+use codex_log::{Body, ItemId};
 use codex_sandbox::{Findings, HeldRoots, Names, Rung};
 use codex_shell::{Answer, Checkout, Move, Question, Rules, SandboxState, Scope};
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
@@ -14,9 +16,7 @@ use tokio::time::sleep;
 use super::Session;
 use crate::command::{self, CommandCall, CommandRequest, Confinement, Process, Surrounding, aborted_text};
 use crate::context::BYTES_PER_TOKEN;
-use crate::log::{Body, ItemId};
 use crate::rules;
-use crate::settings::Settings;
 use crate::turn::Input;
 use crate::work::{Deadline, Doing, RunningCommand, full_message};
 

@@ -1,11 +1,11 @@
 //! How turns end: by themselves, because somebody stops them, or because they cannot be saved.
 
+use codex_log::{Abort, Body, Failure, Outcome};
 use codex_store::RolloutError;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::Message;
 
 use super::Session;
-use crate::log::{Abort, Body, Failure, Outcome};
 use crate::thread::Recall;
 use crate::turn::Input;
 use crate::work::full_message;

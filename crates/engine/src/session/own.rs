@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use codex_log::{ItemId, TurnId};
 use codex_shell::Answer;
 use codex_wire::ids::ThreadId;
 
 use super::Session;
 use crate::command::{CommandRequest, Confinement};
-use crate::log::{ItemId, TurnId};
 use crate::turn::{Call, CallPayload, Input, Turn};
 
 /// How long a command of the user's may take when nothing else is said.

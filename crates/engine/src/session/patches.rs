@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use codex_log::{Body, ItemId};
 use codex_patch::{Applied, Plan, TurnDiff};
 use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
-use crate::log::{Body, ItemId};
 use crate::patching::{self, PatchCall, PatchRequest, Permission, Planned, Reach};
 use crate::turn::Input;
 use crate::work::{Deadline, Doing, full_message};

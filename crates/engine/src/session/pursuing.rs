@@ -1,5 +1,6 @@
 //! The goal of the thread: what others and the model do with it, and the turns that the thread begins by itself.
 
+use codex_log::{Abort, Body, ItemId, Outcome, TurnId};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::{Goal, GoalStatus};
 use codex_wire::ids::ThreadId;
@@ -8,7 +9,6 @@ use serde::Deserialize;
 
 use super::Session;
 use crate::goal::{GoalChange, GoalError, TurnEnd};
-use crate::log::{Abort, Body, ItemId, Outcome, TurnId};
 use crate::turn::{Call, CallPayload, Input, Turn, UserMessage};
 
 /// The tool by which the model says how a goal stands.

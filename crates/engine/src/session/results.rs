@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use codex_log::{Body, Outcome};
+
 use super::Session;
-use crate::log::{Body, Outcome};
 use crate::notify::{Notice, notify};
 
 impl Session {

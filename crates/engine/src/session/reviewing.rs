@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use codex_log::settings::Settings;
+use codex_log::{Abort, Body, Delta, Item, ItemId, Outcome, Record, ReviewEntered, TurnId};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
@@ -11,9 +13,7 @@ use codex_wire::text::Text;
 
 use super::{Running, Session};
 use crate::context::Context;
-use crate::log::{Abort, Body, Delta, Item, ItemId, Outcome, Record, ReviewEntered, TurnId};
 use crate::review;
-use crate::settings::Settings;
 use crate::thread::Recall;
 use crate::turn::{Turn, UserMessage};
 use crate::work::Work;

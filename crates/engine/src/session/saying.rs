@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use codex_log::settings::SettingsChange;
+use codex_log::{Abort, Body, Record, TurnId};
 use codex_wire::input::UserInput;
 use codex_wire::response::ResponseItem;
 
 use super::Session;
 use crate::environment::{Environment, shell_name};
 use crate::images;
-use crate::log::{Abort, Body, Record, TurnId};
-use crate::settings::SettingsChange;
 use crate::thread::{Saying, TurnStart};
 use crate::turn::{Input, Turn, UserMessage};
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_log::{Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, ItemId};
 use codex_sandbox::terminal::Terminals;
 use codex_shell::{Answer, SandboxState};
 use codex_wire::event::ExecOutputStream;
@@ -15,7 +16,6 @@ use tokio::time::Instant;
 use super::Session;
 use super::calls::refused;
 use crate::command::{CommandRequest, Look, Looking, Shown, WriteRequest, look};
-use crate::log::{Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, ItemId};
 use crate::turn::Input;
 use crate::work::{Doing, full_message};
 

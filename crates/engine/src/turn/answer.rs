@@ -3,13 +3,13 @@
 //!
 //! Invariant: an answer has an end, whatever the model sends: it fails when it has more items or bytes than any real one.
 
+use codex_log::{Body, Delta, Failure, Item, ItemId, TurnId};
 use codex_model::ModelEvent;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::{ReasoningSummaryText, ResponseItem, WebSearchAction, WebSearchCall};
 use codex_wire::text::Text;
 
 use super::Effect;
-use crate::log::{Body, Delta, Failure, Item, ItemId, TurnId};
 
 /// The most items that an answer may have.
 pub(super) const MOST_ITEMS: usize = 4096;

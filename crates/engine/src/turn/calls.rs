@@ -12,7 +12,7 @@ use codex_wire::response::{
 };
 use serde_json::Value;
 
-use crate::log::ItemId;
+use codex_log::ItemId;
 
 /// What the model is told of a call that never ran, or of which nothing more is known.
 const DROPPED: &str = "aborted";

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_log::{Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 use codex_model::{Backoff, ModelEvent, Retry};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
@@ -26,7 +27,6 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 use self::answer::AnswerItems;
 pub(crate) use self::calls::{Call, CallPayload, Company, call_of};
 use self::calls::{Calls, mended};
-use crate::log::{Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 
 /// How often half of what is left of a conversation is left out, so that the rest can be summed up.
 const MOST_HALVINGS: u32 = 6;

@@ -2,6 +2,7 @@ mod calls;
 mod endless;
 mod interleavings;
 
+use codex_log::Abort;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::{
     ContentItem, FunctionCall, Reasoning, ReasoningSummaryText, WebQuery, WebSearchAction, WebSearchCall,
@@ -9,7 +10,6 @@ use codex_wire::response::{
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::log::Abort;
 
 /// How many calls run at once in these tests.
 const MOST_AT_ONCE: usize = 3;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_engine::log::{Approval, Body, Event, Subject};
-use codex_engine::settings::SettingsChange;
 use codex_engine::{Beginning, Insisted, Setup};
+use codex_log::settings::SettingsChange;
+use codex_log::{Approval, Body, Event, Subject};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::policy::{ApprovalsReviewer, SandboxPolicy};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use codex_engine::log::{Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, Outcome};
+use codex_log::{Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, Outcome};
 use codex_wire::decision::ReviewDecision;
 use serde_json::{Value, json};
 

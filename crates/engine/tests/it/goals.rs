@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use codex_engine::goal::{Goal, GoalChange, GoalError, GoalStatus};
-use codex_engine::log::{Abort, Body, Event, Outcome, TurnId};
 use codex_engine::{Beginning, Insisted, Setup, TurnStart};
+use codex_log::{Abort, Body, Event, Outcome, TurnId};
 use codex_store::ForkPoint;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewRequest, ReviewTarget};

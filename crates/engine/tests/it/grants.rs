@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use codex_engine::log::{Body, Subject};
-use codex_engine::settings::SettingsChange;
+use codex_log::settings::SettingsChange;
+use codex_log::{Body, Subject};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::policy::SandboxPolicy;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codex_engine::log::{Body, Event, Item, PatchItem, PatchStatus};
+use codex_log::{Body, Event, Item, PatchItem, PatchStatus};
 use codex_wire::decision::ReviewDecision;
 use serde_json::{Value, json};
 

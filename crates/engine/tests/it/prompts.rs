@@ -1,7 +1,7 @@
 //! What the model is sent.
 
-use codex_engine::log::Body;
-use codex_engine::settings::SettingsChange;
+use codex_log::Body;
+use codex_log::settings::SettingsChange;
 use codex_model::{Prompt, ReasoningRequest};
 use codex_wire::input::UserInput;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};

@@ -1,6 +1,6 @@
 //! Answers that break off.
 
-use codex_engine::log::{Body, Outcome};
+use codex_log::{Body, Outcome};
 use codex_wire::error_info::CodexErrorInfo;
 use expect_test::expect;
 

@@ -1,6 +1,6 @@
 //! Reviews: a conversation of their own, and a result that the thread knows.
 
-use codex_engine::log::{Abort, Body, Item, Outcome, TurnId};
+use codex_log::{Abort, Body, Item, Outcome, TurnId};
 use codex_wire::review::{ReviewRequest, ReviewTarget};
 use serde_json::Value;
 

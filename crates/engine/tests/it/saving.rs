@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use codex_engine::log::{Body, Event, Item, Outcome};
 use codex_engine::{Beginning, Feed, Insisted, Setup, Thread};
+use codex_log::{Body, Event, Item, Outcome};
 use codex_store::{ForkPoint, RolloutFile};
 use expect_test::expect;
 use tokio::sync::Notify;
@@ -79,7 +79,7 @@ async fn an_event_is_in_the_file_before_anyone_hears_of_it() {
     let thread = client.thread.clone();
     let speaking = tokio::spawn(async move {
         let hi = vec![crate::world::said("hi")];
-        thread.say(codex_engine::log::TurnId::new("1"), hi, codex_engine::settings::SettingsChange::default()).await
+        thread.say(codex_log::TurnId::new("1"), hi, codex_log::settings::SettingsChange::default()).await
     });
     let mut checked = 0;
     while let Some((event, seen)) = witness.next(&mut client.feed).await {

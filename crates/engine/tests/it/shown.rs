@@ -1,6 +1,6 @@
 //! Events, records and prompts as short lines for snapshots.
 
-use codex_engine::log::{Body, Event, Item};
+use codex_log::{Body, Event, Item};
 use codex_model::Prompt;
 use codex_wire::response::{ContentItem, FunctionCallOutputPayload, Message, ResponseItem};
 

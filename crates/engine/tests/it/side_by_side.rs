@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codex_engine::log::{Abort, Body, CommandStatus, Delta, Event, Item, Outcome};
+use codex_log::{Abort, Body, CommandStatus, Delta, Event, Item, Outcome};
 use codex_wire::decision::ReviewDecision;
 use serde_json::{Value, json};
 

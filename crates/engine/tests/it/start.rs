@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use codex_engine::StartError;
-use codex_engine::log::Body;
+use codex_log::Body;
 use expect_test::expect;
 
 use crate::shown;

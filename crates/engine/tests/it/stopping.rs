@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use codex_engine::log::{Abort, Body, Outcome, TurnId};
-use codex_engine::settings::SettingsChange;
 use codex_engine::{Closed, Setup, Thread};
+use codex_log::settings::SettingsChange;
+use codex_log::{Abort, Body, Outcome, TurnId};
 use codex_model::{Answer, Model, ModelEvent, Prompt};
 use codex_wire::tokens::RateLimitSnapshot;
 use expect_test::expect;

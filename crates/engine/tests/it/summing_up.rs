@@ -1,6 +1,6 @@
 //! Summing the conversation up, on request and by itself.
 
-use codex_engine::log::{Body, Outcome, TurnId};
+use codex_log::{Body, Outcome, TurnId};
 
 use crate::world::{World, outcome, said, start};
 
@@ -79,7 +79,7 @@ async fn an_interrupted_summary_takes_nothing_away() {
     setup.recall = codex_engine::Recall::Brief;
     let (thread, mut feed) = codex_engine::Thread::start(setup).await.expect("the thread starts");
     let say = |turn: &'static str| {
-        thread.say(TurnId::new(turn), vec![said(turn)], codex_engine::settings::SettingsChange::default())
+        thread.say(TurnId::new(turn), vec![said(turn)], codex_log::settings::SettingsChange::default())
     };
     let mut ended = async || while !matches!(feed.next().await.expect("it goes on").body, Body::TurnEnded(_)) {};
     say("one").await.expect("the thread is open");

@@ -1,6 +1,6 @@
 //! Commands in terminals, with real processes.
 
-use codex_engine::log::{Body, CommandStatus, Delta, Event, Item};
+use codex_log::{Body, CommandStatus, Delta, Event, Item};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codex_engine::log::{Body, Event};
+use codex_log::{Body, Event};
 use expect_test::{Expect, expect};
 
 use crate::world::{World, check, start};

@@ -1,8 +1,8 @@
 //! Turns as they go.
 
 use codex_engine::TurnStart;
-use codex_engine::log::{Body, Item, Outcome, TurnId};
-use codex_engine::settings::SettingsChange;
+use codex_log::settings::SettingsChange;
+use codex_log::{Body, Item, Outcome, TurnId};
 use codex_wire::response::ResponseItem;
 use codex_wire::text::Text;
 use expect_test::expect;
@@ -167,7 +167,7 @@ async fn a_silent_reader_still_gets_the_whole_text() {
     let text: String = events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::ItemDelta { delta: codex_engine::log::Delta::Text(text), .. } => Some(text.as_str()),
+            Body::ItemDelta { delta: codex_log::Delta::Text(text), .. } => Some(text.as_str()),
             _ => None,
         })
         .collect();

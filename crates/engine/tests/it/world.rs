@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::log::{Body, Event, Outcome, TurnId};
-use codex_engine::settings::SettingsChange;
 use codex_engine::{Beginning, Feed, Recall, Setup, StartError, Thread, TurnStart};
+use codex_log::settings::SettingsChange;
+use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;

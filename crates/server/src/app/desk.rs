@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_engine::log::{Approval, Body, Event, ItemId, TurnId};
 use codex_engine::{Feed, Thread};
+use codex_log::{Approval, Body, Event, ItemId, TurnId};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};

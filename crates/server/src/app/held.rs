@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use codex_engine::log::{Body, Event, ItemId};
+use codex_log::{Body, Event, ItemId};
 
 /// How many events are kept.
 const MOST_EVENTS: usize = 4096;
@@ -56,7 +56,7 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
-    use codex_engine::log::Delta;
+    use codex_log::Delta;
     use codex_wire::ids::ThreadId;
 
     use super::*;

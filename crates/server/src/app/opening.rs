@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_engine::settings::SettingsChange;
 use codex_engine::{Beginning, Insisted, Setup, Subscription, Thread};
+use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::{

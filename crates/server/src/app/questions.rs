@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use codex_engine::log::{Approval, ItemId, TurnId};
+use codex_log::{Approval, ItemId, TurnId};
 use codex_protocol::v2::notification::{ServerNotification, ServerRequestResolved};
 use codex_protocol::v2::pending::PendingServerRequest;
 use codex_protocol::v2::request::{ApprovalResponse, ServerRequest};

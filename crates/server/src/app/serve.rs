@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use codex_engine::log::TurnId;
 use codex_engine::review;
-use codex_engine::settings::SettingsChange;
 use codex_engine::{Saying, TurnStart};
+use codex_log::TurnId;
+use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_engine::Thread;
-use codex_engine::settings::Settings;
+use codex_log::settings::Settings;
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::empty::Empty;
@@ -222,7 +222,7 @@ pub(crate) async fn read_thread(
     include_turns: bool,
 ) -> Result<ShownThread, ErrorObject> {
     if let Some(loaded) = connection.host.loaded.get(id) {
-        let settings = loaded.configure(codex_engine::settings::SettingsChange::default()).await;
+        let settings = loaded.configure(codex_log::settings::SettingsChange::default()).await;
         let settings = settings.map_err(|_| super::dispatch::not_found(&id.to_string()))?;
         return describe(connection, &loaded, &settings, Turns::wanted(include_turns)).await;
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use codex_dialects::eq;
-use codex_engine::log::TurnId;
-use codex_engine::settings::SettingsChange;
 use codex_engine::{Closed, Thread, WayBack};
+use codex_log::TurnId;
+use codex_log::settings::SettingsChange;
 use codex_wire::event::{
     ConversationPathEvent, ErrorEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent,
     ListSkillsResponseEvent, McpListToolsResponseEvent, TaskCompleteEvent, WarningEvent,

@@ -2,7 +2,7 @@
 
 use codex_dialects::eq::{self, Vocabulary};
 use codex_engine::Feed;
-use codex_engine::log::{Body, Event};
+use codex_log::{Body, Event};
 use codex_wire::change::put_tags_outside;
 use codex_wire::event::EventMsg;
 use serde::Serialize;

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_engine::log::{Event, TurnId};
 use codex_log::decode::LogReader;
+use codex_log::{Event, TurnId};
 use codex_protocol::rpc::Notification;
 use codex_store::{Entry, ReadError, RolloutLines};
 use codex_wire::rollout::TurnContextItem;

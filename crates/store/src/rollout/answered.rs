@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use codex_log::line::Line;
 use serde::Deserialize;
 
 use super::base::Base;
 use super::history::{History, Rebuild, read_meta};
 use super::lines::{Entry, ReadError, RolloutLines, open};
 use crate::threads::{RolloutName, SESSIONS};
-use codex_log::line::Line;
 
 /// How many threads are searched, the newest ones.
 const MOST_THREADS: usize = 200;

@@ -1,6 +1,6 @@
 //! The listeners of a conversation, as its desk keeps them.
 
-use codex_engine::log::{Abort, Outcome};
+use codex_log::{Abort, Outcome};
 use codex_protocol::methods::{Method, call};
 use codex_protocol::rpc::Response;
 use codex_protocol::v1::turn::InterruptConversationResponse;

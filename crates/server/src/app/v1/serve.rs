@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codex_engine::settings::SettingsChange;
+use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::turn::{AddConversationListenerResponse, InterruptConversationResponse, SendUserTurnParams};

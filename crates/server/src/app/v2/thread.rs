@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use codex_engine::log::ThreadStarted;
-use codex_engine::settings::Settings;
+use codex_log::ThreadStarted;
+use codex_log::settings::Settings;
 use codex_protocol::v2::section::{ThreadSection, ThreadSectionAppearance};
 use codex_protocol::v2::thread::{
     Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadPlace, ThreadStatus, Unsaid,
