@@ -111,7 +111,7 @@ fn the_doctor_looks_at_what_a_provider_speaks() {
     assert!(told.contains("hint: set wire_api = \"responses\" in TEMP/home/config.toml:4 if the server"), "{told}");
 }
 
-/// Homes as other releases leave them: nothing is an error, and everything that has no effect is told.
+/// Homes as other releases leave them: nothing is an error, and exec, doctor and the chat tell all that has no effect.
 #[test]
 fn homes_of_other_releases_are_opened() {
     for (release, lost) in [("0.77", 13), ("0.166", 20)] {
@@ -127,6 +127,15 @@ fn homes_of_other_releases_are_opened() {
         assert_eq!(run.stderr.lines().filter(|line| line.starts_with("warning: ")).count(), lost, "{}", run.stderr);
         let doctor = place.run(&["doctor"], "").stdout;
         assert_eq!(doctor.lines().filter(|line| line.starts_with("warning  config")).count(), lost, "{doctor}");
+        let project = place.path("project").canonicalize().expect("it is there");
+        let config = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
+        let trusted = format!("{config}[projects.'{}']\ntrust_level = 'trusted'\n", project.display());
+        let place = place.file("home/config.toml", &trusted).variable("TERM", "dumb");
+        let mut chat = Pty::start(&place, &["hello"]);
+        let shown: String = chat.until("Hello.").split_whitespace().collect();
+        assert_eq!(shown.matches("home/config.toml:").count(), lost, "{release}: {shown}");
+        chat.send("\x04");
+        assert_eq!(chat.wait().code, Some(0));
     }
 }
 
