@@ -13,6 +13,7 @@ mod foreign;
 pub mod goal;
 mod images;
 mod journal;
+mod login;
 mod notify;
 pub mod one_off;
 mod opening;

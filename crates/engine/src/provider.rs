@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_config::{Auth, Config, Env, Home, ProviderConfig, WireApi};
+use codex_config::{Config, Env, Home, ProviderConfig, WireApi};
 use codex_model::{
-    Answer, Model, ModelError, Prompt, Provider, RecordedModel, ResponsesModel, ScriptError, ScriptedModel, Secret,
+    Answer, Model, ModelError, Prompt, Provider, RecordedModel, ResponsesModel, ScriptError, ScriptedModel,
+    SharedCredentials,
 };
+
+use crate::login::Login;
 
 /// The script of the built-in offline model.
 const OFFLINE_SCRIPT: &str = include_str!("../scripts/offline.json");
@@ -79,21 +82,12 @@ pub fn connect(config: &Config, home: &Home, env: &Env, originator: &str) -> Res
 }
 
 fn responses(config: &ProviderConfig, home: &Home, env: &Env, originator: &str) -> Arc<dyn Model> {
-    // A provider with keys of its own does not care what the login file holds.
-    let login = if config.requires_openai_auth { Auth::load(home) } else { Ok(Auth::default()) };
-    let bearer = match login.and_then(|auth| auth.bearer(config, env)) {
-        Ok(bearer) => bearer.map(|bearer| Secret::new(bearer.token.reveal())),
-        Err(error) => {
-            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-            return Arc::new(Unavailable { message: format!("{error}{hint}") });
-        }
-    };
     let fixed = config.http_headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
     let from_env = config.env_http_headers.iter().filter_map(|(name, var)| Some((name.clone(), env.text(var)?)));
     Arc::new(ResponsesModel::new(Provider {
         name: config.name.clone(),
         base_url: config.base_url.clone().unwrap_or_default(),
-        bearer,
+        credentials: SharedCredentials::new(Login::new(config, home, env)),
         headers: fixed.chain(from_env).collect(),
         query: config.query_params.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect(),
         request_max_retries: retries(config),

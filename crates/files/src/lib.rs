@@ -9,12 +9,14 @@
 mod checkout;
 mod open;
 mod read;
+mod stamp;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use checkout::is_checkout;
 pub use open::{Links, check_whole, open, open_with};
 pub use read::{read, read_open, read_start, read_text};
+pub use stamp::Stamp;
 
 use std::io;
 

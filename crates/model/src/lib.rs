@@ -3,12 +3,13 @@
 //! A [`Prompt`] goes in, an [`Answer`] comes out. Failures before the answer begins are retried here, in silence and a
 //! bounded number of times; a failure afterwards ends the stream with an error that says whether asking again may help.
 //!
-//! Invariant: no knowledge of turns, tools or configuration, and no wait without a deadline. The bearer token is in no
+//! Invariant: no knowledge of turns, tools or configuration, and no wait without a deadline. A bearer token is in no
 //! error and in no `Debug` text.
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them"))]
 
 mod backoff;
+mod credentials;
 pub mod decode;
 mod error;
 mod event;
@@ -26,6 +27,7 @@ mod wait;
 use std::pin::Pin;
 
 pub use backoff::Backoff;
+pub use credentials::{Authorization, Credentials, FixedKey, SharedCredentials};
 pub use error::{ModelError, Retry};
 pub use event::ModelEvent;
 pub use futures_util::{Stream, StreamExt};

@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use crate::{FixedKey, SharedCredentials};
+
 /// A service that answers prompts over HTTP.
 ///
 /// Its `Debug` text names headers and query parameters but leaves out their values, since keys travel in them.
@@ -11,8 +13,8 @@ pub struct Provider {
     pub name: String,
     /// The URL that `/responses` is appended to.
     pub base_url: String,
-    /// The key, sent as a bearer token.
-    pub bearer: Option<Secret>,
+    /// What requests are authorized with.
+    pub credentials: SharedCredentials,
     /// Further headers; they win over ours.
     pub headers: Vec<(String, String)>,
     /// Parameters appended to the URL.
@@ -34,7 +36,7 @@ impl Provider {
         Self {
             name: name.into(),
             base_url: base_url.into(),
-            bearer: None,
+            credentials: SharedCredentials::new(FixedKey::default()),
             headers: Vec::new(),
             query: Vec::new(),
             request_max_retries: 4,
@@ -51,7 +53,7 @@ impl fmt::Debug for Provider {
         f.debug_struct("Provider")
             .field("name", &self.name)
             .field("base_url", &self.base_url)
-            .field("bearer", &self.bearer)
+            .field("credentials", &self.credentials)
             .field("headers", &names(&self.headers))
             .field("query", &names(&self.query))
             .field("request_max_retries", &self.request_max_retries)
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn debug_text_shows_no_key() {
         let mut provider = Provider::new("mock", "http://127.0.0.1/v1");
-        provider.bearer = Some("sk-secret".into());
+        provider.credentials = SharedCredentials::new(FixedKey::new("sk-secret"));
         provider.headers = vec![("api-key".to_owned(), "sk-secret".to_owned())];
         provider.query = vec![("key".to_owned(), "sk-secret".to_owned())];
         let text = format!("{provider:?}");

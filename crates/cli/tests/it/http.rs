@@ -109,3 +109,19 @@ fn a_key_that_is_not_set_is_named_and_nothing_is_sent() {
         .assert_eq(error["message"].as_str().unwrap());
     assert_eq!(model.connections(), 0);
 }
+
+/// Whoever logs in again while a turn runs changes its next request.
+#[test]
+fn a_login_that_changes_is_used_by_the_next_request() {
+    let call = r#"{"call": "shell", "args": {"command": ["sh", "-c", "mv ../home/next.json ../home/auth.json"]}}"#;
+    let model = FakeModel::start(&format!(r#"[{{"items": [{call}]}}, {{"items": [{{"text": "Done."}}]}}]"#));
+    let config = format!("openai_base_url = '{}/v1'\nsandbox_mode = 'danger-full-access'\n", model.url());
+    let place = Place::new()
+        .file("home/config.toml", &config)
+        .file("home/auth.json", r#"{"OPENAI_API_KEY": "sk-before"}"#)
+        .file("home/next.json", r#"{"OPENAI_API_KEY": "sk-later"}"#);
+    let run = crate::exec::exec(&place, &["go"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Done.\n"), "{}", run.stderr);
+    let keys: Vec<_> = model.requests().iter().map(|it| it.header("authorization").map(str::to_owned)).collect();
+    assert_eq!(keys, [Some("Bearer sk-before".to_owned()), Some("Bearer sk-later".to_owned())]);
+}

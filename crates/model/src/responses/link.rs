@@ -14,7 +14,7 @@ use reqwest::{
 };
 
 use crate::{
-    ModelError, Provider,
+    Authorization, ModelError, Provider,
     refusal::{READ_LIMIT, refusal},
     retry::with_retries,
 };
@@ -55,10 +55,31 @@ impl Link {
         let id = header_value("conversation_id", &thread.to_string())?;
         headers.entry("conversation_id").or_insert_with(|| id.clone());
         headers.entry("session_id").or_insert(id);
-        with_retries(provider.request_max_retries, || self.send(provider, headers.clone(), body.clone())).await
+        with_retries(provider.request_max_retries, || self.authorized(provider, &headers, &body)).await
     }
 
-    async fn send(&self, provider: &Provider, headers: HeaderMap, body: Bytes) -> Result<Response, ModelError> {
+    /// Sends a request with what it is authorized with now. If that was refused and there is something else meanwhile, the
+    /// request is sent once more.
+    async fn authorized(&self, provider: &Provider, headers: &HeaderMap, body: &Bytes) -> Result<Response, ModelError> {
+        let credentials = &provider.credentials;
+        let used = credentials.authorize().await?;
+        let sent = self.send(provider, with_bearer(headers, &used)?, body.clone(), &used).await;
+        match sent {
+            Err(ModelError::Unauthorized { status: 401, .. }) if credentials.refused(&used).await => {
+                let renewed = credentials.authorize().await?;
+                self.send(provider, with_bearer(headers, &renewed)?, body.clone(), &renewed).await
+            }
+            sent => sent,
+        }
+    }
+
+    async fn send(
+        &self,
+        provider: &Provider,
+        headers: HeaderMap,
+        body: Bytes,
+        used: &Authorization,
+    ) -> Result<Response, ModelError> {
         let idle = provider.stream_idle_timeout;
         let request = self.client.post(self.url.clone()).headers(headers).body(body);
         let response = tokio::time::timeout(idle, request.send())
@@ -68,12 +89,12 @@ impl Link {
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(refused(provider, response).await)
+        Err(refused(provider, response, used).await)
     }
 }
 
 /// Reads what a provider says to a request it does not answer.
-async fn refused(provider: &Provider, mut response: Response) -> ModelError {
+async fn refused(provider: &Provider, mut response: Response, used: &Authorization) -> ModelError {
     let status = response.status().as_u16();
     let mut body = Vec::new();
     // What has come by the deadline is enough: the status alone tells most of it.
@@ -87,7 +108,7 @@ async fn refused(provider: &Provider, mut response: Response) -> ModelError {
     .await;
     body.truncate(READ_LIMIT);
     let mut text = String::from_utf8_lossy(&body).into_owned();
-    if let Some(key) = provider.bearer.as_ref().map(crate::Secret::expose).filter(|key| key.len() >= SHORTEST_KEY) {
+    if let Some(key) = used.bearer.as_ref().map(crate::Secret::expose).filter(|key| key.len() >= SHORTEST_KEY) {
         text = text.replace(key, "[key]");
     }
     refusal(status, |name| header_text(response.headers(), name), &text, SystemTime::now())
@@ -122,16 +143,24 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, header_value("user-agent", &provider.user_agent)?);
     headers.insert("originator", header_value("originator", &provider.originator)?);
-    if let Some(key) = &provider.bearer {
-        let mut value = header_value("authorization", &format!("Bearer {}", key.expose()))?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
     for (name, value) in &provider.headers {
         let key = HeaderName::try_from(name).map_err(|_| ModelError::Header { name: name.clone() })?;
         let mut value = header_value(name, value)?;
         value.set_sensitive(true);
         headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+/// The headers of a request with its key, unless the configuration authorizes requests in its own way.
+fn with_bearer(headers: &HeaderMap, authorization: &Authorization) -> Result<HeaderMap, ModelError> {
+    let mut headers = headers.clone();
+    if let Some(key) = &authorization.bearer
+        && !headers.contains_key(AUTHORIZATION)
+    {
+        let mut value = header_value("authorization", &format!("Bearer {}", key.expose()))?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
     }
     Ok(headers)
 }
@@ -212,9 +241,9 @@ mod tests {
         );
         provider.headers = vec![("x key".to_owned(), "v".to_owned())];
         assert!(matches!(headers(&provider), Err(ModelError::Header { name }) if name == "x key"));
-        provider.headers.clear();
-        provider.bearer = Some("sec\nret".into());
-        assert!(matches!(headers(&provider), Err(ModelError::Header { name }) if name == "authorization"));
+        let broken = Authorization { bearer: Some("sec\nret".into()) };
+        let refused = with_bearer(&HeaderMap::new(), &broken);
+        assert!(matches!(refused, Err(ModelError::Header { name }) if name == "authorization"));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use codex_model::{Model as _, ModelError, ModelEvent, Provider, ResponsesModel, StreamExt as _};
+use codex_model::{
+    FixedKey, Model as _, ModelError, ModelEvent, Provider, ResponsesModel, SharedCredentials, StreamExt as _,
+};
 use codex_testkit::{FakeModel, Options};
 use expect_test::{Expect, expect};
 
@@ -258,7 +260,7 @@ async fn redirects_stay_on_the_host() {
 async fn echoed_key_is_hidden() {
     let fake = FakeModel::start(r#"[{"status": 401, "body": {"error": {"message": "bad key sk-12345678"}}}]"#);
     let mut provider = provider(&fake);
-    provider.bearer = Some("sk-12345678".into());
+    provider.credentials = SharedCredentials::new(FixedKey::new("sk-12345678"));
     let error = ResponsesModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "not authorized, status 401 Unauthorized: bad key [key]");
 }

@@ -5,6 +5,7 @@
 
 mod answers;
 mod asking;
+mod credentials;
 mod failures;
 mod requests;
 mod scripted;

@@ -1,6 +1,6 @@
 //! What a provider is sent.
 
-use codex_model::{Model as _, Prompt, ResponsesModel, StreamExt as _};
+use codex_model::{FixedKey, Model as _, Prompt, ResponsesModel, SharedCredentials, StreamExt as _};
 use codex_testkit::{FakeModel, Request};
 use expect_test::expect;
 
@@ -16,7 +16,7 @@ async fn sent(fake: &FakeModel, model: &ResponsesModel, prompt: Prompt) -> Reque
 async fn headers_query_and_key() {
     let fake = FakeModel::start(r#"[{"items": []}]"#);
     let mut provider = provider(&fake);
-    provider.bearer = Some("sk-secret".into());
+    provider.credentials = SharedCredentials::new(FixedKey::new("sk-secret"));
     provider.headers = vec![("x-extra".to_owned(), "1".to_owned())];
     provider.query = vec![("api-version".to_owned(), "2025 04".to_owned())];
     provider.user_agent = "agent/1".to_owned();
@@ -30,10 +30,10 @@ async fn headers_query_and_key() {
         content-type: application/json
         user-agent: agent/1
         originator: test
-        authorization: Bearer sk-secret
         x-extra: 1
         conversation_id: 019a0000-0000-7000-8000-000000000001
         session_id: 019a0000-0000-7000-8000-000000000001
+        authorization: Bearer sk-secret
     "#]]
     .assert_eq(&format!("{}\n{headers}", request.path));
 }

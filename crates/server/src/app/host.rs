@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::SystemTime;
 
 use codex_config::{
     Config, ConfigWarning, Env, Home, Layers, Overrides, ProjectFiles, ProviderConfig, WireApi, config_files,
 };
 use codex_engine::{Beginning, Model, Recall, Setup, connect};
+use codex_files::Stamp;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
 use codex_store::ThreadIndex;
@@ -71,8 +71,6 @@ pub(crate) struct Host {
 /// A model that several threads ask.
 struct SharedModel {
     provider: ProviderConfig,
-    /// The login that its requests carry.
-    login: Stamp,
     /// Who its requests say they come from.
     originator: String,
     model: Arc<dyn Model>,
@@ -82,28 +80,6 @@ impl std::fmt::Debug for SharedModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("SharedModel")
     }
-}
-
-/// What a file looked like when it was read: its last change, its length, and which file it is. A file that is put in
-/// the place of another may have the age and the length of the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp(Option<(SystemTime, u64, u64)>);
-
-impl Stamp {
-    fn of(path: &std::path::Path) -> Self {
-        let metadata = std::fs::metadata(path).ok();
-        Self(metadata.and_then(|metadata| Some((metadata.modified().ok()?, metadata.len(), number(&metadata)))))
-    }
-}
-
-#[cfg(unix)]
-fn number(metadata: &std::fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn number(_: &std::fs::Metadata) -> u64 {
-    0
 }
 
 impl Host {
@@ -248,17 +224,14 @@ impl Host {
         if config.provider.wire_api == WireApi::Scripted {
             return make();
         }
-        // A login changes what a connection says of itself.
-        let login = Stamp::of(&home.auth_file());
         let mut models = lock(&self.models);
-        models.retain(|known| known.login == login);
         let is_same = |known: &&SharedModel| known.originator == originator && known.provider == config.provider;
         if let Some(known) = models.iter().find(is_same) {
             return Ok(Arc::clone(&known.model));
         }
         let model = make()?;
         let (provider, originator) = (config.provider.clone(), originator.to_owned());
-        models.push(SharedModel { provider, login, originator, model: Arc::clone(&model) });
+        models.push(SharedModel { provider, originator, model: Arc::clone(&model) });
         Ok(model)
     }
 }

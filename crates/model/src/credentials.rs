@@ -1,0 +1,74 @@
+//! How requests are authorized.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, ready};
+
+use crate::{ModelError, Secret};
+
+/// Where the authorization of requests comes from.
+///
+/// It is asked for every request, so a key or token that changes while a turn runs is used from the next request on.
+pub trait Credentials: Send + Sync {
+    /// What the next request is authorized with.
+    fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>>;
+
+    /// Called when the provider has refused what was used. Returns whether there is something else now, and the request
+    /// is worth sending again.
+    fn refused<'a>(&'a self, used: &'a Authorization) -> BoxFuture<'a, bool>;
+}
+
+/// What a request is authorized with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Authorization {
+    /// Sent as a bearer token.
+    pub bearer: Option<Secret>,
+}
+
+/// A key that never changes, or none.
+#[derive(Debug, Clone, Default)]
+pub struct FixedKey(Option<Secret>);
+
+impl FixedKey {
+    /// Credentials that always give this key.
+    #[must_use]
+    pub fn new(key: impl Into<Secret>) -> Self {
+        Self(Some(key.into()))
+    }
+}
+
+impl Credentials for FixedKey {
+    fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>> {
+        Box::pin(ready(Ok(Authorization { bearer: self.0.clone() })))
+    }
+
+    fn refused<'a>(&'a self, _: &'a Authorization) -> BoxFuture<'a, bool> {
+        Box::pin(ready(false))
+    }
+}
+
+/// Credentials that are shared by the requests of a provider. Their `Debug` text says nothing.
+#[derive(Clone)]
+pub struct SharedCredentials(Arc<dyn Credentials>);
+
+impl SharedCredentials {
+    /// Shares credentials.
+    pub fn new(credentials: impl Credentials + 'static) -> Self {
+        Self(Arc::new(credentials))
+    }
+}
+
+impl std::ops::Deref for SharedCredentials {
+    type Target = dyn Credentials;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Debug for SharedCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials(…)")
+    }
+}
