@@ -51,6 +51,7 @@ mod user_agent;
 mod user_config;
 mod words;
 
+pub use account::Account;
 pub use audit::{AuditedKey, ConfigWarning, Verdict};
 pub use auth::{Auth, AuthError, Bearer, TokenSource, Tokens};
 pub use catalogue::{OfferedModel, describe_effort, list_models};
