@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-use codex_config::{Config, Env, Home, UserConfig, list_features};
-use codex_protocol::v2::config::{ConfigValueWriteParams, MergeStrategy};
-use codex_protocol::v2::hidden::Hidden;
+use codex_config::{Config, ConfigEdit, Env, Home, UserConfig, WriteRequest, list_features};
 
 use crate::args::{FeaturesCommand, Shared};
 use crate::console;
@@ -61,12 +59,6 @@ fn set(config: &UserConfig<'_>, known: &Known, name: &str, is_on: bool) -> anyho
     if !known.contains_key(name) {
         console::note(format_args!("warning: unknown feature `{name}` (saved, but has no effect)"));
     }
-    config.write_value(ConfigValueWriteParams {
-        key_path: format!("features.{name}"),
-        value: Hidden(is_on.into()),
-        merge_strategy: MergeStrategy::Replace,
-        file_path: None,
-        expected_version: None,
-    })?;
+    config.write(&WriteRequest::of([ConfigEdit::set(format!("features.{name}"), is_on)]))?;
     Ok(())
 }
