@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-use codex_config::{Config, Env, Home, UserConfig, list_features};
-use codex_protocol::v2::config::{ConfigValueWriteParams, MergeStrategy};
-use codex_protocol::v2::features::ExperimentalFeatureListParams;
-use codex_protocol::v2::hidden::Hidden;
+use codex_config::{Config, ConfigEdit, Env, Home, UserConfig, WriteRequest, list_features};
 
 use crate::args::{FeaturesCommand, Shared};
 use crate::console;
@@ -18,7 +15,7 @@ pub(crate) fn run(shared: &Shared, command: &FeaturesCommand) -> anyhow::Result<
     let home = Home::find(&env)?;
     let overrides = shared.overrides();
     let config = Config::load(&home, &env, &overrides)?;
-    let known = known(&config)?;
+    let known = known(&config);
     match command {
         FeaturesCommand::List => {
             let mut out = console::out();
@@ -37,7 +34,7 @@ pub(crate) fn run(shared: &Shared, command: &FeaturesCommand) -> anyhow::Result<
 /// The switches that do something and those that are set: whether they are on, and what they do.
 type Known = BTreeMap<String, (bool, String)>;
 
-fn known(config: &Config) -> anyhow::Result<Known> {
+fn known(config: &Config) -> Known {
     let set = config.features.iter().map(|(name, is_on)| (name.clone(), (*is_on, String::new())));
     let mut known: Known = set.collect();
     // What the engine itself looks at.
@@ -48,10 +45,10 @@ fn known(config: &Config) -> anyhow::Result<Known> {
         let is_on = config.features.get(name).copied().unwrap_or(default);
         known.insert(name.to_owned(), (is_on, what.to_owned()));
     }
-    for feature in list_features(config, &ExperimentalFeatureListParams::default())?.data {
-        known.insert(feature.name, (feature.enabled, feature.description.unwrap_or_default()));
+    for feature in list_features(config) {
+        known.insert(feature.name.to_owned(), (feature.is_on, feature.description.to_owned()));
     }
-    Ok(known)
+    known
 }
 
 fn set(config: &UserConfig<'_>, known: &Known, name: &str, is_on: bool) -> anyhow::Result<()> {
@@ -62,12 +59,6 @@ fn set(config: &UserConfig<'_>, known: &Known, name: &str, is_on: bool) -> anyho
     if !known.contains_key(name) {
         console::note(format_args!("warning: unknown feature `{name}` (saved, but has no effect)"));
     }
-    config.write_value(ConfigValueWriteParams {
-        key_path: format!("features.{name}"),
-        value: Hidden(is_on.into()),
-        merge_strategy: MergeStrategy::Replace,
-        file_path: None,
-        expected_version: None,
-    })?;
+    config.write(&WriteRequest::of([ConfigEdit::set(format!("features.{name}"), is_on)]))?;
     Ok(())
 }

@@ -1,21 +1,28 @@
-//! Logging in with a key, logging out, and what clients are told about it: `account/*`, `getAuthStatus`.
+//! Logging in with a key, logging out, and whom a login is of.
 
 use std::{fs, io};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use codex_protocol::{
-    v1::auth::GetAuthStatusResponse,
-    v2::{
-        account::{Account, AuthMode, ChatgptAccount, GetAccountResponse},
-        hidden::Hidden,
-    },
-};
 use serde_json::{Value as Json, json};
 
 use crate::{
     Auth, AuthError, Bearer, Env, Home, ProviderConfig, TokenSource, Tokens,
     replace::{forget_unfinished, replace_secret},
 };
+
+/// Who pays for requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Account {
+    /// Whoever has given the key.
+    ApiKey,
+    /// A user of `ChatGPT`, as far as the login says without proof.
+    Chatgpt {
+        /// The user's address.
+        email: Option<String>,
+        /// What the user pays for, such as `plus`.
+        plan: Option<String>,
+    },
+}
 
 /// The member of an identity token that says what the user pays for.
 const OPENAI_CLAIMS: &str = "https://api.openai.com/auth";
@@ -30,7 +37,7 @@ impl Auth {
         }
         let path = home.auth_file();
         let failed = |source| AuthError::Write { path: path.clone(), source };
-        let text = serde_json::to_string_pretty(&json!({"auth_mode": AuthMode::ApiKey, "OPENAI_API_KEY": key}));
+        let text = serde_json::to_string_pretty(&json!({"auth_mode": "apikey", "OPENAI_API_KEY": key}));
         let text = text.map_err(|error| failed(error.into()))?;
         home.ensure().map_err(|error| failed(io::Error::other(error)))?;
         replace_secret(&path, &text, &home.run()).map_err(failed)
@@ -47,31 +54,19 @@ impl Auth {
         }
     }
 
-    /// How requests to a provider are authorised; nothing where nobody is logged in or nobody need be.
+    /// The account that requests to a provider go to; none where nobody is logged in or nobody need be.
     #[must_use]
-    pub fn mode_in_use(&self, provider: &ProviderConfig, env: &Env) -> Option<AuthMode> {
-        self.in_use(provider, env).map(|bearer| mode_of(&bearer))
-    }
-
-    /// The answer of `account/read`.
-    #[must_use]
-    pub fn account(&self, provider: &ProviderConfig, env: &Env) -> GetAccountResponse {
-        let account = self.in_use(provider, env).map(|bearer| match bearer.source {
-            TokenSource::Login { .. } => Account::Chatgpt(self.chatgpt_account()),
+    pub fn account(&self, provider: &ProviderConfig, env: &Env) -> Option<Account> {
+        self.in_use(provider, env).map(|bearer| match bearer.source {
+            TokenSource::Login { .. } => self.chatgpt_account(),
             TokenSource::Variable(_) | TokenSource::Config | TokenSource::ApiKey => Account::ApiKey,
-        });
-        GetAccountResponse { account, requires_openai_auth: provider.requires_openai_auth }
+        })
     }
 
-    /// The answer of `getAuthStatus`; the token is in it only if it is asked for.
+    /// The token for a provider that asks for a login, if there is one.
     #[must_use]
-    pub fn status(&self, provider: &ProviderConfig, env: &Env, include_token: bool) -> GetAuthStatusResponse {
-        let bearer = self.in_use(provider, env);
-        GetAuthStatusResponse {
-            auth_method: bearer.as_ref().map(mode_of),
-            auth_token: bearer.filter(|_| include_token).map(|bearer| Hidden(bearer.token.reveal().to_owned())),
-            requires_openai_auth: Some(provider.requires_openai_auth),
-        }
+    pub fn in_use(&self, provider: &ProviderConfig, env: &Env) -> Option<Bearer> {
+        if provider.requires_openai_auth { self.bearer(provider, env).ok().flatten() } else { None }
     }
 
     /// The user's address, as the login says without proof.
@@ -80,22 +75,10 @@ impl Auth {
         text(&claims(self.tokens.as_ref()?)?, "/email")
     }
 
-    /// The token of a provider that asks for a login.
-    fn in_use(&self, provider: &ProviderConfig, env: &Env) -> Option<Bearer> {
-        if provider.requires_openai_auth { self.bearer(provider, env).ok().flatten() } else { None }
-    }
-
-    fn chatgpt_account(&self) -> ChatgptAccount {
+    fn chatgpt_account(&self) -> Account {
         let claims = self.tokens.as_ref().and_then(claims).unwrap_or_default();
         let plan = claims.get(OPENAI_CLAIMS).and_then(|claims| text(claims, "/chatgpt_plan_type"));
-        ChatgptAccount { email: text(&claims, "/email"), plan_type: plan.unwrap_or_else(|| "unknown".to_owned()) }
-    }
-}
-
-fn mode_of(bearer: &Bearer) -> AuthMode {
-    match bearer.source {
-        TokenSource::Login { .. } => AuthMode::Chatgpt,
-        TokenSource::Variable(_) | TokenSource::Config | TokenSource::ApiKey => AuthMode::ApiKey,
+        Account::Chatgpt { email: text(&claims, "/email"), plan }
     }
 }
 
@@ -125,37 +108,31 @@ mod tests {
         Config::load(home, &no_variables(), &Overrides::default()).unwrap().provider
     }
 
-    fn account_of(home: &Home, provider: &ProviderConfig) -> Json {
-        serde_json::to_value(Auth::load(home).unwrap().account(provider, &no_variables())).unwrap()
+    fn account_of(home: &Home, provider: &ProviderConfig) -> Option<Account> {
+        Auth::load(home).unwrap().account(provider, &no_variables())
     }
 
-    /// The cases `v2-account-apikey` and `v1-auth` as 0.77 played them.
     #[test]
     fn a_key_is_stored_shown_and_forgotten() {
         let temp = TempDir::new().unwrap();
         let home = Home::at(temp.path().join("new"));
         let provider = openai(&home);
-        assert_eq!(account_of(&home, &provider), json!({"account": null, "requiresOpenaiAuth": true}));
+        assert_eq!(account_of(&home, &provider), None);
 
         Auth::store_api_key(&home, " sk-test-123\n").unwrap();
         assert_eq!(
             fs::read_to_string(home.auth_file()).unwrap(),
             "{\n  \"auth_mode\": \"apikey\",\n  \"OPENAI_API_KEY\": \"sk-test-123\"\n}"
         );
-        assert_eq!(account_of(&home, &provider), json!({"account": {"type": "apiKey"}, "requiresOpenaiAuth": true}));
-        let auth = Auth::load(&home).unwrap();
-        let status = |include| serde_json::to_value(auth.status(&provider, &no_variables(), include)).unwrap();
-        assert_eq!(
-            status(true),
-            json!({"authMethod": "apikey", "authToken": "sk-test-123", "requiresOpenaiAuth": true})
-        );
-        assert_eq!(status(false), json!({"authMethod": "apikey", "authToken": null, "requiresOpenaiAuth": true}));
-        assert!(!format!("{:?}", auth.status(&provider, &no_variables(), true)).contains("sk-"));
+        assert_eq!(account_of(&home, &provider), Some(Account::ApiKey));
+        let bearer = Auth::load(&home).unwrap().in_use(&provider, &no_variables()).unwrap();
+        assert_eq!(bearer.token.reveal(), "sk-test-123");
+        assert!(!format!("{bearer:?}").contains("sk-"));
 
         assert!(Auth::remove(&home).unwrap());
         assert!(!Auth::remove(&home).unwrap());
-        assert_eq!(account_of(&home, &provider), json!({"account": null, "requiresOpenaiAuth": true}));
-        assert_eq!(Auth::load(&home).unwrap().mode_in_use(&provider, &no_variables()), None);
+        assert_eq!(account_of(&home, &provider), None);
+        assert_eq!(Auth::load(&home).unwrap().in_use(&provider, &no_variables()), None);
     }
 
     #[cfg(unix)]
@@ -191,13 +168,13 @@ mod tests {
         let home = Home::at(temp.path());
         let file = json!({"auth_mode": "chatgpt", "tokens": {"id_token": token, "access_token": "t"}});
         fs::write(home.auth_file(), file.to_string()).unwrap();
-        let account = json!({"type": "chatgpt", "email": "a@b.c", "planType": "plus"});
-        assert_eq!(account_of(&home, &openai(&home))["account"], account);
+        let account = Account::Chatgpt { email: Some("a@b.c".into()), plan: Some("plus".into()) };
+        assert_eq!(account_of(&home, &openai(&home)), Some(account));
         assert_eq!(Auth::load(&home).unwrap().alleged_email().as_deref(), Some("a@b.c"));
 
         fs::write(home.auth_file(), r#"{"tokens":{"id_token":"broken","access_token":"t"}}"#).unwrap();
-        let account = json!({"type": "chatgpt", "email": null, "planType": "unknown"});
-        assert_eq!(account_of(&home, &openai(&home))["account"], account);
+        let account = Account::Chatgpt { email: None, plan: None };
+        assert_eq!(account_of(&home, &openai(&home)), Some(account));
     }
 
     #[test]
@@ -205,14 +182,13 @@ mod tests {
         let temp = TempDir::new().unwrap();
         let home = Home::at(temp.path());
         Auth::store_api_key(&home, "sk-1").unwrap();
-        let account = account_of(&home, &ProviderConfig::new("mock"));
-        assert_eq!(account, json!({"account": null, "requiresOpenaiAuth": false}));
+        assert_eq!(account_of(&home, &ProviderConfig::new("mock")), None);
     }
 
     #[test]
     fn a_key_in_a_variable_counts() {
         let env: Env = [("OPENAI_API_KEY", "sk-1")].into_iter().collect();
-        let mode = Auth::default().mode_in_use(&openai(&Home::at("/nowhere")), &env);
-        assert_eq!(mode, Some(AuthMode::ApiKey));
+        let account = Auth::default().account(&openai(&Home::at("/nowhere")), &env);
+        assert_eq!(account, Some(Account::ApiKey));
     }
 }

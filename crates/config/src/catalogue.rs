@@ -1,12 +1,29 @@
-//! The models that a picker offers, as data: `model/list`.
+//! The models that a picker offers, as data.
 
-use codex_protocol::v2::model::{InputModality, Model, ModelListParams, ModelListResponse, ReasoningEffortOption};
 use codex_wire::reasoning::ReasoningEffort::{self, High, Low, Medium, Minimal, None as No, XHigh};
 
-use crate::{
-    Config,
-    page::{CursorError, page},
-};
+use crate::Config;
+
+/// A model that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedModel {
+    /// What the provider calls it.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// What it is good for.
+    pub description: String,
+    /// The efforts it takes, the lowest first; none for a model that does not reason.
+    pub efforts: Vec<ReasoningEffort>,
+    /// The effort when none is chosen.
+    pub default_effort: ReasoningEffort,
+    /// Whether it takes images in.
+    pub takes_images: bool,
+    /// Whether pickers leave it out unless they are asked for all.
+    pub is_hidden: bool,
+    /// Whether it is the configured one.
+    pub is_default: bool,
+}
 
 /// Whether a picker shows a model that is not the configured one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,69 +62,53 @@ const MODELS: &[Entry] = &[
     Entry { id: "gpt-oss-20b", name: "gpt-oss 20B", description: "An open model for smaller machines of one's own.", efforts: &[Low, Medium, High], default: Medium, images: false, shown: Shown::OnRequest },
 ];
 
-/// One page of the models that can be chosen. The configured one is always among them, and it is the default.
-pub fn list_models(config: &Config, params: &ModelListParams) -> Result<ModelListResponse, CursorError> {
+/// The models that can be chosen. The configured one is always among them, and it is the default.
+#[must_use]
+pub fn list_models(config: &Config, include_hidden: bool) -> Vec<OfferedModel> {
     let configured = &config.model;
-    let hidden = |entry: &Entry| entry.shown == Shown::OnRequest && entry.id != configured.name;
-    let known = MODELS.iter().filter(|entry| params.include_hidden == Some(true) || !hidden(entry));
-    let mut models: Vec<Model> = known.map(|entry| entry.model(hidden(entry), entry.id == configured.name)).collect();
+    let offered = MODELS.iter().map(|entry| entry.offer(&configured.name));
+    let mut models: Vec<OfferedModel> = offered.filter(|model| include_hidden || !model.is_hidden).collect();
     if !models.iter().any(|model| model.is_default) {
         models.insert(0, unknown(&configured.name, configured.reasoning_effort.clone(), &config.provider.name));
     }
-    let (data, next_cursor) = page(models, params.cursor.as_deref(), params.limit)?;
-    Ok(ModelListResponse { data, next_cursor })
+    models
 }
 
 impl Entry {
-    fn model(&self, hidden: bool, is_default: bool) -> Model {
-        let efforts = self.efforts.iter().cloned().map(option).collect();
-        let mut input = vec![InputModality::Text];
-        input.extend(self.images.then_some(InputModality::Image));
-        Model {
-            input_modalities: input,
-            hidden,
+    fn offer(&self, configured: &str) -> OfferedModel {
+        let is_default = self.id == configured;
+        OfferedModel {
+            id: self.id.to_owned(),
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            efforts: self.efforts.to_vec(),
+            default_effort: self.default.clone(),
+            takes_images: self.images,
+            is_hidden: self.shown == Shown::OnRequest && !is_default,
             is_default,
-            ..bare(self.id, self.name, self.description, efforts, self.default.clone())
         }
     }
 }
 
 /// A model that only the user knows.
-fn unknown(name: &str, effort: Option<ReasoningEffort>, provider: &str) -> Model {
+fn unknown(name: &str, effort: Option<ReasoningEffort>, provider: &str) -> OfferedModel {
     let effort = effort.unwrap_or(ReasoningEffort::None);
-    let description = format!("The model of your configuration, at {provider}.");
-    Model { is_default: true, ..bare(name, name, &description, vec![option(effort.clone())], effort) }
-}
-
-fn bare(
-    id: &str,
-    name: &str,
-    description: &str,
-    efforts: Vec<ReasoningEffortOption>,
-    default: ReasoningEffort,
-) -> Model {
-    Model {
-        id: id.to_owned(),
-        model: id.to_owned(),
-        upgrade: None,
-        upgrade_info: None,
-        availability_nux: None,
-        display_name: name.to_owned(),
-        description: description.to_owned(),
-        hidden: false,
-        supported_reasoning_efforts: efforts,
-        default_reasoning_effort: default,
-        input_modalities: vec![InputModality::Text, InputModality::Image],
-        supports_personality: false,
-        additional_speed_tiers: Vec::new(),
-        service_tiers: Vec::new(),
-        default_service_tier: None,
-        is_default: false,
+    OfferedModel {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        description: format!("The model of your configuration, at {provider}."),
+        efforts: vec![effort.clone()],
+        default_effort: effort,
+        takes_images: true,
+        is_hidden: false,
+        is_default: true,
     }
 }
 
-fn option(effort: ReasoningEffort) -> ReasoningEffortOption {
-    let description = match &effort {
+/// What an effort gives, in words.
+#[must_use]
+pub fn describe_effort(effort: &ReasoningEffort) -> &'static str {
+    match effort {
         ReasoningEffort::None => "Answers without reasoning first",
         ReasoningEffort::Minimal => "As little reasoning as possible",
         ReasoningEffort::Low => "Quick answers with a little reasoning",
@@ -115,8 +116,7 @@ fn option(effort: ReasoningEffort) -> ReasoningEffortOption {
         ReasoningEffort::High => "Careful reasoning for hard problems",
         ReasoningEffort::XHigh => "The most careful reasoning, for the hardest problems",
         ReasoningEffort::Other(_) => "An effort that your configuration asks for",
-    };
-    ReasoningEffortOption { reasoning_effort: effort, description: description.to_owned() }
+    }
 }
 
 #[cfg(test)]
@@ -124,30 +124,9 @@ mod tests {
     use super::*;
     use crate::{DEFAULT_MODEL, Overrides, config::tests::load};
 
-    fn list(file: &str, params: &ModelListParams) -> Result<ModelListResponse, CursorError> {
+    fn list(file: &str, include_hidden: bool) -> Vec<OfferedModel> {
         let (_temp, config) = load(file, &Overrides::default());
-        list_models(&config.unwrap(), params)
-    }
-
-    fn ids(response: &ModelListResponse) -> Vec<&str> {
-        response.data.iter().map(|model| model.id.as_str()).collect()
-    }
-
-    fn params(cursor: Option<&str>, limit: u32) -> ModelListParams {
-        ModelListParams { cursor: cursor.map(str::to_owned), limit: Some(limit), include_hidden: None }
-    }
-
-    /// The case `v2-model-list`, which says nothing about which models there are.
-    #[test]
-    fn pages_follow_each_other_as_recorded() {
-        let file = "model = 'mock-model'\n";
-        let first = list(file, &params(None, 2)).unwrap();
-        assert_eq!(ids(&first), ["mock-model", "gpt-5.1-codex"]);
-        assert_eq!(first.next_cursor.as_deref(), Some("2"));
-        let second = list(file, &params(first.next_cursor.as_deref(), 1)).unwrap();
-        assert_eq!((ids(&second), second.next_cursor.as_deref()), (vec!["gpt-5.1-codex-mini"], None));
-        let error = list(file, &params(Some("nonsense"), 1)).unwrap_err();
-        assert_eq!(error.to_string(), "invalid cursor: nonsense");
+        list_models(&config.unwrap(), include_hidden)
     }
 
     #[test]
@@ -157,20 +136,20 @@ mod tests {
             ("model = 'gpt-5'", vec!["gpt-5.1-codex", "gpt-5.1-codex-mini", "gpt-5"]),
             ("model = 'mine'", vec!["mine", "gpt-5.1-codex", "gpt-5.1-codex-mini"]),
         ] {
-            let response = list(file, &ModelListParams::default()).unwrap();
-            assert_eq!(ids(&response), expected);
-            assert_eq!(response.data.iter().filter(|model| model.is_default).count(), 1);
-            assert!(response.data.iter().all(|model| !model.hidden));
+            let models = list(file, false);
+            assert_eq!(models.iter().map(|model| model.id.as_str()).collect::<Vec<_>>(), expected);
+            assert_eq!(models.iter().filter(|model| model.is_default).count(), 1);
+            assert!(models.iter().all(|model| !model.is_hidden));
         }
-        let mine = list("model = 'mine'\nmodel_reasoning_effort = 'high'\n", &params(None, 1)).unwrap();
-        assert_eq!(mine.data[0].default_reasoning_effort, ReasoningEffort::High);
+        let mine = list("model = 'mine'\nmodel_reasoning_effort = 'high'\n", false);
+        assert_eq!(mine[0].default_effort, ReasoningEffort::High);
     }
 
     #[test]
     fn hidden_models_are_listed_on_request() {
-        let all = list("", &ModelListParams { include_hidden: Some(true), ..ModelListParams::default() }).unwrap();
-        assert_eq!(all.data.len(), MODELS.len());
-        assert!(all.data.iter().any(|model| model.hidden));
+        let all = list("", true);
+        assert_eq!(all.len(), MODELS.len());
+        assert!(all.iter().any(|model| model.is_hidden));
     }
 
     #[test]

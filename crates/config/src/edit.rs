@@ -1,10 +1,19 @@
 //! Edits of a TOML text that keep its comments, its order and the way tables are written.
 
-use codex_protocol::v2::config::MergeStrategy;
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value as Toml};
 
 use crate::{KeyPath, key::MAX_DEPTH};
+
+/// What an edit does with a value that is there already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Merge {
+    /// The new value takes its place.
+    #[default]
+    Replace,
+    /// Tables are merged key by key, other values replaced.
+    Upsert,
+}
 
 /// Why an edit cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +45,7 @@ pub(crate) fn apply(
     document: &mut DocumentMut,
     path: &KeyPath,
     value: &Json,
-    strategy: MergeStrategy,
+    strategy: Merge,
 ) -> Result<(), EditError> {
     let Some((name, tables)) = path.segments().split_last() else { return Ok(()) };
     let mut parent = Parent { table: document.as_table_mut(), flat: false };
@@ -78,7 +87,7 @@ impl Parent<'_> {
         }
     }
 
-    fn set(&mut self, name: &str, value: &Json, strategy: MergeStrategy, at: &KeyPath) -> Result<(), EditError> {
+    fn set(&mut self, name: &str, value: &Json, strategy: Merge, at: &KeyPath) -> Result<(), EditError> {
         if at.segments().len() > MAX_DEPTH {
             return Err(too_deep(at));
         }
@@ -154,14 +163,14 @@ fn prepend(decor: &mut toml_edit::Decor, comment: &str) {
 fn merge(
     old: &mut Item,
     members: &Map<String, Json>,
-    strategy: MergeStrategy,
+    strategy: Merge,
     flat: bool,
     at: &KeyPath,
 ) -> Result<(), EditError> {
     let flat = flat || is_flat(old);
     let Some(table) = old.as_table_like_mut() else { return Ok(()) };
     let mut parent = Parent { table, flat };
-    if strategy == MergeStrategy::Replace {
+    if strategy == Merge::Replace {
         let names: Vec<String> = parent.table.iter().map(|(name, _)| name.to_owned()).collect();
         names.iter().filter(|name| !members.contains_key(*name)).for_each(|name| parent.remove(name));
     }
@@ -188,7 +197,7 @@ fn block(members: &Map<String, Json>, at: &KeyPath) -> Result<Table, EditError> 
     let mut table = Table::new();
     let mut parent = Parent { table: &mut table, flat: false };
     for (name, value) in members {
-        parent.set(name, value, MergeStrategy::Replace, &at.join(name))?;
+        parent.set(name, value, Merge::Replace, &at.join(name))?;
     }
     // A table of tables needs no header of its own, but an empty one would be lost without it.
     table.set_implicit(!table.is_empty() && table.iter().all(|(_, item)| item.is_table()));

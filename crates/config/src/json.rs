@@ -8,12 +8,14 @@ use sha2::{Digest as _, Sha256};
 use crate::{Table, Tree, Value};
 
 /// The members of a table as JSON, in the order of their names.
-pub(crate) fn table_json(table: &Table) -> Map<String, Json> {
+#[must_use]
+pub fn table_json(table: &Table) -> Map<String, Json> {
     table.iter().map(|(name, node)| (name.clone(), value_json(&node.value))).collect()
 }
 
 /// A value as JSON. A number that JSON does not have becomes `null`.
-pub(crate) fn value_json(value: &Value) -> Json {
+#[must_use]
+pub fn value_json(value: &Value) -> Json {
     match value {
         Value::String(text) | Value::Datetime(text) => Json::from(text.as_str()),
         Value::Integer(number) => Json::from(*number),

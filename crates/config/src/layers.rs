@@ -65,7 +65,7 @@ impl fmt::Debug for Overrides {
 
 /// Where a layer comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
+pub enum LayerSource {
     /// The machine's file.
     System(PathBuf),
     /// The user's file.
@@ -80,7 +80,7 @@ pub(crate) enum Source {
     Managed(PathBuf),
 }
 
-impl Source {
+impl LayerSource {
     /// The file it is in.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         match self {
@@ -94,7 +94,7 @@ impl Source {
 /// One layer.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
-    pub(crate) source: Source,
+    pub(crate) source: LayerSource,
     /// What it says.
     pub(crate) tree: Tree,
     /// What of that counts, if not all does.
@@ -104,7 +104,7 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    fn new(source: Source, tree: Tree) -> Self {
+    fn new(source: LayerSource, tree: Tree) -> Self {
         Self { source, tree, allowed: None, disabled: None }
     }
 
@@ -137,16 +137,16 @@ impl Layers {
         let mut layers = Self { list: Vec::new(), unread: Vec::new() };
         let system = system_file(env);
         if let Some(tree) = read_file(&system)? {
-            layers.list.push(Layer::new(Source::System(system), tree));
+            layers.list.push(Layer::new(LayerSource::System(system), tree));
         }
-        layers.list.push(Layer::new(Source::User(home.config_file()), user));
+        layers.list.push(Layer::new(LayerSource::User(home.config_file()), user));
         let flags = overrides.layer()?;
         if !flags.root().is_empty() {
-            layers.list.push(Layer::new(Source::Flags, flags));
+            layers.list.push(Layer::new(LayerSource::Flags, flags));
         }
         for managed in managed_files(home, env) {
             if let Some(tree) = read_file(&managed)? {
-                layers.list.push(Layer::new(Source::Managed(managed), tree));
+                layers.list.push(Layer::new(LayerSource::Managed(managed), tree));
                 break;
             }
         }
@@ -165,7 +165,7 @@ impl Layers {
 
     /// Where a layer that lies right below the flags belongs.
     fn below_flags(&self) -> usize {
-        let is_above = |layer: &Layer| matches!(layer.source, Source::Flags | Source::Managed(_));
+        let is_above = |layer: &Layer| matches!(layer.source, LayerSource::Flags | LayerSource::Managed(_));
         self.list.iter().position(is_above).unwrap_or(self.list.len())
     }
 
@@ -180,7 +180,7 @@ impl Layers {
         let file = home.profile_file(name);
         if let Some(tree) = read_file(&file)? {
             let at = self.below_flags();
-            self.list.insert(at, Layer::new(Source::Profile(name.clone(), file), tree));
+            self.list.insert(at, Layer::new(LayerSource::Profile(name.clone(), file), tree));
         }
         Ok(())
     }
@@ -191,11 +191,13 @@ impl Layers {
             return;
         }
         // What the user has named for this run goes before what the project says.
-        let is_above = |layer: &Layer| matches!(layer.source, Source::Profile(..) | Source::Flags | Source::Managed(_));
+        let is_above = |layer: &Layer| {
+            matches!(layer.source, LayerSource::Profile(..) | LayerSource::Flags | LayerSource::Managed(_))
+        };
         let start = self.list.iter().position(is_above).unwrap_or(self.list.len());
         let trusted = files.trust(&self.merged());
         for (at, folder) in (start..).zip(files.folders()) {
-            let source = Source::Project(folder.clone());
+            let source = LayerSource::Project(folder.clone());
             let read = match trusted {
                 Trusted::Yes => files.read(folder).map_err(|why| (why, true)),
                 Trusted::No(why) => Err((why.to_owned(), false)),
@@ -230,7 +232,7 @@ impl Layers {
     pub(crate) fn merge(&self, home: &Home) -> Result<(Tree, Option<String>), ConfigError> {
         // What lies above may select a profile and even define one, so it is looked at before the profile is laid below it.
         let all = self.merged();
-        let has_file = self.list.iter().any(|layer| matches!(layer.source, Source::Profile(..)));
+        let has_file = self.list.iter().any(|layer| matches!(layer.source, LayerSource::Profile(..)));
         let profile = select_profile(&all, home, has_file)?;
         let Some(mut table) = profile.as_ref().and_then(|name| all.subtree(&["profiles", name])) else {
             return Ok((all, profile));
@@ -251,7 +253,7 @@ impl Layers {
     #[must_use]
     pub fn audit(&self) -> Vec<AuditedKey> {
         let keys = self.list.iter().flat_map(|layer| {
-            let mut keys = audit(&layer.tree, matches!(layer.source, Source::Project(_)));
+            let mut keys = audit(&layer.tree, matches!(layer.source, LayerSource::Project(_)));
             keys.sort_by_key(|key| match &key.origin {
                 Origin::File { line, .. } => *line,
                 Origin::Override(_) | Origin::Flag(_) | Origin::Request | Origin::Default => 0,
@@ -267,7 +269,7 @@ impl Layers {
     pub fn warnings(&self) -> Vec<ConfigWarning> {
         let mut warnings: Vec<_> = self.audit().iter().filter_map(AuditedKey::warning).collect();
         warnings.extend(self.unread.iter().cloned());
-        let user = self.list.iter().find(|layer| matches!(layer.source, Source::User(_)));
+        let user = self.list.iter().find(|layer| matches!(layer.source, LayerSource::User(_)));
         let hooks = user.and_then(|layer| layer.source.file()).map(|file| file.with_file_name("hooks.json"));
         if let Some(hooks) = hooks.filter(|hooks| hooks.exists()) {
             let message = "not read: hooks are not supported yet".to_owned();

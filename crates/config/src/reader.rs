@@ -78,7 +78,8 @@ impl<'a> Reader<'a> {
     }
 
     /// The table itself; nothing where there is none.
-    pub(crate) fn table(&self) -> Option<&'a Table> {
+    #[must_use]
+    pub fn table(&self) -> Option<&'a Table> {
         self.table
     }
 

@@ -98,7 +98,8 @@ pub struct SandboxConfig {
 }
 
 impl SandboxConfig {
-    pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
+    /// Reads the tables that say so.
+    pub fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
         let limits = root.section("sandbox_workspace_write")?;
         let amounts = root.section("limits")?;
         let processes = amounts.integer("processes", 16..)?;

@@ -1,39 +1,28 @@
-//! The user's configuration as clients read and change it: `config/read`, `config/value/write`,
-//! `config/batchWrite`, `getUserSavedConfig`, `setDefaultModel`.
+//! The user's configuration as clients read and change it.
 //!
 //! Invariants: only the user's own `config.toml` is written, as a whole, and only with a text that the engine can
 //! read. Several edits are made together or not at all. Comments and order stay.
 
 use std::{
-    collections::BTreeMap,
+    fmt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
-use codex_protocol::{
-    v1::saved_config::{SetDefaultModelParams, UserSavedConfig},
-    v2::{
-        config::{
-            ConfigBatchWriteParams, ConfigEdit, ConfigLayer, ConfigLayerMetadata, ConfigLayerSource,
-            ConfigReadResponse, ConfigValueWriteParams, ConfigWriteErrorCode, ConfigWriteResponse, LayerFile,
-            LayerOfProject, LayerOfUser, MergeStrategy, OverriddenMetadata, WriteStatus,
-        },
-        hidden::Hidden,
-    },
-};
 use codex_wire::reasoning::ReasoningEffort;
 use serde_json::Value as Json;
 use toml_edit::DocumentMut;
 
 use crate::{
-    ConfigError, EditError, Env, Home, KeyError, KeyPath, LayerError, Origin, Overrides, Reader, SkillSelector, Tree,
+    ConfigError, ConfigView, EditError, Env, Home, KeyError, KeyPath, LayerError, LayerSource, LayerVersion, Merge,
+    Overrides, Reader, SkillSelector, Tree, Value,
     edit::apply,
-    effective::{effective, saved},
-    json::{table_json, value_json, version},
-    layers::{Layer, Layers, Source, read_file, read_text},
+    json::{value_json, version},
+    layers::{Layer, Layers, read_file, read_text},
     position::Lines,
     replace::replace_file,
     skills,
+    typed::check_types,
 };
 
 /// One write at a time: each reads the file, changes the text and puts it back.
@@ -45,6 +34,71 @@ pub struct UserConfig<'a> {
     home: &'a Home,
     env: &'a Env,
     overrides: &'a Overrides,
+}
+
+/// A new value of a key.
+#[derive(Clone, PartialEq)]
+pub struct ConfigEdit {
+    /// The dotted key.
+    pub key: String,
+    /// The new value; `null` takes the key out.
+    pub value: Json,
+    /// What to do with a value that is there already.
+    pub merge: Merge,
+}
+
+impl ConfigEdit {
+    /// Puts a value in the place of whatever is there.
+    pub fn set(key: impl Into<String>, value: impl Into<Json>) -> Self {
+        Self { key: key.into(), value: value.into(), merge: Merge::Replace }
+    }
+}
+
+impl fmt::Debug for ConfigEdit {
+    /// Leaves the value out: it may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConfigEdit").field("key", &self.key).field("merge", &self.merge).finish_non_exhaustive()
+    }
+}
+
+/// What is to be written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WriteRequest {
+    /// The edits, in order; all of them are made or none.
+    pub edits: Vec<ConfigEdit>,
+    /// The file; the user's own unless it is named.
+    pub file: Option<PathBuf>,
+    /// The version that the edits are made for; any if it is not named.
+    pub expected_version: Option<String>,
+}
+
+impl WriteRequest {
+    /// Edits of the user's own file, whatever it says now.
+    pub fn of(edits: impl Into<Vec<ConfigEdit>>) -> Self {
+        Self { edits: edits.into(), ..Self::default() }
+    }
+}
+
+/// How a write ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The file.
+    pub file: PathBuf,
+    /// The version of the file now.
+    pub version: String,
+    /// What is in force in place of a value that was written.
+    pub overridden: Option<Overridden>,
+}
+
+/// What is in force in place of a value that was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overridden {
+    /// The same in words.
+    pub message: String,
+    /// The layer that wins.
+    pub layer: LayerVersion,
+    /// The value in force, if there is one.
+    pub value: Option<Value>,
 }
 
 /// Why nothing was written.
@@ -92,16 +146,29 @@ pub enum ConfigWriteError {
     },
 }
 
+/// What is wrong with a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteFault {
+    /// The file is not the user's own.
+    ReadOnlyFile,
+    /// The file has changed since the client read it.
+    VersionConflict,
+    /// The key leads nowhere.
+    PathNotFound,
+    /// The result would not be a configuration.
+    Invalid,
+}
+
 impl ConfigWriteError {
-    /// The code that clients tell errors apart by; nothing for a failure of the system.
+    /// What is wrong with the request; nothing for a failure of the system.
     #[must_use]
-    pub fn code(&self) -> Option<ConfigWriteErrorCode> {
+    pub fn fault(&self) -> Option<WriteFault> {
         match self {
-            Self::NotTheUsersFile { .. } => Some(ConfigWriteErrorCode::ConfigLayerReadonly),
-            Self::VersionConflict { .. } => Some(ConfigWriteErrorCode::ConfigVersionConflict),
-            Self::Edit(EditError::NotATable { .. }) => Some(ConfigWriteErrorCode::ConfigPathNotFound),
+            Self::NotTheUsersFile { .. } => Some(WriteFault::ReadOnlyFile),
+            Self::VersionConflict { .. } => Some(WriteFault::VersionConflict),
+            Self::Edit(EditError::NotATable { .. }) => Some(WriteFault::PathNotFound),
             Self::Invalid(ConfigError::Read { .. }) | Self::Write { .. } => None,
-            Self::Key { .. } | Self::Edit(_) | Self::Invalid(_) => Some(ConfigWriteErrorCode::ConfigValidationError),
+            Self::Key { .. } | Self::Edit(_) | Self::Invalid(_) => Some(WriteFault::Invalid),
         }
     }
 
@@ -123,57 +190,31 @@ impl<'a> UserConfig<'a> {
         Self { home, env, overrides }
     }
 
-    /// What is in force and where it came from; with its layers, the one that wins first, if they are wanted.
-    ///
-    /// The selected profile is named and not laid over the rest: clients do that, as `profiles` is in the answer.
-    /// With a folder, those of its project are among them.
-    pub fn read(&self, include_layers: bool, cwd: Option<&Path>) -> Result<ConfigReadResponse, ConfigError> {
+    /// What is in force and where it came from. With a folder, the layers of its project are among them.
+    pub fn read(&self, cwd: Option<&Path>) -> Result<ConfigView, ConfigError> {
         let overrides = Overrides { cwd: cwd.map(Path::to_owned), ..self.overrides.clone() };
-        let layers = Layers::read(self.home, self.env, &overrides)?;
-        let tree = layers.merged();
-        let listed = Listed::of(&layers);
-        let origins: BTreeMap<_, _> = tree
-            .leaves()
-            .into_iter()
-            .filter_map(|(path, node)| Some((path.segments().join("."), listed.metadata(&node.origin)?)))
-            .collect();
-        let config = effective(&Reader::new(&tree, self.home.user_dir()))?;
-        Ok(ConfigReadResponse { config, origins, layers: include_layers.then(|| listed.list()) })
+        Ok(ConfigView::of(&Layers::read(self.home, self.env, &overrides)?))
     }
 
     /// What the file itself says.
-    pub fn saved(&self) -> Result<UserSavedConfig, ConfigError> {
-        let file = self.file()?;
-        Ok(saved(&Reader::new(&file, self.home.user_dir()))?)
-    }
-
-    /// Writes one value.
-    pub fn write_value(&self, params: ConfigValueWriteParams) -> Result<ConfigWriteResponse, ConfigWriteError> {
-        let ConfigValueWriteParams { key_path, value, merge_strategy, file_path, expected_version } = params;
-        let edits = vec![ConfigEdit { key_path, value, merge_strategy }];
-        self.write(&edits, file_path.as_deref(), expected_version.as_deref())
-    }
-
-    /// Writes several values, all or none.
-    pub fn write_batch(&self, params: &ConfigBatchWriteParams) -> Result<ConfigWriteResponse, ConfigWriteError> {
-        self.write(&params.edits, params.file_path.as_deref(), params.expected_version.as_deref())
+    pub fn file(&self) -> Result<Tree, ConfigError> {
+        Ok(read_file(&self.home.config_file())?.unwrap_or_default())
     }
 
     /// Sets the model and its effort, in the selected profile if there is one; what is absent is taken out.
-    pub fn set_default_model(&self, params: &SetDefaultModelParams) -> Result<(), ConfigWriteError> {
+    pub fn set_default_model(
+        &self,
+        model: Option<&str>,
+        effort: Option<&ReasoningEffort>,
+    ) -> Result<(), ConfigWriteError> {
         let profile = match &self.overrides.profile {
             Some(profile) => Some(profile.clone()),
             None => Reader::new(&self.file()?, None).str("profile").map_err(ConfigError::from)?,
         };
         let table = profile.map_or_else(KeyPath::default, |name| KeyPath::default().join("profiles").join(&name));
-        let edit = |key: &str, value: Json| ConfigEdit {
-            key_path: table.join(key).to_string(),
-            value: Hidden(value),
-            merge_strategy: MergeStrategy::Replace,
-        };
-        let effort = params.reasoning_effort.as_ref().map(ReasoningEffort::as_str);
-        let edits = [edit("model", params.model.clone().into()), edit("model_reasoning_effort", effort.into())];
-        self.write(&edits, None, None).map(|_| ())
+        let edit = |key: &str, value: Option<&str>| ConfigEdit::set(table.join(key).to_string(), value);
+        let effort = effort.map(ReasoningEffort::as_str);
+        self.write(&WriteRequest::of([edit("model", model), edit("model_reasoning_effort", effort)])).map(drop)
     }
 
     /// Switches a skill on or off. Another process may write at the same time, so what it says is read again then.
@@ -185,39 +226,32 @@ impl<'a> UserConfig<'a> {
                 // Whatever else is there is no configuration, and is told so when it would be written.
                 Some(_) | None => Vec::new(),
             };
-            let edit = ConfigEdit {
-                key_path: "skills.config".to_owned(),
-                value: Hidden(skills::switch(entries, which, enabled)),
-                merge_strategy: MergeStrategy::Replace,
-            };
-            match self.write(&[edit], None, Some(&version(&file))) {
+            let edit = ConfigEdit::set("skills.config", skills::switch(entries, which, enabled));
+            let request = WriteRequest { expected_version: Some(version(&file)), ..WriteRequest::of([edit]) };
+            match self.write(&request) {
                 Err(ConfigWriteError::VersionConflict { .. }) if !is_last => {}
-                written => return written.map(|_| ()),
+                written => return written.map(drop),
             }
         }
         Ok(())
     }
 
-    fn write(
-        &self,
-        edits: &[ConfigEdit],
-        file: Option<&Path>,
-        expected: Option<&str>,
-    ) -> Result<ConfigWriteResponse, ConfigWriteError> {
+    /// Makes all edits or none.
+    pub fn write(&self, request: &WriteRequest) -> Result<Written, ConfigWriteError> {
         let path = self.home.config_file();
-        if let Some(asked) = file.filter(|asked| !is_same_file(asked, &path)) {
-            return Err(ConfigWriteError::NotTheUsersFile { own: path, asked: asked.to_owned() });
+        if let Some(asked) = request.file.as_ref().filter(|asked| !is_same_file(asked, &path)) {
+            return Err(ConfigWriteError::NotTheUsersFile { own: path, asked: asked.clone() });
         }
-        let edits = edits.iter().map(parse_key).collect::<Result<Vec<_>, _>>()?;
+        let edits = request.edits.iter().map(parse_key).collect::<Result<Vec<_>, _>>()?;
         let writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let old = read_text(&path)?.unwrap_or_default();
         let found = version(&Tree::parse(&path, &old).map_err(ConfigError::from)?);
-        if let Some(expected) = expected.filter(|expected| *expected != found) {
-            return Err(ConfigWriteError::VersionConflict { path, expected: expected.to_owned(), found });
+        if let Some(expected) = request.expected_version.as_ref().filter(|expected| **expected != found) {
+            return Err(ConfigWriteError::VersionConflict { path, expected: expected.clone(), found });
         }
         let mut document: DocumentMut = old.parse().map_err(|error| syntax_error(&path, &old, &error))?;
         for (key, edit) in &edits {
-            apply(&mut document, key, &edit.value.0, edit.merge_strategy)?;
+            apply(&mut document, key, &edit.value, edit.merge)?;
         }
         let new = document.to_string();
         let tree = self.check(&path, &new)?;
@@ -227,34 +261,28 @@ impl<'a> UserConfig<'a> {
             replace_file(&path, &new).map_err(failed)?;
         }
         drop(writing);
-        let overridden_metadata = edits.iter().find_map(|(key, edit)| self.overridden(&tree, key, &edit.value.0));
-        let status = if overridden_metadata.is_some() { WriteStatus::OkOverridden } else { WriteStatus::Ok };
-        Ok(ConfigWriteResponse { status, version: version(&tree), file_path: path, overridden_metadata })
-    }
-
-    /// What the user's own file says.
-    fn file(&self) -> Result<Tree, ConfigError> {
-        Ok(read_file(&self.home.config_file())?.unwrap_or_default())
+        let overridden = edits.iter().find_map(|(key, edit)| self.overridden(&tree, key, &edit.value));
+        Ok(Written { version: version(&tree), file: path, overridden })
     }
 
     /// Reads a text as the engine would after a restart without overrides, and as clients would see it.
     fn check(&self, path: &Path, text: &str) -> Result<Tree, ConfigError> {
         let tree = Tree::parse(path, text)?;
-        effective(&Reader::new(&tree, self.home.user_dir()))?;
+        check_types(&Reader::new(&tree, self.home.user_dir()))?;
         Layers::over(self.home, self.env, &Overrides::default(), tree.clone())?.config(self.home, self.env)?;
         Ok(tree)
     }
 
     /// What is in force for a key in place of what was written.
-    fn overridden(&self, file: &Tree, key: &KeyPath, written: &Json) -> Option<OverriddenMetadata> {
+    fn overridden(&self, file: &Tree, key: &KeyPath, written: &Json) -> Option<Overridden> {
         let overrides = Overrides { cwd: None, strict: false, ..self.overrides.clone() };
         let layers = Layers::over(self.home, self.env, &overrides, file.clone()).ok()?;
-        let json = |tree: &Tree| tree.get(key.segments()).map(|node| value_json(&node.value));
         let says = |layer: &&Layer| layer.counted().get(key.segments()).is_some();
-        let mut above = layers.list().iter().rev().take_while(|layer| !matches!(layer.source, Source::User(_)));
+        let mut above = layers.list().iter().rev().take_while(|layer| !matches!(layer.source, LayerSource::User(_)));
         let overriding = above.find(says)?;
-        let (own, effective) = (json(file), json(&layers.merged()));
-        if own == effective {
+        let merged = layers.merged();
+        let [own, effective] = [file, &merged].map(|tree| tree.get(key.segments()).map(|node| &node.value));
+        if own.map(value_json) == effective.map(value_json) {
             return None;
         }
         let verb = if written.is_null() { "removed" } else { "written" };
@@ -262,57 +290,14 @@ impl<'a> UserConfig<'a> {
             None => format!("{key} was {verb}, but the command line sets it for this run"),
             Some(file) => format!("{key} was {verb}, but {} sets it", file.display()),
         };
-        let overriding_layer = metadata(overriding);
-        Some(OverriddenMetadata { message, overriding_layer, effective_value: Hidden(effective.unwrap_or_default()) })
+        Some(Overridden { message, layer: LayerVersion::of(overriding), value: effective.cloned() })
     }
-}
-
-/// Layers as clients see them.
-struct Listed<'a>(Vec<(&'a Layer, ConfigLayerMetadata)>);
-
-impl<'a> Listed<'a> {
-    fn of(layers: &'a Layers) -> Self {
-        Self(layers.list().iter().map(|layer| (layer, metadata(layer))).collect())
-    }
-
-    /// The layer that an origin is in.
-    fn metadata(&self, origin: &Origin) -> Option<ConfigLayerMetadata> {
-        let file = match origin {
-            Origin::File { path, .. } => Some(path.to_path_buf()),
-            Origin::Override(_) | Origin::Flag(_) | Origin::Request | Origin::Default => None,
-        };
-        let found = self.0.iter().find(|(layer, _)| layer.source.file() == file);
-        found.map(|(_, metadata)| metadata.clone())
-    }
-
-    /// All layers that say anything, and the user's file in any case; the one that wins first.
-    fn list(&self) -> Vec<ConfigLayer> {
-        let layer = |(layer, metadata): &(&Layer, ConfigLayerMetadata)| ConfigLayer {
-            name: metadata.name.clone(),
-            version: metadata.version.clone(),
-            config: Hidden(Json::Object(table_json(layer.tree.root()))),
-            disabled_reason: layer.disabled.clone(),
-        };
-        self.0.iter().rev().map(layer).collect()
-    }
-}
-
-fn metadata(layer: &Layer) -> ConfigLayerMetadata {
-    let name = match layer.source.clone() {
-        Source::System(file) => ConfigLayerSource::System(LayerFile { file }),
-        Source::User(file) => ConfigLayerSource::User(LayerOfUser { file, profile: None }),
-        Source::Profile(name, file) => ConfigLayerSource::User(LayerOfUser { file, profile: Some(name) }),
-        Source::Project(folder) => ConfigLayerSource::Project(LayerOfProject { dot_codex_folder: folder }),
-        Source::Flags => ConfigLayerSource::SessionFlags,
-        Source::Managed(file) => ConfigLayerSource::LegacyManagedConfigTomlFromFile(LayerFile { file }),
-    };
-    ConfigLayerMetadata { name, version: version(&layer.tree) }
 }
 
 fn parse_key(edit: &ConfigEdit) -> Result<(KeyPath, &ConfigEdit), ConfigWriteError> {
-    match KeyPath::parse(&edit.key_path) {
+    match KeyPath::parse(&edit.key) {
         Ok(key) => Ok((key, edit)),
-        Err(source) => Err(ConfigWriteError::Key { key: edit.key_path.clone(), source }),
+        Err(source) => Err(ConfigWriteError::Key { key: edit.key.clone(), source }),
     }
 }
 

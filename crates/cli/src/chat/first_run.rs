@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use codex_config::{Auth, Config, Env, Overrides, ProviderConfig, UserConfig, default_model, local_providers};
-use codex_protocol::v2::config::{ConfigBatchWriteParams, ConfigEdit, MergeStrategy};
-use codex_protocol::v2::hidden::Hidden;
+use codex_config::{
+    Auth, Config, ConfigEdit, Env, Overrides, ProviderConfig, UserConfig, WriteRequest, default_model, local_providers,
+};
 use codex_tui::{Row, Span};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -180,15 +180,8 @@ impl Server {
 
     fn keep(&self, place: &Place) -> anyhow::Result<()> {
         place.home.ensure()?;
-        let edit = |key: &str, value: &str| ConfigEdit {
-            key_path: key.to_owned(),
-            value: Hidden(value.into()),
-            merge_strategy: MergeStrategy::Replace,
-        };
-        let edits = vec![edit("model_provider", &self.id), edit("model", &self.model)];
-        let params =
-            ConfigBatchWriteParams { edits, file_path: None, expected_version: None, reload_user_config: false };
-        UserConfig::new(&place.home, &place.env, &Overrides::default()).write_batch(&params)?;
+        let edits = [ConfigEdit::set("model_provider", &*self.id), ConfigEdit::set("model", &*self.model)];
+        UserConfig::new(&place.home, &place.env, &Overrides::default()).write(&WriteRequest::of(edits))?;
         Ok(())
     }
 }

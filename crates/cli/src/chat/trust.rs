@@ -4,9 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codex_config::{Config, Env, Home, KeyPath, Overrides, TrustLevel, UserConfig};
-use codex_protocol::v2::config::{ConfigValueWriteParams, MergeStrategy};
-use codex_protocol::v2::hidden::Hidden;
+use codex_config::{Config, ConfigEdit, Env, Home, KeyPath, Overrides, TrustLevel, UserConfig, WriteRequest};
 use codex_tui::{Row, Span};
 use codex_wire::policy::{AskForApproval, SandboxMode};
 
@@ -53,13 +51,8 @@ pub(crate) fn keep(home: &Home, env: &Env, project: &Path, level: TrustLevel) ->
     };
     let key = KeyPath::default().join("projects").join(name).join("trust_level");
     let overrides = Overrides::default();
-    UserConfig::new(home, env, &overrides).write_value(ConfigValueWriteParams {
-        key_path: key.to_string(),
-        value: Hidden(level.as_str().into()),
-        merge_strategy: MergeStrategy::Replace,
-        file_path: None,
-        expected_version: None,
-    })?;
+    let request = WriteRequest::of([ConfigEdit::set(key.to_string(), level.as_str())]);
+    UserConfig::new(home, env, &overrides).write(&request)?;
     Ok(())
 }
 

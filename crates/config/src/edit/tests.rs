@@ -6,7 +6,7 @@ use super::*;
 
 /// Applies one edit to a text and shows the text, or why not.
 #[track_caller]
-fn check(text: &str, key: &str, value: Json, strategy: MergeStrategy, expected: Expect) {
+fn check(text: &str, key: &str, value: Json, strategy: Merge, expected: Expect) {
     let mut document: DocumentMut = text.parse().unwrap();
     let shown = match apply(&mut document, &KeyPath::parse(key).unwrap(), &value, strategy) {
         Ok(()) => {
@@ -21,12 +21,12 @@ fn check(text: &str, key: &str, value: Json, strategy: MergeStrategy, expected: 
 
 #[track_caller]
 fn replace(text: &str, key: &str, value: Json, expected: Expect) {
-    check(text, key, value, MergeStrategy::Replace, expected);
+    check(text, key, value, Merge::Replace, expected);
 }
 
 #[track_caller]
 fn upsert(text: &str, key: &str, value: Json, expected: Expect) {
-    check(text, key, value, MergeStrategy::Upsert, expected);
+    check(text, key, value, Merge::Upsert, expected);
 }
 
 const FILE: &str = "# head\nmodel = \"a\" # which\n\n# about t\n[t] # header\nx = 1 # one\ny = { z = 2 }\n";
@@ -319,18 +319,18 @@ fn a_key_below_a_value_is_refused() {
 fn what_toml_cannot_hold_is_refused() {
     replace("", "a", json!(u64::MAX), expect!["a: the number is too large"]);
     let deep = (0..MAX_DEPTH).fold(json!(1), |inner, _| json!([inner]));
-    check("", "a", deep, MergeStrategy::Replace, expect!["a would be nested more than 100 levels deep"]);
+    check("", "a", deep, Merge::Replace, expect!["a would be nested more than 100 levels deep"]);
 }
 
 /// What an edit means, said on JSON.
-fn model(root: &mut Json, path: &[String], value: &Json, strategy: MergeStrategy) -> Result<(), ()> {
+fn model(root: &mut Json, path: &[String], value: &Json, strategy: Merge) -> Result<(), ()> {
     let Some(members) = root.as_object_mut() else { return Err(()) };
     match path {
         [] => Ok(()),
         [name] => {
             match (value, members.get_mut(name), strategy) {
                 (Json::Null, _, _) => drop(members.shift_remove(name)),
-                (Json::Object(new), Some(old @ Json::Object(_)), MergeStrategy::Upsert) => {
+                (Json::Object(new), Some(old @ Json::Object(_)), Merge::Upsert) => {
                     for (name, value) in new {
                         model(old, std::slice::from_ref(name), value, strategy)?;
                     }
@@ -400,7 +400,7 @@ proptest! {
         let mut document: DocumentMut = text.parse().unwrap();
         let mut expected = as_json(text);
         for (key, value, upsert) in edits {
-            let strategy = if upsert { MergeStrategy::Upsert } else { MergeStrategy::Replace };
+            let strategy = if upsert { Merge::Upsert } else { Merge::Replace };
             let path = KeyPath::parse(&key).unwrap();
             let mut edited = document.clone();
             let mut modelled = expected.clone();

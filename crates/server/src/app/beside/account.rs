@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codex_config::{Auth, AuthError};
+use codex_config::{self as config, Auth, AuthError, Bearer, Env, ProviderConfig, TokenSource};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::auth::{
@@ -12,10 +12,11 @@ use codex_protocol::v1::auth::{
 use codex_protocol::v1::user::{GetUserAgentResponse, UserInfoResponse};
 use codex_protocol::v2::account::{
     Account, AccountLoginCompletedNotification, AccountUpdatedNotification, AuthMode, CancelLoginAccountParams,
-    CancelLoginAccountResponse, CancelLoginAccountStatus, GetAccountParams, GetAccountRateLimitsResponse,
-    GetAccountResponse, LoginAccountParams, LoginAccountResponse,
+    CancelLoginAccountResponse, CancelLoginAccountStatus, ChatgptAccount, GetAccountParams,
+    GetAccountRateLimitsResponse, GetAccountResponse, LoginAccountParams, LoginAccountResponse,
 };
 use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::hidden::Hidden;
 use codex_protocol::v2::notification::ServerNotification;
 
 use super::{Passed, explain, group, with_host};
@@ -110,7 +111,7 @@ fn refused(error: AuthError) -> ErrorObject {
 /// What the configuration and the login say together.
 async fn with_login<T: Send + 'static>(
     connection: &Connection,
-    work: impl FnOnce(&Host, &codex_config::Config, Auth) -> T + Send + 'static,
+    work: impl FnOnce(&Host, &config::Config, Auth) -> T + Send + 'static,
 ) -> Result<T, ErrorObject> {
     with_host(connection, move |host| {
         let config = host.config()?;
@@ -177,7 +178,17 @@ fn cancel(_: &Arc<Connection>, _: CancelLoginAccountParams) -> CancelLoginAccoun
 }
 
 async fn read(connection: &Arc<Connection>, _: GetAccountParams) -> Result<GetAccountResponse, ErrorObject> {
-    with_login(connection, |host, config, auth| auth.account(&config.provider, &host.start.env)).await
+    with_login(connection, |host, config, auth| account(&auth, &config.provider, &host.start.env)).await
+}
+
+fn account(auth: &Auth, provider: &ProviderConfig, env: &Env) -> GetAccountResponse {
+    let account = auth.account(provider, env).map(|account| match account {
+        config::Account::ApiKey => Account::ApiKey,
+        config::Account::Chatgpt { email, plan } => {
+            Account::Chatgpt(ChatgptAccount { email, plan_type: plan.unwrap_or_else(|| "unknown".to_owned()) })
+        }
+    });
+    GetAccountResponse { account, requires_openai_auth: provider.requires_openai_auth }
 }
 
 /// Limits are known from what comes with answers of the model; nobody is asked for them.
@@ -197,7 +208,23 @@ async fn status(
     params: GetAuthStatusParams,
 ) -> Result<GetAuthStatusResponse, ErrorObject> {
     let with_token = params.include_token.unwrap_or(false);
-    with_login(connection, move |host, config, auth| auth.status(&config.provider, &host.start.env, with_token)).await
+    with_login(connection, move |host, config, auth| {
+        let bearer = auth.in_use(&config.provider, &host.start.env);
+        auth_status(bearer.as_ref(), &config.provider, with_token)
+    })
+    .await
+}
+
+/// The token is in the answer only if it is asked for.
+fn auth_status(bearer: Option<&Bearer>, provider: &ProviderConfig, with_token: bool) -> GetAuthStatusResponse {
+    GetAuthStatusResponse {
+        auth_method: bearer.map(|bearer| match bearer.source {
+            TokenSource::Login { .. } => AuthMode::Chatgpt,
+            TokenSource::Variable(_) | TokenSource::Config | TokenSource::ApiKey => AuthMode::ApiKey,
+        }),
+        auth_token: bearer.filter(|_| with_token).map(|bearer| Hidden(bearer.token.reveal().to_owned())),
+        requires_openai_auth: Some(provider.requires_openai_auth),
+    }
 }
 
 fn user_agent(connection: &Arc<Connection>, _: Empty) -> GetUserAgentResponse {
@@ -207,4 +234,58 @@ fn user_agent(connection: &Arc<Connection>, _: Empty) -> GetUserAgentResponse {
 
 async fn user_info(connection: &Arc<Connection>, _: Empty) -> Result<UserInfoResponse, ErrorObject> {
     with_login(connection, |_, _, auth| UserInfoResponse { alleged_user_email: auth.alleged_email() }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_config::{Home, Overrides};
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    fn no_variables() -> Env {
+        Env::from_iter::<[(&str, &str); 0]>([])
+    }
+
+    fn openai(home: &Home) -> ProviderConfig {
+        config::Config::load(home, &no_variables(), &Overrides::default()).unwrap().provider
+    }
+
+    fn shown(home: &Home, provider: &ProviderConfig) -> Json {
+        serde_json::to_value(account(&Auth::load(home).unwrap(), provider, &no_variables())).unwrap()
+    }
+
+    /// The cases `v2-account-apikey` and `v1-auth` as 0.77 played them.
+    #[test]
+    fn a_key_is_shown_as_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        let provider = openai(&home);
+        assert_eq!(shown(&home, &provider), json!({"account": null, "requiresOpenaiAuth": true}));
+        Auth::store_api_key(&home, "sk-test-123").unwrap();
+        assert_eq!(shown(&home, &provider), json!({"account": {"type": "apiKey"}, "requiresOpenaiAuth": true}));
+        let local = shown(&home, &ProviderConfig::new("mock"));
+        assert_eq!(local, json!({"account": null, "requiresOpenaiAuth": false}));
+
+        let bearer = Auth::load(&home).unwrap().in_use(&provider, &no_variables());
+        let status = |with_token| auth_status(bearer.as_ref(), &provider, with_token);
+        assert_eq!(
+            serde_json::to_value(status(true)).unwrap(),
+            json!({"authMethod": "apikey", "authToken": "sk-test-123", "requiresOpenaiAuth": true})
+        );
+        assert_eq!(
+            serde_json::to_value(status(false)).unwrap(),
+            json!({"authMethod": "apikey", "authToken": null, "requiresOpenaiAuth": true})
+        );
+        assert!(!format!("{:?}", status(true)).contains("sk-"));
+    }
+
+    #[test]
+    fn a_login_that_says_nothing_has_an_unknown_plan() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        std::fs::write(home.auth_file(), r#"{"tokens":{"id_token":"broken","access_token":"t"}}"#).unwrap();
+        let expected = json!({"type": "chatgpt", "email": null, "planType": "unknown"});
+        assert_eq!(shown(&home, &openai(&home))["account"], expected);
+    }
 }

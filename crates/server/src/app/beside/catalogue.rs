@@ -1,22 +1,32 @@
 //! Lists for pickers: models, switches, ways to work together, permissions, MCP servers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use codex_config::{WireApi, collaboration_modes, list_features, list_mcp_servers, list_models, page};
+use codex_config::{
+    Config, Feature, McpServer, OfferedMode, OfferedModel, WireApi, collaboration_modes, describe_effort,
+    list_features, list_mcp_servers, list_models,
+};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty as Nothing;
 use codex_protocol::v2::features::{
-    CollaborationModeListResponse, ExperimentalFeatureEnablement, ExperimentalFeatureListParams,
-    ExperimentalFeatureListResponse,
+    CollaborationModeListResponse, CollaborationModeMask, ExperimentalFeature, ExperimentalFeatureEnablement,
+    ExperimentalFeatureListParams, ExperimentalFeatureListResponse, ExperimentalFeatureStage,
 };
-use codex_protocol::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
-use codex_protocol::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
+use codex_protocol::v2::mcp_status::{
+    ListMcpServerStatusParams, ListMcpServerStatusResponse, McpAuthStatus, McpServerConnectionStatus, McpServerStatus,
+};
+use codex_protocol::v2::model::{
+    InputModality, Model, ModelListParams, ModelListResponse, ProviderCapabilities, ReasoningEffortOption,
+};
 use codex_protocol::v2::permissions::{
     PermissionProfileListParams, PermissionProfileListResponse, PermissionProfileSummary,
 };
 use codex_wire::policy::SandboxMode;
+use codex_wire::reasoning::ReasoningEffort;
 
+use super::page::{CursorError, page};
 use super::{Passed, group, with_host};
 use crate::app::connection::{Connection, Unanswered};
 
@@ -40,7 +50,41 @@ pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
 }
 
 async fn models(connection: &Arc<Connection>, params: ModelListParams) -> Result<ModelListResponse, ErrorObject> {
-    with_host(connection, move |host| list_models(&*host.config()?, &params).map_err(ErrorObject::from_display)).await
+    with_host(connection, move |host| page_of_models(&*host.config()?, &params).map_err(ErrorObject::from_display))
+        .await
+}
+
+fn page_of_models(config: &Config, params: &ModelListParams) -> Result<ModelListResponse, CursorError> {
+    let models = list_models(config, params.include_hidden == Some(true));
+    let (models, next_cursor) = page(models, params.cursor.as_deref(), params.limit)?;
+    Ok(ModelListResponse { data: models.into_iter().map(model).collect(), next_cursor })
+}
+
+fn model(model: OfferedModel) -> Model {
+    let effort = |effort: ReasoningEffort| {
+        let description = describe_effort(&effort).to_owned();
+        ReasoningEffortOption { reasoning_effort: effort, description }
+    };
+    let mut input_modalities = vec![InputModality::Text];
+    input_modalities.extend(model.takes_images.then_some(InputModality::Image));
+    Model {
+        id: model.id.clone(),
+        model: model.id,
+        upgrade: None,
+        upgrade_info: None,
+        availability_nux: None,
+        display_name: model.name,
+        description: model.description,
+        hidden: model.is_hidden,
+        supported_reasoning_efforts: model.efforts.into_iter().map(effort).collect(),
+        default_reasoning_effort: model.default_effort,
+        input_modalities,
+        supports_personality: false,
+        additional_speed_tiers: Vec::new(),
+        service_tiers: Vec::new(),
+        default_service_tier: None,
+        is_default: model.is_default,
+    }
 }
 
 /// What the provider can do as far as this program asks it to.
@@ -56,7 +100,25 @@ async fn features(
     connection: &Arc<Connection>,
     params: ExperimentalFeatureListParams,
 ) -> Result<ExperimentalFeatureListResponse, ErrorObject> {
-    with_host(connection, move |host| list_features(&*host.config()?, &params).map_err(ErrorObject::from_display)).await
+    with_host(connection, move |host| {
+        let features = list_features(&*host.config()?);
+        let (features, next_cursor) =
+            page(features, params.cursor.as_deref(), params.limit).map_err(ErrorObject::from_display)?;
+        Ok(ExperimentalFeatureListResponse { data: features.into_iter().map(feature).collect(), next_cursor })
+    })
+    .await
+}
+
+fn feature(feature: Feature) -> ExperimentalFeature {
+    ExperimentalFeature {
+        name: feature.name.to_owned(),
+        stage: ExperimentalFeatureStage::Stable,
+        display_name: Some(feature.display_name.to_owned()),
+        description: Some(feature.description.to_owned()),
+        announcement: None,
+        enabled: feature.is_on,
+        default_enabled: feature.is_on_by_default,
+    }
 }
 
 /// Switches things on or off for threads that start later. The file stays as it is.
@@ -65,11 +127,10 @@ async fn switch(
     params: ExperimentalFeatureEnablement,
 ) -> Result<ExperimentalFeatureEnablement, ErrorObject> {
     with_host(connection, move |host| {
-        let all = ExperimentalFeatureListParams::default();
-        let known = list_features(&*host.config()?, &all).map_err(ErrorObject::from_display)?.data;
-        let is_known = |name: &&String| known.iter().any(|feature| feature.name == **name);
+        let known = list_features(&*host.config()?);
+        let is_known = |name: &&String| known.iter().any(|feature| feature.name == name.as_str());
         if let Some(name) = params.enablement.keys().find(|name| !is_known(name)) {
-            let known: Vec<&str> = known.iter().map(|feature| feature.name.as_str()).collect();
+            let known: Vec<&str> = known.iter().map(|feature| feature.name).collect();
             let known = known.join(", ");
             return Err(ErrorObject::invalid(format!("there is no feature `{name}` to switch; there are: {known}")));
         }
@@ -80,7 +141,13 @@ async fn switch(
 }
 
 fn modes(_: &Arc<Connection>, _: Nothing) -> CollaborationModeListResponse {
-    collaboration_modes()
+    let mask = |offered: OfferedMode| CollaborationModeMask {
+        name: offered.name.to_owned(),
+        mode: Some(offered.mode),
+        model: None,
+        reasoning_effort: offered.effort,
+    };
+    CollaborationModeListResponse { data: collaboration_modes().into_iter().map(mask).collect() }
 }
 
 /// The modes of the sandbox are the sets of permissions that there are.
@@ -106,6 +173,90 @@ async fn mcp_servers(
     connection: &Arc<Connection>,
     params: ListMcpServerStatusParams,
 ) -> Result<ListMcpServerStatusResponse, ErrorObject> {
-    with_host(connection, move |host| list_mcp_servers(&*host.config()?, &params).map_err(ErrorObject::from_display))
+    with_host(connection, move |host| page_of_mcp_servers(&*host.config()?, &params).map_err(ErrorObject::from_display))
         .await
+}
+
+fn page_of_mcp_servers(
+    config: &Config,
+    params: &ListMcpServerStatusParams,
+) -> Result<ListMcpServerStatusResponse, CursorError> {
+    let mut servers = list_mcp_servers(config);
+    servers.retain(|server| params.server_name.as_ref().is_none_or(|wanted| *wanted == server.name));
+    let (servers, next_cursor) = page(servers, params.cursor.as_deref(), params.limit)?;
+    Ok(ListMcpServerStatusResponse { data: servers.into_iter().map(mcp_server).collect(), next_cursor })
+}
+
+/// A server that nobody has spoken to is shown without tools.
+fn mcp_server(server: McpServer) -> McpServerStatus {
+    let auth_status = match (server.is_remote, server.has_token) {
+        (true, true) => McpAuthStatus::BearerToken,
+        (true, false) => McpAuthStatus::Unknown,
+        (false, _) => McpAuthStatus::Unsupported,
+    };
+    let runtime =
+        if server.is_enabled { McpServerConnectionStatus::NotStarted } else { McpServerConnectionStatus::Disabled };
+    McpServerStatus {
+        name: server.name,
+        server_info: None,
+        tools: BTreeMap::new(),
+        resources: Vec::new(),
+        resource_templates: Vec::new(),
+        auth_status,
+        runtime_status: Some(runtime),
+        tools_error: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_config::{Env, Home, Overrides};
+
+    use super::*;
+
+    fn load(file: &str) -> Config {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        std::fs::write(home.config_file(), file).unwrap();
+        Config::load(&home, &Env::from_iter::<[(&str, &str); 0]>([]), &Overrides::default()).unwrap()
+    }
+
+    /// The case `v2-model-list`, which says nothing about which models there are.
+    #[test]
+    fn pages_of_models_follow_each_other_as_recorded() {
+        let config = load("model = 'mock-model'\n");
+        let list = |cursor: Option<&str>, limit| {
+            let params =
+                ModelListParams { cursor: cursor.map(str::to_owned), limit: Some(limit), include_hidden: None };
+            page_of_models(&config, &params)
+        };
+        let ids = |page: &ModelListResponse| page.data.iter().map(|model| model.id.clone()).collect::<Vec<_>>();
+        let first = list(None, 2).unwrap();
+        assert_eq!(ids(&first), ["mock-model", "gpt-5.1-codex"]);
+        assert_eq!(first.next_cursor.as_deref(), Some("2"));
+        let second = list(first.next_cursor.as_deref(), 1).unwrap();
+        assert_eq!((ids(&second).join(" "), second.next_cursor), ("gpt-5.1-codex-mini".to_owned(), None));
+        assert_eq!(list(Some("nonsense"), 1).unwrap_err().to_string(), "invalid cursor: nonsense");
+    }
+
+    #[test]
+    fn mcp_servers_show_how_they_are_reached() {
+        let config = load(
+            "[mcp_servers.b]\nurl = 'http://h'\nbearer_token_env_var = 'T'\n[mcp_servers.a]\ncommand = 'x'\n\
+             [mcp_servers.c]\nurl = 'http://h'\nenabled = false\n",
+        );
+        let list = |params: &ListMcpServerStatusParams| {
+            let line = |server: &McpServerStatus| {
+                let runtime = server.runtime_status.as_ref().map_or("", |status| status.as_str());
+                format!("{} {} {runtime}", server.name, server.auth_status)
+            };
+            page_of_mcp_servers(&config, params).unwrap().data.iter().map(line).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            list(&ListMcpServerStatusParams::default()),
+            ["a unsupported notStarted", "b bearerToken notStarted", "c unknown disabled"]
+        );
+        let one = ListMcpServerStatusParams { server_name: Some("b".into()), ..ListMcpServerStatusParams::default() };
+        assert_eq!(list(&one), ["b bearerToken notStarted"]);
+    }
 }

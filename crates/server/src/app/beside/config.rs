@@ -1,8 +1,11 @@
 //! `config/*`, `configRequirements/read`, `getUserSavedConfig` and `setDefaultModel`.
 
+mod effective;
+mod forms;
+
 use std::sync::Arc;
 
-use codex_config::{ConfigError, ConfigWriteError, UserConfig};
+use codex_config::{ConfigError, ConfigWriteError, Reader, UserConfig};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
@@ -46,8 +49,8 @@ fn unreadable(error: ConfigError) -> ErrorObject {
 
 fn unwritten(error: ConfigWriteError) -> ErrorObject {
     let text = explain(&error, error.hint());
-    let Some(config_write_error_code) = error.code() else { return ErrorObject::internal(text) };
-    let data = serde_json::to_value(ConfigWriteErrorData { config_write_error_code });
+    let Some(fault) = error.fault() else { return ErrorObject::internal(text) };
+    let data = serde_json::to_value(ConfigWriteErrorData { config_write_error_code: forms::code(fault) });
     ErrorObject::invalid(text).with(data.unwrap_or_default())
 }
 
@@ -68,7 +71,9 @@ pub(super) async fn write<T: Send + 'static>(
 async fn read(connection: &Arc<Connection>, params: ConfigReadParams) -> Result<ConfigReadResponse, ErrorObject> {
     with_host(connection, move |host| {
         let cwd = params.cwd.map(|cwd| host.start.cwd.join(cwd));
-        user_config(host).read(params.include_layers, cwd.as_deref()).map_err(unreadable)
+        let view = user_config(host).read(cwd.as_deref()).map_err(unreadable)?;
+        let shown = forms::read(view, host.start.home.user_dir(), params.include_layers);
+        shown.map_err(|error| unreadable(error.into()))
     })
     .await
 }
@@ -77,14 +82,14 @@ async fn write_value(
     connection: &Arc<Connection>,
     params: ConfigValueWriteParams,
 ) -> Result<ConfigWriteResponse, ErrorObject> {
-    write(connection, move |config| config.write_value(params)).await
+    write(connection, move |config| config.write(&forms::one_edit(params)).map(forms::written)).await
 }
 
 async fn write_batch(
     connection: &Arc<Connection>,
     params: ConfigBatchWriteParams,
 ) -> Result<ConfigWriteResponse, ErrorObject> {
-    write(connection, move |config| config.write_batch(&params)).await
+    write(connection, move |config| config.write(&forms::several_edits(params)).map(forms::written)).await
 }
 
 /// No administrator demands anything of this program.
@@ -103,12 +108,20 @@ async fn reload(connection: &Arc<Connection>, _: Empty) -> Result<Empty, ErrorOb
 
 async fn saved(connection: &Arc<Connection>, _: Empty) -> Result<GetUserSavedConfigResponse, ErrorObject> {
     with_host(connection, |host| {
-        let config = user_config(host).saved().map_err(unreadable)?;
-        Ok(GetUserSavedConfigResponse { config })
+        let file = user_config(host).file().map_err(unreadable)?;
+        let saved = effective::saved(&Reader::new(&file, host.start.home.user_dir()));
+        Ok(GetUserSavedConfigResponse { config: saved.map_err(|error| unreadable(error.into()))? })
     })
     .await
 }
 
 async fn set_default_model(connection: &Arc<Connection>, params: SetDefaultModelParams) -> Result<Empty, ErrorObject> {
-    write(connection, move |config| config.set_default_model(&params).map(|()| Empty {})).await
+    write(connection, move |config| {
+        let SetDefaultModelParams { model, reasoning_effort } = params;
+        config.set_default_model(model.as_deref(), reasoning_effort.as_ref()).map(|()| Empty {})
+    })
+    .await
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ mod commands;
 mod config;
 mod feedback;
 mod files;
+mod page;
 mod repository;
 mod running_command;
 mod search;

@@ -3,10 +3,10 @@
 /// A cursor that no page has given out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid cursor: {0}")]
-pub struct CursorError(pub String);
+pub(super) struct CursorError(String);
 
 /// The entries of one page, and the cursor of the next if there is one. Without a limit, all the rest is one page.
-pub fn page<T>(
+pub(super) fn page<T>(
     entries: Vec<T>,
     cursor: Option<&str>,
     limit: Option<u32>,

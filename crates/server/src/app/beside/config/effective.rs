@@ -4,20 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use codex_protocol::{
-    v1::saved_config::{Profile, SandboxSettings, Tools, UserSavedConfig},
-    v2::{
-        config::{Config as WireConfig, ProfileV2, SandboxWorkspaceWrite, ToolsV2},
-        hidden::Hidden,
-    },
-};
+use codex_config::{Reader, SandboxConfig, ValueError, table_json, value_json};
+use codex_protocol::v1::saved_config::{Profile, SandboxSettings, Tools, UserSavedConfig};
+use codex_protocol::v2::config::{Config as WireConfig, ProfileV2, SandboxWorkspaceWrite, ToolsV2};
+use codex_protocol::v2::hidden::Hidden;
 use codex_wire::policy::WorkspaceWrite;
 use serde_json::{Map, Value as Json};
-
-use crate::{
-    Reader, SandboxConfig, ValueError,
-    json::{table_json, value_json},
-};
 
 /// Keys that 0.166 always names, with `null` where they are not set.
 const NAMED_BY_0166: &[&str] = &[
@@ -43,7 +35,7 @@ const PROFILE_KEYS: &[&str] = &[
 ];
 
 /// The configuration as `config/read` shows it.
-pub(crate) fn effective(root: &Reader<'_>) -> Result<WireConfig, ValueError> {
+pub(super) fn effective(root: &Reader<'_>) -> Result<WireConfig, ValueError> {
     let mut config = WireConfig {
         model: root.str("model")?,
         review_model: root.str("review_model")?,
@@ -119,7 +111,7 @@ fn profile(entry: &Reader<'_>) -> Result<ProfileV2, ValueError> {
 }
 
 /// The configuration as `getUserSavedConfig` shows it.
-pub(crate) fn saved(root: &Reader<'_>) -> Result<UserSavedConfig, ValueError> {
+pub(super) fn saved(root: &Reader<'_>) -> Result<UserSavedConfig, ValueError> {
     let config = effective(root)?;
     let settings = |limits: SandboxWorkspaceWrite| SandboxSettings {
         writable_roots: limits.writable_roots,
