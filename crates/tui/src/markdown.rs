@@ -2,7 +2,7 @@
 //!
 //! Invariants: what comes in pieces is shown as if it had come at once. Nothing is lost but the marks themselves, and
 //! what is no mark is shown as it came. Text is held back only while it may be part of a mark, and never for more than
-//! [`MOST_HELD`] bytes of a line that has begun.
+//! `MOST_HELD` bytes of a line that has begun.
 
 use crate::style::add;
 use crate::{Span, Style, printable};
