@@ -305,3 +305,49 @@ fn turn_context(settings: &Settings) -> TurnContextItem {
         collaboration_mode: (settings.mode != Mode::default()).then(|| settings.collaboration_mode()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::input::UserInput;
+    use codex_wire::text::Text;
+
+    use super::*;
+    use crate::{Abort, Delta, Outcome};
+
+    #[derive(Default)]
+    struct Kinds(Vec<String>);
+
+    impl LineSink for Kinds {
+        type Error = serde_json::Error;
+
+        fn line<P: Serialize + ?Sized>(&mut self, _: i64, kind: &str, payload: &P) -> Result<(), Self::Error> {
+            let payload = serde_json::to_value(payload)?;
+            self.0.push(format!("{kind} {}", payload["type"].as_str().unwrap_or_default()));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn whether_an_event_has_lines_is_told_without_encoding_it() {
+        let message = || Item::AgentMessage { id: ItemId::new("m"), text: Text::default() };
+        let said = Item::UserMessage { id: ItemId::new("u"), key: None, content: vec![UserInput::text("hi")] };
+        let bodies = [
+            (Body::TurnStarted { context_window: None }, "event_msg task_started"),
+            (Body::ItemStarted(message()), ""),
+            (Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text("x".into()) }, ""),
+            (Body::ItemCompleted(said), "event_msg user_message"),
+            (Body::ItemCompleted(message()), "event_msg agent_message"),
+            (Body::DiffChanged("".into()), ""),
+            (Body::Warning { message: String::new() }, ""),
+            (Body::GoalCleared, "event_msg goal_cleared"),
+            (Body::TurnEnded(Outcome::Aborted(Abort::Interrupted)), "event_msg turn_aborted"),
+        ];
+        for (body, expected) in bodies {
+            let mut kinds = Kinds::default();
+            let event = Event { thread: ThreadId::fresh(), seq: 0, at_ms: 0, turn: Some(TurnId::new("t")), body };
+            encode(&event, &mut kinds).unwrap();
+            assert_eq!(kinds.0.join(","), expected);
+            assert_eq!(has_lines(&event.body), !expected.is_empty(), "{expected}");
+        }
+    }
+}

@@ -214,7 +214,7 @@ impl Client {
 
     async fn read(&mut self) -> anyhow::Result<Line> {
         if self.line().await?.is_none() {
-            bail!("the server has ended");
+            bail!("the server stopped");
         }
         let line = std::mem::take(&mut self.line);
         let value = |raw: Option<&serde_json::value::RawValue>| {
