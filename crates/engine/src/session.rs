@@ -19,7 +19,7 @@ use std::sync::Arc;
 use codex_config::models::Catalogue;
 use codex_log::keys::IdempotencyKeys;
 use codex_log::settings::Settings;
-use codex_log::{Abort, Approval, Body, Item, Record, ThreadStarted, TurnId};
+use codex_log::{Abort, Approval, Body, Record, ThreadStarted, TurnId};
 use codex_model::Prompt;
 use codex_patch::TurnDiff;
 use codex_wire::input::UserInput;
@@ -444,16 +444,18 @@ impl Session {
     fn emit(&mut self, body: Body) {
         match &body {
             Body::Recorded(record) => self.context.record(record),
-            Body::ItemStarted(Item::UserMessage { content, .. }) => {
-                self.context.credit_user();
-                if let Some(running) = &mut self.running {
-                    running.said.extend(content.iter().filter_map(|item| match item {
-                        UserInput::Text { text, .. } => Some(text.clone()),
-                        _ => None,
-                    }));
+            Body::ItemStarted(item) => {
+                if let Some(said) = item.said() {
+                    self.context.credit_user();
+                    if let Some(running) = &mut self.running {
+                        running.said.extend(said.content.iter().filter_map(|item| match item {
+                            UserInput::Text { text, .. } => Some(text.clone()),
+                            _ => None,
+                        }));
+                    }
                 }
             }
-            Body::ItemCompleted(Item::WebSearch { .. }) => self.aims.goal.act(),
+            Body::ItemCompleted(item) if item.is_served_by_provider() => self.aims.goal.act(),
             Body::PlanUpdated(plan) => self.aims.plan = Some(plan.clone()),
             Body::ApprovalAsked(approval) => self.asked.push(Arc::clone(approval)),
             Body::ApprovalAnswered { item, .. } => self.asked.retain(|asked| asked.call != *item.id()),

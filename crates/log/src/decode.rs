@@ -6,7 +6,6 @@ use std::sync::Arc;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::{EventMsg, TurnAbortReason};
 use codex_wire::ids::ThreadId;
-use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::ReasoningSummary;
@@ -18,9 +17,9 @@ use serde_json::value::RawValue;
 
 use crate::line::Line;
 use crate::settings::{Mode, Settings};
-use crate::stored::StoredItem;
 use crate::{
-    Abort, Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, ReviewEntered, ThreadStarted, TurnId,
+    Abort, AgentMessage, Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Reasoning, ReviewEntered,
+    StoredItem, ThreadStarted, TurnId, UserMessage,
 };
 
 /// Reads the log of a thread from its lines.
@@ -169,11 +168,8 @@ impl LogReader {
                 if self.turn.is_none() {
                     self.begin(names.turn_id, None, out);
                 }
-                let images = said.images.into_iter().flatten().map(|image_url| UserInput::Image { image_url });
-                let text = UserInput::Text { text: said.message, text_elements: said.text_elements };
-                let content = std::iter::once(text).chain(images).collect();
                 let id = self.name(item);
-                self.whole(Item::UserMessage { id, key: None, content }, out);
+                self.whole(Item::UserMessage(UserMessage::of(id, None, said)), out);
             }
             EventMsg::AgentMessage(said) => self.said(item, said.message, out),
             EventMsg::AgentReasoning(thought) => self.thought(item, thought.text, out),
@@ -206,8 +202,10 @@ impl LogReader {
             }
             _ => {
                 let stored = names.item.and_then(|item| serde_json::from_str::<StoredItem>(item.get()).ok());
-                if let Some((begun, ended)) = stored.and_then(StoredItem::both) {
-                    self.push(Body::ItemStarted(begun), out);
+                // What was said is played from the messages beside the items.
+                let call = stored.and_then(StoredItem::item).filter(Item::is_call);
+                if let Some(ended) = call {
+                    self.push(Body::ItemStarted(ended.begun()), out);
                     self.push(Body::ItemCompleted(ended), out);
                 }
             }
@@ -216,18 +214,17 @@ impl LogReader {
 
     fn said(&mut self, item: Option<String>, text: Text, out: &mut Vec<Event>) {
         let id = self.name(item);
-        self.push(Body::ItemStarted(Item::AgentMessage { id: id.clone(), text: Text::default() }), out);
+        self.push(Body::ItemStarted(Item::AgentMessage(AgentMessage::empty(id.clone()))), out);
         self.push(Body::ItemDelta { item: id.clone(), delta: Delta::Text(text.clone()) }, out);
-        self.push(Body::ItemCompleted(Item::AgentMessage { id, text }), out);
+        self.push(Body::ItemCompleted(Item::AgentMessage(AgentMessage { id, text })), out);
     }
 
     fn thought(&mut self, item: Option<String>, text: String, out: &mut Vec<Event>) {
         let id = self.name(item);
-        let empty = Item::Reasoning { id: id.clone(), summary: Vec::new(), raw: Vec::new() };
-        self.push(Body::ItemStarted(empty), out);
+        self.push(Body::ItemStarted(Item::Reasoning(Reasoning::empty(id.clone()))), out);
         let delta = Delta::Summary { index: 0, text: text.as_str().into() };
         self.push(Body::ItemDelta { item: id.clone(), delta }, out);
-        self.whole_only(Item::Reasoning { id, summary: vec![text], raw: Vec::new() }, out);
+        self.whole_only(Item::Reasoning(Reasoning { id, summary: vec![text], raw: Vec::new() }), out);
     }
 
     fn whole(&mut self, item: Item, out: &mut Vec<Event>) {

@@ -14,7 +14,6 @@ use codex_wire::encoded::EncodedItem;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
-use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
@@ -23,7 +22,7 @@ use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use crate::settings::Settings;
-use crate::{CommandItem, Delta, PatchItem, ReadState};
+use crate::{Delta, Item, ItemId, ReadState};
 
 /// The name of a turn: the id of the submission that started it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,24 +30,6 @@ pub struct TurnId(Arc<str>);
 
 impl TurnId {
     /// Makes a name from a client's submission id.
-    #[must_use]
-    pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self(id.into())
-    }
-
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// The name of an item within its thread; for what a model said, the provider's name for it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ItemId(Arc<str>);
-
-impl ItemId {
-    /// Makes a name from text.
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
@@ -256,62 +237,6 @@ pub struct Compacted {
     pub after: usize,
 }
 
-/// Something a client shows.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Item {
-    /// What the user said.
-    UserMessage {
-        /// Its name.
-        id: ItemId,
-        /// The client's own name for it.
-        key: Option<Arc<str>>,
-        /// The pieces, as they came.
-        content: Vec<UserInput>,
-    },
-    /// What the model said.
-    AgentMessage {
-        /// Its name.
-        id: ItemId,
-        /// The text so far.
-        text: Text,
-    },
-    /// What the model thought.
-    Reasoning {
-        /// Its name.
-        id: ItemId,
-        /// The summary, one text a part.
-        summary: Vec<String>,
-        /// The thoughts themselves, where the model shows them.
-        raw: Vec<String>,
-    },
-    /// A search of the web that the provider made.
-    WebSearch {
-        /// Its name.
-        id: ItemId,
-        /// What was looked for.
-        query: String,
-    },
-    /// A command the model runs.
-    Command(Arc<CommandItem>),
-    /// A patch the model applies.
-    Patch(Arc<PatchItem>),
-}
-
-impl Item {
-    /// The name of the item.
-    #[must_use]
-    pub fn id(&self) -> &ItemId {
-        match self {
-            Self::UserMessage { id, .. }
-            | Self::AgentMessage { id, .. }
-            | Self::Reasoning { id, .. }
-            | Self::WebSearch { id, .. } => id,
-            Self::Command(command) => &command.id,
-            Self::Patch(patch) => &patch.id,
-        }
-    }
-}
-
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
@@ -328,7 +253,7 @@ impl Body {
     #[must_use]
     pub fn is_thought(&self) -> bool {
         match self {
-            Self::ItemStarted(item) | Self::ItemCompleted(item) => matches!(item, Item::Reasoning { .. }),
+            Self::ItemStarted(item) | Self::ItemCompleted(item) => item.is_thought(),
             Self::ItemDelta { delta, .. } => {
                 matches!(delta, Delta::SummaryPart { .. } | Delta::Summary { .. } | Delta::Raw { .. })
             }

@@ -5,11 +5,11 @@
 //!
 //! Invariant: types and pure functions. No files, no clock, no async runtime.
 
-mod calls;
 pub mod decode;
 mod delta;
 pub mod encode;
 mod event;
+mod item;
 pub mod keys;
 pub mod line;
 pub mod messages;
@@ -19,14 +19,16 @@ pub mod replay_buffer;
 pub mod request_item;
 pub mod review;
 pub mod settings;
-pub mod stored;
 pub mod turn_marks;
 mod weight;
 
-pub use calls::{CommandEnd, CommandItem, CommandStatus, PatchEnd, PatchItem, PatchStatus};
 pub use delta::Delta;
 pub use event::{
-    Abort, Approval, Body, Compacted, Event, Failure, Item, ItemId, Outcome, Record, ReviewEntered, RolledBack,
-    Subject, ThreadStarted, TurnId,
+    Abort, Approval, Body, Compacted, Event, Failure, Outcome, Record, ReviewEntered, RolledBack, Subject,
+    ThreadStarted, TurnId,
+};
+pub use item::{
+    AgentMessage, CommandEnd, CommandItem, CommandStatus, Item, ItemId, PatchEnd, PatchItem, PatchStatus, Reasoning,
+    Status, StoredItem, UserMessage, WebSearch,
 };
 pub use read_state::{ReadState, Unread};

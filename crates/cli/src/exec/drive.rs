@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use codex_engine::{Closed, Feed, Thread};
 use codex_log::settings::SettingsChange;
-use codex_log::{Approval, Body, Event, Item, Outcome, TurnId};
+use codex_log::{Approval, Body, Event, Outcome, TurnId};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewRequest;
@@ -206,7 +206,11 @@ impl Drive {
             _ => self.show.event(event)?,
         }
         match &event.body {
-            Body::ItemCompleted(Item::AgentMessage { text, .. }) => self.last_message = Some(text.clone()),
+            Body::ItemCompleted(item) => {
+                if let Some(text) = item.answer() {
+                    self.last_message = Some(text.clone());
+                }
+            }
             Body::ApprovalAsked(approval) => self.question(approval).await?,
             Body::ModelAsked(settings) => self.model_asked(&settings.model).await,
             Body::TokensCounted { .. } => self.count().await,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_log::{Body, CommandEnd, CommandItem, CommandStatus, Event, Failure, Item, ItemId, Outcome};
+use codex_log::{AgentMessage, Body, CommandEnd, CommandItem, CommandStatus, Event, Failure, Item, ItemId, Outcome};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
@@ -55,7 +55,7 @@ fn plan(status: StepStatus) -> Body {
 }
 
 fn said(text: &str) -> Body {
-    Body::ItemCompleted(Item::AgentMessage { id: ItemId::new("msg"), text: text.into() })
+    Body::ItemCompleted(Item::AgentMessage(AgentMessage { id: ItemId::new("msg"), text: text.into() }))
 }
 
 fn completed() -> Body {

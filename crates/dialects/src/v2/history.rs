@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 
 use codex_log::line::Line;
-use codex_log::review;
-use codex_log::stored::StoredItem;
+use codex_log::{StoredItem, review};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::UserMessageEvent;
-use codex_wire::input::{TextElement, UserInput};
+use codex_wire::input::TextElement;
 use codex_wire::review::ReviewOutputEvent;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::item::thread_item;
+use super::items::thread_item;
 use crate::Vintage;
 
 /// What a line says, as far as it is shown. One pass over the text is all it costs.
@@ -206,18 +205,13 @@ impl TurnReader {
     fn completed(&mut self, payload: Payload<'_>, at_ms: i64) {
         let Some(text) = payload.item.map(RawValue::get) else { return };
         let began = payload.started_at_ms.unwrap_or(at_ms);
-        if let Some((_, ended)) = serde_json::from_str::<StoredItem>(text).ok().and_then(StoredItem::both) {
-            if self.vintage == Vintage::V0166 {
-                self.add(thread_item(&ended, self.vintage), began, at_ms);
-            }
-            return;
-        }
-        let Ok(item) = serde_json::from_str::<CompletedItem>(text) else { return };
-        if let CompletedItem::UserMessage { .. } = item {
+        let Some(item) = serde_json::from_str::<StoredItem>(text).ok().and_then(StoredItem::item) else { return };
+        if item.said().is_some() {
             self.begin_unless_running(payload.turn_id, at_ms);
         }
-        if let Some(item) = item.shown() {
-            self.add(item, began, at_ms);
+        // Clients of older releases were never shown calls again.
+        if self.vintage == Vintage::V0166 || !item.is_call() {
+            self.add(thread_item(&item, self.vintage), began, at_ms);
         }
     }
 
@@ -229,53 +223,6 @@ impl TurnReader {
             turn.duration_ms = turn.started_at.map(|started| (at_ms - started * 1000).max(0));
         }
     }
-}
-
-/// An item that is whole, as newer releases keep it.
-#[derive(Deserialize)]
-#[serde(tag = "type")]
-enum CompletedItem {
-    UserMessage {
-        id: String,
-        content: Vec<UserInput>,
-    },
-    AgentMessage {
-        id: String,
-        content: Vec<Part>,
-    },
-    Reasoning {
-        id: String,
-        #[serde(default)]
-        summary_text: Vec<String>,
-        #[serde(default)]
-        raw_content: Vec<String>,
-    },
-    #[serde(other)]
-    Other,
-}
-
-impl CompletedItem {
-    fn shown(self) -> Option<ThreadItem> {
-        Some(match self {
-            Self::UserMessage { id, content } => {
-                let content = content.iter().map(InputItem::from).collect();
-                ThreadItem::UserMessage { id, client_id: None, content }
-            }
-            Self::AgentMessage { id, content } => {
-                ThreadItem::agent_message(id, content.into_iter().filter_map(|part| part.text).collect::<String>())
-            }
-            Self::Reasoning { id, summary_text, raw_content } => {
-                ThreadItem::Reasoning { id, summary: summary_text, content: raw_content }
-            }
-            Self::Other => return None,
-        })
-    }
-}
-
-#[derive(Deserialize)]
-struct Part {
-    #[serde(default)]
-    text: Option<String>,
 }
 
 /// A time of a rollout in milliseconds of Unix time; 0 if it is none.

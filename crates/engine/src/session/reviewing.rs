@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
-use codex_log::{Abort, Body, Delta, Item, ItemId, Outcome, Record, ReviewEntered, TurnId};
+use codex_log::{Abort, AgentMessage, Body, Delta, Item, ItemId, Outcome, Record, ReviewEntered, TurnId};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
@@ -74,13 +74,11 @@ impl Session {
 
     /// Whether an event belongs to the reviewer alone. What it says becomes the review; its conversation is not ours.
     pub(super) fn is_private(&self, body: &Body) -> bool {
-        let is_said = matches!(
-            body,
-            Body::Recorded(_)
-                | Body::ItemStarted(Item::AgentMessage { .. })
-                | Body::ItemCompleted(Item::AgentMessage { .. })
-                | Body::ItemDelta { delta: Delta::Text(_), .. }
-        );
+        let is_said = match body {
+            Body::Recorded(_) | Body::ItemDelta { delta: Delta::Text(_), .. } => true,
+            Body::ItemStarted(item) | Body::ItemCompleted(item) => item.answer().is_some(),
+            _ => false,
+        };
         is_said && self.reviewing.is_some()
     }
 
@@ -110,7 +108,7 @@ impl Session {
     /// Puts the review into the thread as something the model said.
     fn say_for_reviewer(&mut self, text: String) {
         let text = Text::from(text);
-        let item = Item::AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() };
+        let item = Item::AgentMessage(AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() });
         self.emit(Body::ItemStarted(item.clone()));
         self.emit(Body::ItemCompleted(item));
         let content = vec![ContentItem::OutputText { text }];

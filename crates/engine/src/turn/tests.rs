@@ -112,10 +112,10 @@ fn input(line: &str) -> Input {
 
 fn show_item(item: &Item) -> String {
     match item {
-        Item::UserMessage { id, .. } => format!("user {}", id.as_str()),
-        Item::AgentMessage { id, text } => format!("agent {} {text:?}", id.as_str()),
-        Item::Reasoning { id, summary, .. } => format!("reasoning {} {summary:?}", id.as_str()),
-        Item::WebSearch { id, query } => format!("search {} {query:?}", id.as_str()),
+        Item::UserMessage(said) => format!("user {}", said.id.as_str()),
+        Item::AgentMessage(answer) => format!("agent {} {:?}", answer.id.as_str(), answer.text),
+        Item::Reasoning(thought) => format!("reasoning {} {:?}", thought.id.as_str(), thought.summary),
+        Item::WebSearch(search) => format!("search {} {:?}", search.id.as_str(), search.query),
         Item::Command(_) | Item::Patch(_) => format!("call {}", item.id().as_str()),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use codex_engine::{Beginning, Feed, Insisted, Setup, Thread};
-use codex_log::{Body, Event, Item, Outcome};
+use codex_log::{AgentMessage, Body, Event, Item, Outcome, Reasoning};
 use codex_store::{ForkPoint, RolloutFile};
 use expect_test::expect;
 use tokio::sync::Notify;
@@ -52,11 +52,11 @@ impl Witness {
 fn trace(body: &Body) -> Option<String> {
     match body {
         Body::Recorded(record) if record.item.kind() != "function_call_output" => Some(record.json.json().into_owned()),
-        Body::ItemCompleted(Item::UserMessage { .. }) => Some(r#""type":"user_message","message":"hi""#.to_owned()),
-        Body::ItemCompleted(Item::AgentMessage { text, .. }) => {
+        Body::ItemCompleted(Item::UserMessage(_)) => Some(r#""type":"user_message","message":"hi""#.to_owned()),
+        Body::ItemCompleted(Item::AgentMessage(AgentMessage { text, .. })) => {
             Some(format!(r#""type":"agent_message","message":"{text}""#))
         }
-        Body::ItemCompleted(Item::Reasoning { summary, .. }) => {
+        Body::ItemCompleted(Item::Reasoning(Reasoning { summary, .. })) => {
             Some(format!(r#""type":"agent_reasoning","text":"{}""#, summary[0]))
         }
         Body::TurnEnded(Outcome::Aborted(_)) => Some(r#""type":"turn_aborted""#.to_owned()),
@@ -88,7 +88,7 @@ async fn an_event_is_in_the_file_before_anyone_hears_of_it() {
             checked += 1;
         }
         match &event.body {
-            Body::ItemCompleted(Item::AgentMessage { text, .. }) if text == "two" => {
+            Body::ItemCompleted(Item::AgentMessage(AgentMessage { text, .. })) if text == "two" => {
                 let thread = client.thread.clone();
                 tokio::spawn(async move { thread.interrupt().await });
             }

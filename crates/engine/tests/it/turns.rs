@@ -2,7 +2,7 @@
 
 use codex_engine::TurnStart;
 use codex_log::settings::SettingsChange;
-use codex_log::{Body, Item, Outcome, TurnId};
+use codex_log::{Body, Outcome, TurnId};
 use codex_wire::response::ResponseItem;
 use codex_wire::text::Text;
 use expect_test::expect;
@@ -173,7 +173,7 @@ async fn a_silent_reader_still_gets_the_whole_text() {
         .collect();
     assert_eq!(text, "x".repeat(2000));
     let whole =
-        |body: &Body| matches!(body, Body::ItemCompleted(Item::AgentMessage { text, .. }) if text.len() == 2000);
+        |body: &Body| matches!(body, Body::ItemCompleted(item) if item.answer().is_some_and(|text| text.len() == 2000));
     assert!(events.iter().any(|event| whole(&event.body)));
 }
 
@@ -186,7 +186,7 @@ async fn all_that_shows_a_message_shares_its_text() {
     let mut texts = Vec::new();
     for event in &events {
         match &event.body {
-            Body::ItemCompleted(Item::AgentMessage { text, .. }) => texts.push(text.as_str()),
+            Body::ItemCompleted(item) => texts.extend(item.answer().map(Text::as_str)),
             Body::TurnEnded(Outcome::Completed { last_message: Some(text), .. }) => texts.push(text.as_str()),
             Body::Recorded(record) => match &*record.item {
                 ResponseItem::Message(message) if message.role == "assistant" => {

@@ -1,0 +1,105 @@
+//! What clients are told of threads that five releases have stored, in every dialect.
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::path::{Path, PathBuf};
+
+use codex_dialects::eq::{self, Vocabulary};
+use codex_dialects::v2::project::{Projector, Wishes};
+use codex_dialects::{Vintage, exec, v1, v2};
+use codex_log::decode::LogReader;
+use codex_log::line::Line;
+use expect_test::{ExpectFile, expect_file};
+use serde::Serialize;
+
+/// How much of what is told is shown; of the rest there is a check sum.
+const SHOWN: usize = 200;
+
+const RELEASES: [&str; 6] = ["0.42", "0.58", "0.77", "0.166", "0.166-child-agent", "ours"];
+
+fn text(release: &str) -> String {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = if release == "ours" { "tests/samples" } else { "../wire/tests/samples" };
+    std::fs::read_to_string(here.join(format!("{folder}/rollout-{release}.jsonl"))).unwrap()
+}
+
+fn each_line(release: &str, mut take: impl FnMut(&Line<'_>)) {
+    for line in text(release).lines() {
+        take(&Line::parse(line).unwrap());
+    }
+}
+
+/// What is told, a line each.
+fn told(all: &mut String, what: &impl Serialize) {
+    let line = serde_json::to_string(what).unwrap();
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => {
+            let sum = line.bytes().fold(0_u32, |sum, byte| sum.rotate_left(5) ^ u32::from(byte));
+            all.push_str(&format!("{}… {sum:08x}\n", &line[..end]));
+        }
+        None => all.push_str(&format!("{line}\n")),
+    }
+}
+
+fn check(tell: impl Fn(&str, &mut String), expected: ExpectFile) {
+    let mut all = String::new();
+    for release in RELEASES {
+        all.push_str(&format!("# {release}\n"));
+        tell(release, &mut all);
+    }
+    expected.assert_eq(&all);
+}
+
+fn turns(release: &str, vintage: Vintage, all: &mut String) {
+    let mut reader = v2::TurnReader::new(vintage);
+    each_line(release, |line| reader.take(line));
+    for mut turn in reader.into_turns() {
+        let items = std::mem::take(&mut turn.items);
+        told(all, &turn);
+        items.iter().for_each(|item| told(all, item));
+    }
+}
+
+#[test]
+fn the_turns_of_stored_threads_for_0_77() {
+    check(|release, all| turns(release, Vintage::V077, all), expect_file!["./stored/turns-0.77.txt"]);
+}
+
+#[test]
+fn the_turns_of_stored_threads_for_0_166() {
+    check(|release, all| turns(release, Vintage::V0166, all), expect_file!["./stored/turns-0.166.txt"]);
+}
+
+#[test]
+fn the_messages_of_stored_threads() {
+    let messages = |release: &str, all: &mut String| {
+        let mut reader = v1::MessageReader::new(true);
+        each_line(release, |line| reader.take(line));
+        reader.into_messages().iter().for_each(|message| told(all, message));
+    };
+    check(messages, expect_file!["./stored/messages.txt"]);
+}
+
+/// Plays a stored thread: each event in all dialects that are played.
+#[test]
+fn stored_threads_played_again() {
+    let play = |release: &str, all: &mut String| {
+        let mut reader = LogReader::new(&PathBuf::from("/rollout.jsonl"), None);
+        let mut events = Vec::new();
+        each_line(release, |line| reader.take(line, &mut events));
+        reader.finish(&mut events);
+        let mut runs = exec::Projector::default();
+        let mut projector = Projector::new("thread".to_owned(), Vintage::V0166, Wishes::default());
+        for event in &events {
+            let turn = event.turn.as_ref().map_or("", |turn| turn.as_str());
+            all.push_str(&format!("## {} {} {turn}\n", event.seq, event.at_ms));
+            let (mut messages, mut notifications, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+            eq::project(event, Vocabulary::default(), &mut messages);
+            projector.project(event, &mut notifications);
+            runs.project(event, &mut lines);
+            messages.iter().for_each(|message| told(all, message));
+            notifications.iter().for_each(|notification| told(all, &(notification.method(), notification)));
+            lines.iter().for_each(|line| told(all, line));
+        }
+    };
+    check(play, expect_file!["./stored/played.txt"]);
+}
