@@ -9,6 +9,7 @@ pub mod decode;
 mod delta;
 pub mod encode;
 mod event;
+pub mod history;
 mod item;
 pub mod keys;
 pub mod line;
@@ -19,6 +20,7 @@ pub mod replay_buffer;
 pub mod request_item;
 pub mod review;
 pub mod settings;
+pub mod store;
 pub mod turn_marks;
 mod weight;
 
