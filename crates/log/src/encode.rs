@@ -77,23 +77,6 @@ pub fn encode<S: LineSink>(event: &Event, sink: &mut S) -> Result<(), S::Error> 
     }
 }
 
-/// Whether an event may give lines.
-#[must_use]
-pub fn has_lines(body: &Body) -> bool {
-    !matches!(
-        body,
-        Body::ItemStarted(_)
-            | Body::ItemDelta { .. }
-            | Body::TerminalWritten { .. }
-            | Body::ImageViewed { .. }
-            | Body::DiffChanged(_)
-            | Body::PlanUpdated(_)
-            | Body::AnswerRetried { .. }
-            | Body::Warning { .. }
-            | Body::Unread(_)
-    )
-}
-
 /// Appends an item that is whole.
 fn append_item<S: LineSink>(event: &Event, item: &Item, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
     if item.is_kept_elsewhere() {
@@ -231,10 +214,14 @@ fn turn_context(settings: &Settings) -> TurnContextItem {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use codex_wire::error_info::CodexErrorInfo;
     use codex_wire::input::UserInput;
+    use codex_wire::plan::UpdatePlanArgs;
 
     use super::*;
-    use crate::{Abort, AgentMessage, Delta, Outcome, UserMessage};
+    use crate::{Abort, AgentMessage, Class, Delta, Failure, Outcome, UserMessage};
 
     #[derive(Default)]
     struct Kinds(Vec<String>);
@@ -250,27 +237,37 @@ mod tests {
     }
 
     #[test]
-    fn whether_an_event_has_lines_is_told_without_encoding_it() {
+    fn what_is_kept_has_lines_and_nothing_else_has() {
         let message = || Item::AgentMessage(AgentMessage::empty(ItemId::new("m")));
         let content = vec![UserInput::text("hi")];
         let said = Item::UserMessage(UserMessage { id: ItemId::new("u"), key: None, content });
+        let failure = || Failure { message: String::new(), hint: None, info: CodexErrorInfo::Other };
         let bodies = [
             (Body::TurnStarted { context_window: None }, "event_msg task_started"),
             (Body::ItemStarted(message()), ""),
             (Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text("x".into()) }, ""),
             (Body::ItemCompleted(said), "event_msg user_message"),
             (Body::ItemCompleted(message()), "event_msg agent_message"),
+            (Body::TerminalWritten { item: ItemId::new("c"), terminal: 1, stdin: String::new() }, ""),
+            (Body::ImageViewed { item: ItemId::new("c"), path: "/a.png".into() }, ""),
+            (Body::PlanUpdated(UpdatePlanArgs { explanation: None, plan: Vec::new() }), ""),
             (Body::DiffChanged("".into()), ""),
+            (Body::ReviewExited(None), "event_msg exited_review_mode"),
+            (Body::WentBack { response_id: String::new(), replacement: Vec::new() }, "compacted "),
+            (Body::RolledBack(RolledBack { turns: 1, said: 1, first: None }), "event_msg thread_rolled_back"),
+            (Body::TokensCounted { info: None, rate_limits: Box::default() }, "event_msg token_count"),
+            (Body::AnswerRetried { failure: failure(), attempt: 1, limit: 2, delay: Duration::ZERO }, ""),
             (Body::Warning { message: String::new() }, ""),
             (Body::GoalCleared, "event_msg goal_cleared"),
             (Body::TurnEnded(Outcome::Aborted(Abort::Interrupted)), "event_msg turn_aborted"),
+            (Body::TurnEnded(Outcome::Failed(failure())), "event_msg error,event_msg task_complete"),
         ];
         for (body, expected) in bodies {
             let mut kinds = Kinds::default();
             let event = Event { thread: ThreadId::fresh(), seq: 0, at_ms: 0, turn: Some(TurnId::new("t")), body };
             encode(&event, &mut kinds).unwrap();
             assert_eq!(kinds.0.join(","), expected);
-            assert_eq!(has_lines(&event.body), !expected.is_empty(), "{expected}");
+            assert_eq!(event.body.class() == Class::Kept, !expected.is_empty(), "{expected}");
         }
     }
 }

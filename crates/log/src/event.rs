@@ -248,7 +248,51 @@ pub struct Approval {
     pub subject: Subject,
 }
 
+/// What becomes of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// It has lines, and is published only after they were written.
+    Kept,
+    /// It follows from events that are kept.
+    Derived,
+    /// It is a piece of what is kept once it is whole.
+    Drafted,
+    /// It is told and forgotten.
+    Passing,
+}
+
 impl Body {
+    /// What becomes of it. The encoder gives lines for what is kept and for nothing else, except that a thread that goes on
+    /// has its first line already, and what a reviewer is asked is in the line that begins the review.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::ThreadStarted(_)
+            | Self::TurnStarted { .. }
+            | Self::ModelAsked(_)
+            | Self::Recorded(_)
+            | Self::ItemCompleted(_)
+            | Self::ApprovalAsked(_)
+            | Self::ApprovalAnswered { .. }
+            | Self::ReviewEntered(_)
+            | Self::ReviewExited(_)
+            | Self::Compacted(_)
+            | Self::WentBack { .. }
+            | Self::RolledBack(_)
+            | Self::GoalChanged(_)
+            | Self::GoalCleared
+            | Self::TokensCounted { .. }
+            | Self::TurnEnded(_) => Class::Kept,
+            Self::ItemStarted(_) | Self::ImageViewed { .. } | Self::PlanUpdated(_) => Class::Derived,
+            Self::ItemDelta { .. } => Class::Drafted,
+            Self::TerminalWritten { .. }
+            | Self::DiffChanged(_)
+            | Self::AnswerRetried { .. }
+            | Self::Warning { .. }
+            | Self::Unread(_) => Class::Passing,
+        }
+    }
+
     /// Whether it shows what the model thinks. What the model said of that to itself, for later requests, is another thing.
     #[must_use]
     pub fn is_thought(&self) -> bool {

@@ -26,7 +26,7 @@ mod weight;
 
 pub use delta::Delta;
 pub use event::{
-    Abort, Approval, Body, Compacted, Event, Failure, Outcome, Record, ReviewEntered, RolledBack, Subject,
+    Abort, Approval, Body, Class, Compacted, Event, Failure, Outcome, Record, ReviewEntered, RolledBack, Subject,
     ThreadStarted, TurnId,
 };
 pub use item::{
