@@ -68,7 +68,7 @@ fn told(events: &[Arc<Event>]) -> Vec<String> {
 }
 
 fn is_offered(client: &Client) -> Vec<bool> {
-    client.prompts.all().iter().map(|prompt| prompt.tools.get().contains("update_goal")).collect()
+    client.prompts.all().iter().map(|prompt| prompt.tools.responses_json().contains("update_goal")).collect()
 }
 
 #[tokio::test(start_paused = true)]
