@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
+use codex_log::history::TurnBegin;
 use codex_log::{Record, RolledBack, TurnId};
-use codex_store::TurnBegin;
 use codex_wire::encoded::EncodedItem;
 use codex_wire::event::TokenCountEvent;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 
 use crate::beginning::Past;
-
-/// The bytes of a token, near enough.
-pub(crate) const BYTES_PER_TOKEN: usize = 4;
 
 /// The conversation with the model.
 ///
