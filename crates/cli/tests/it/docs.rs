@@ -66,20 +66,23 @@ fn place() -> Place {
     let place = Place::new().file("home/config.toml", CONFIG).file("project/README.md", "# A project\n");
     std::fs::create_dir(place.path("bin")).expect("a folder can be made");
     symlink(env!("CARGO_BIN_EXE_codex"), place.path("bin/codex")).expect("a link can be made");
-    run(&place, "git init -q . && git add . && git -c user.name=me -c user.email=me@example.com commit -q -m begin");
+    run(
+        &place,
+        "set-up",
+        "git init -q . && git add . && git -c user.name=me -c user.email=me@example.com commit -q -m begin",
+    );
     place
 }
 
-/// Runs a script in the project and gives what it printed; it must succeed.
-fn run(place: &Place, script: &str) -> String {
+/// Runs a script in the project; it must succeed.
+fn run(place: &Place, name: &str, script: &str) {
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", place.path("bin").display());
     let mut shell = Command::new("bash");
     shell.args(["-eu", "-o", "pipefail", "-c", script]).env_clear().current_dir(place.path("project"));
     shell.env("PATH", path).env("CODEX_HOME", place.path("home")).env("HOME", place.path("user"));
     let ran = shell.env("TMPDIR", place.path("tmp")).stdin(std::process::Stdio::null()).output().expect("bash runs");
     let (said, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert!(ran.status.success(), "{script}\n{}\n{said}\n{errors}", ran.status);
-    said.into_owned()
+    assert!(ran.status.success(), "{name}: {}\n{script}\n{said}\n{errors}", ran.status);
 }
 
 #[test]
@@ -87,9 +90,7 @@ fn every_example_runs() {
     for (name, page) in pages() {
         let place = place();
         for block in blocks(&name, &page).iter().filter(|block| block.language == "sh" && block.needs.is_none()) {
-            // A block that fails says which one it is.
-            println!("{}", block.place);
-            run(&place, &block.text);
+            run(&place, &block.place, &block.text);
         }
     }
 }
@@ -112,9 +113,9 @@ fn what_is_not_run_says_what_it_needs() {
 fn every_configuration_has_an_effect() {
     for (name, page) in pages() {
         for block in blocks(&name, &page).iter().filter(|block| block.language == "toml") {
-            println!("{}", block.place);
             let place = place().file("home/config.toml", &block.text);
-            run(&place, "codex exec --strict-config --ephemeral -c model_provider=scripted -s read-only hello");
+            let command = "codex exec --strict-config --ephemeral -c model_provider=scripted -s read-only hello";
+            run(&place, &block.place, command);
         }
     }
 }
