@@ -216,7 +216,9 @@ impl LogReader {
         match ended {
             Item::AgentMessage(answer) => self.said(name, answer.text, out),
             Item::Reasoning(thought) => {
-                thought.summary.into_iter().for_each(|text| self.thought(name.clone(), text, out))
+                for text in thought.summary {
+                    self.thought(name.clone(), text, out);
+                }
             }
             _ => {
                 if ended.said().is_some() && self.turn.is_none() {
