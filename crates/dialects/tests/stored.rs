@@ -29,33 +29,35 @@ fn each_line(release: &str, mut take: impl FnMut(&Line<'_>)) {
 }
 
 /// What is told, a line each.
-fn told(all: &mut String, what: &impl Serialize) {
+fn told(all: &mut Vec<String>, what: &impl Serialize) {
     let line = serde_json::to_string(what).unwrap();
     match line.char_indices().nth(SHOWN) {
         Some((end, _)) => {
             let sum = line.bytes().fold(0_u32, |sum, byte| sum.rotate_left(5) ^ u32::from(byte));
-            all.push_str(&format!("{}… {sum:08x}\n", &line[..end]));
+            all.push(format!("{}… {sum:08x}", &line[..end]));
         }
-        None => all.push_str(&format!("{line}\n")),
+        None => all.push(line),
     }
 }
 
-fn check(tell: impl Fn(&str, &mut String), expected: ExpectFile) {
-    let mut all = String::new();
+fn check(tell: impl Fn(&str, &mut Vec<String>), expected: ExpectFile) {
+    let mut all = Vec::new();
     for release in RELEASES {
-        all.push_str(&format!("# {release}\n"));
+        all.push(format!("# {release}"));
         tell(release, &mut all);
     }
-    expected.assert_eq(&all);
+    expected.assert_eq(&(all.join("\n") + "\n"));
 }
 
-fn turns(release: &str, vintage: Vintage, all: &mut String) {
+fn turns(release: &str, vintage: Vintage, all: &mut Vec<String>) {
     let mut reader = v2::TurnReader::new(vintage);
     each_line(release, |line| reader.take(line));
     for mut turn in reader.into_turns() {
         let items = std::mem::take(&mut turn.items);
         told(all, &turn);
-        items.iter().for_each(|item| told(all, item));
+        for item in &items {
+            told(all, item);
+        }
     }
 }
 
@@ -71,10 +73,12 @@ fn the_turns_of_stored_threads_for_0_166() {
 
 #[test]
 fn the_messages_of_stored_threads() {
-    let messages = |release: &str, all: &mut String| {
+    let messages = |release: &str, all: &mut Vec<String>| {
         let mut reader = v1::MessageReader::new(true);
         each_line(release, |line| reader.take(line));
-        reader.into_messages().iter().for_each(|message| told(all, message));
+        for message in reader.into_messages() {
+            told(all, &message);
+        }
     };
     check(messages, expect_file!["./stored/messages.txt"]);
 }
@@ -82,7 +86,7 @@ fn the_messages_of_stored_threads() {
 /// Plays a stored thread: each event in all dialects that are played.
 #[test]
 fn stored_threads_played_again() {
-    let play = |release: &str, all: &mut String| {
+    let play = |release: &str, all: &mut Vec<String>| {
         let mut reader = LogReader::new(&PathBuf::from("/rollout.jsonl"), None);
         let mut events = Vec::new();
         each_line(release, |line| reader.take(line, &mut events));
@@ -91,14 +95,20 @@ fn stored_threads_played_again() {
         let mut projector = Projector::new("thread".to_owned(), Vintage::V0166, Wishes::default());
         for event in &events {
             let turn = event.turn.as_ref().map_or("", |turn| turn.as_str());
-            all.push_str(&format!("## {} {} {turn}\n", event.seq, event.at_ms));
+            all.push(format!("## {} {} {turn}", event.seq, event.at_ms));
             let (mut messages, mut notifications, mut lines) = (Vec::new(), Vec::new(), Vec::new());
             eq::project(event, Vocabulary::default(), &mut messages);
             projector.project(event, &mut notifications);
             runs.project(event, &mut lines);
-            messages.iter().for_each(|message| told(all, message));
-            notifications.iter().for_each(|notification| told(all, &(notification.method(), notification)));
-            lines.iter().for_each(|line| told(all, line));
+            for message in &messages {
+                told(all, message);
+            }
+            for notification in &notifications {
+                told(all, &(notification.method(), notification));
+            }
+            for line in &lines {
+                told(all, line);
+            }
         }
     };
     check(play, expect_file!["./stored/played.txt"]);

@@ -46,6 +46,7 @@ pub struct LogReader {
 struct Names<'a> {
     turn_id: Option<String>,
     item_id: Option<String>,
+    client_id: Option<String>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -168,8 +169,8 @@ impl LogReader {
                 if self.turn.is_none() {
                     self.begin(names.turn_id, None, out);
                 }
-                let id = self.name(item);
-                self.whole(Item::UserMessage(UserMessage::of(id, None, said)), out);
+                let (id, key) = (self.name(item), names.client_id.map(Into::into));
+                self.whole(Item::UserMessage(UserMessage::of(id, key, said)), out);
             }
             EventMsg::AgentMessage(said) => self.said(item, said.message, out),
             EventMsg::AgentReasoning(thought) => self.thought(item, thought.text, out),
@@ -202,12 +203,29 @@ impl LogReader {
             }
             _ => {
                 let stored = names.item.and_then(|item| serde_json::from_str::<StoredItem>(item.get()).ok());
-                // What was said is played from the messages beside the items.
-                let call = stored.and_then(StoredItem::item).filter(Item::is_call);
-                if let Some(ended) = call {
-                    self.push(Body::ItemStarted(ended.begun()), out);
-                    self.push(Body::ItemCompleted(ended), out);
+                if let Some(ended) = stored.and_then(StoredItem::item) {
+                    self.completed(ended, names.turn_id, out);
                 }
+            }
+        }
+    }
+
+    /// Plays an item that is kept whole. The newest releases keep what was said so too.
+    fn completed(&mut self, ended: Item, turn: Option<String>, out: &mut Vec<Event>) {
+        let name = Some(ended.id().as_str().to_owned());
+        match ended {
+            Item::AgentMessage(answer) => self.said(name, answer.text, out),
+            Item::Reasoning(thought) => {
+                for text in thought.summary {
+                    self.thought(name.clone(), text, out);
+                }
+            }
+            _ => {
+                if ended.said().is_some() && self.turn.is_none() {
+                    self.begin(turn, None, out);
+                }
+                self.push(Body::ItemStarted(ended.begun()), out);
+                self.push(Body::ItemCompleted(ended), out);
             }
         }
     }
