@@ -20,8 +20,8 @@ use codex_wire::skill::SkillMetadata;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::setup::Recall;
 use crate::skills;
-use crate::thread::Recall;
 use crate::turn::UserMessage;
 
 /// The largest picture that is sent. Providers refuse larger ones.

@@ -8,14 +8,14 @@ mod command;
 mod compaction;
 mod context;
 mod environment;
-mod feed;
 mod foreign;
-pub mod goal;
+mod goal;
 mod images;
 mod journal;
 mod login;
 mod notify;
 pub mod one_off;
+mod open_error;
 mod opening;
 pub mod own_git;
 mod patching;
@@ -24,8 +24,8 @@ mod provider;
 pub mod review;
 pub mod rules;
 mod session;
+mod setup;
 pub mod skills;
-mod thread;
 mod tools;
 mod turn;
 mod work;
@@ -35,10 +35,6 @@ pub use codex_model::Model;
 pub use beginning::{Beginning, Insisted};
 pub use codex_config::project_doc::repository_root;
 pub use codex_patch::{PatchError, apply_patch};
-pub use feed::Feed;
 pub use images::{check_image, check_pictures};
 pub use provider::{ConnectError, connect};
-pub use thread::{
-    Closed, FeedStart, OpenQuestions, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart,
-    WayBack,
-};
+pub use setup::{Recall, Setup};

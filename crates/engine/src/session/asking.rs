@@ -12,7 +12,7 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 use super::Session;
 use crate::compaction::{self, Summary};
 use crate::context::BYTES_PER_TOKEN;
-use crate::thread::Recall;
+use crate::setup::Recall;
 use crate::turn::{Manners, Window};
 use crate::work::Work;
 

@@ -10,10 +10,10 @@ use super::Session;
 use crate::command::{self, CommandRequest, Place};
 use crate::opening::asks_first;
 use crate::patching::{self, PatchRequest};
-use crate::thread::OpenQuestions;
 use crate::tools::{self, Begun, CallResult};
 use crate::turn::{Call, CallPayload, Input};
 use crate::work::{Doing, News, RunningCall, Work};
+use codex_thread::OpenQuestions;
 
 impl Session {
     /// Begins a call. Returns what the turn is told when that is already its end.
