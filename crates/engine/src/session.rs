@@ -132,7 +132,7 @@ impl Session {
         let has_terminals = setup.config.features.get("unified_exec").copied();
         let has_terminals = has_terminals.unwrap_or_else(|| catalogue.info(&settings.model).has_terminals);
         let mut session = Self {
-            tools: Tools::offered(has_terminals, setup.config.web_search)?,
+            tools: Tools::offered(has_terminals, setup.config.web_search),
             catalogue,
             setup,
             started,

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codex_log::{Body, ItemId};
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::{ContentItem, FunctionCallOutputPayload};
+use codex_wire::tool_spec::{ToolList, ToolSpec};
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::command::{CommandRequest, Place, WriteRequest};
 use crate::images;
@@ -30,50 +30,43 @@ impl CallResult {
     }
 }
 
-/// The tools as the model is told of them, encoded once for all requests.
+/// The tools as the model is told of them.
 #[derive(Clone)]
 pub(crate) struct Tools {
     /// All that it has.
-    pub(crate) all: Arc<RawValue>,
+    pub(crate) all: Arc<ToolList>,
     /// The same while it works towards a goal.
-    pub(crate) with_goal: Arc<RawValue>,
+    pub(crate) with_goal: Arc<ToolList>,
     /// An empty list, for requests that are to be answered in words alone.
-    pub(crate) none: Arc<RawValue>,
+    pub(crate) none: Arc<ToolList>,
 }
 
 impl Tools {
     /// The tools of a thread.
-    pub(crate) fn offered(has_terminals: bool, searches_web: bool) -> Result<Self, serde_json::Error> {
-        // All threads with the same tools share their description.
+    pub(crate) fn offered(has_terminals: bool, searches_web: bool) -> Self {
+        // They are described once for all threads.
         static KNOWN: Mutex<BTreeMap<(bool, bool), Tools>> = Mutex::new(BTreeMap::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tools) = known.get(&(has_terminals, searches_web)) {
-            return Ok(tools.clone());
-        }
-        let none = serde_json::value::to_raw_value::<[Value; 0]>(&[])?;
-        let mut offered = offered(has_terminals, searches_web);
-        let all = serde_json::value::to_raw_value(&offered)?.into();
-        offered.push(update_goal_tool());
-        let with_goal = serde_json::value::to_raw_value(&offered)?.into();
-        let tools = Self { all, with_goal, none: none.into() };
-        known.insert((has_terminals, searches_web), tools.clone());
-        Ok(tools)
+        let make = || {
+            let all = offered(has_terminals, searches_web);
+            let with_goal = all.iter().cloned().chain([update_goal_tool()]).collect();
+            Self { all: ToolList::of(all), with_goal: ToolList::of(with_goal), none: ToolList::of(Vec::new()) }
+        };
+        known.entry((has_terminals, searches_web)).or_insert_with(make).clone()
     }
 }
 
-fn offered(has_terminals: bool, searches_web: bool) -> Vec<Value> {
+fn offered(has_terminals: bool, searches_web: bool) -> Vec<ToolSpec> {
     let mut tools = if has_terminals { vec![exec_command(), write_stdin()] } else { vec![shell()] };
     tools.push(apply_patch_tool());
     if searches_web {
-        tools.push(json!({"type": "web_search"}));
+        tools.push(ToolSpec::WebSearch);
     }
     tools.push(view_image_tool());
-    tools.push(json!({
-        "type": "function",
-        "name": "update_plan",
-        "description": "Shows the person your plan. Send all steps each time, with at most one in progress.",
-        "strict": false,
-        "parameters": {
+    tools.push(ToolSpec::function(
+        "update_plan",
+        "Shows the person your plan. Send all steps each time, with at most one in progress.",
+        json!({
             "type": "object",
             "properties": {
                 "explanation": {"type": "string", "description": "Why the plan changed, if it did"},
@@ -93,18 +86,16 @@ fn offered(has_terminals: bool, searches_web: bool) -> Vec<Value> {
             },
             "required": ["plan"],
             "additionalProperties": false
-        }
-    }));
+        }),
+    ));
     tools
 }
 
-fn update_goal_tool() -> Value {
-    json!({
-        "type": "function",
-        "name": "update_goal",
-        "description": "Says that the goal of this thread is reached, or that you cannot go on without the person.",
-        "strict": false,
-        "parameters": {
+fn update_goal_tool() -> ToolSpec {
+    ToolSpec::function(
+        "update_goal",
+        "Says that the goal of this thread is reached, or that you cannot go on without the person.",
+        json!({
             "type": "object",
             "properties": {
                 "status": {
@@ -115,17 +106,15 @@ fn update_goal_tool() -> Value {
             },
             "required": ["status"],
             "additionalProperties": false
-        }
-    })
+        }),
+    )
 }
 
-fn shell() -> Value {
-    json!({
-        "type": "function",
-        "name": "shell",
-        "description": "Runs a command and returns what it prints. Most commands need a shell: [\"bash\", \"-lc\", \"…\"].",
-        "strict": false,
-        "parameters": {
+fn shell() -> ToolSpec {
+    ToolSpec::function(
+        "shell",
+        "Runs a command and returns what it prints. Most commands need a shell: [\"bash\", \"-lc\", \"…\"].",
+        json!({
             "type": "object",
             "properties": {
                 "command": {
@@ -147,47 +136,41 @@ fn shell() -> Value {
             },
             "required": ["command"],
             "additionalProperties": false
-        }
-    })
+        }),
+    )
 }
 
-fn apply_patch_tool() -> Value {
-    json!({
-        "type": "function",
-        "name": "apply_patch",
-        "description": include_str!("../prompts/apply_patch.md"),
-        "strict": false,
-        "parameters": {
+fn apply_patch_tool() -> ToolSpec {
+    ToolSpec::function(
+        "apply_patch",
+        include_str!("../prompts/apply_patch.md"),
+        json!({
             "type": "object",
             "properties": {"input": {"type": "string", "description": "The patch, from `*** Begin Patch` to `*** End Patch`"}},
             "required": ["input"],
             "additionalProperties": false
-        }
-    })
+        }),
+    )
 }
 
-fn view_image_tool() -> Value {
-    json!({
-        "type": "function",
-        "name": "view_image",
-        "description": "Shows you a picture: a PNG, JPEG, GIF or WebP file on this machine.",
-        "strict": false,
-        "parameters": {
+fn view_image_tool() -> ToolSpec {
+    ToolSpec::function(
+        "view_image",
+        "Shows you a picture: a PNG, JPEG, GIF or WebP file on this machine.",
+        json!({
             "type": "object",
             "properties": {"path": {"type": "string", "description": "The file"}},
             "required": ["path"],
             "additionalProperties": false
-        }
-    })
+        }),
+    )
 }
 
-fn exec_command() -> Value {
-    json!({
-        "type": "function",
-        "name": "exec_command",
-        "description": "Runs a command in a terminal. Returns its output, or a session ID while it goes on.",
-        "strict": false,
-        "parameters": {
+fn exec_command() -> ToolSpec {
+    ToolSpec::function(
+        "exec_command",
+        "Runs a command in a terminal. Returns its output, or a session ID while it goes on.",
+        json!({
             "type": "object",
             "properties": {
                 "cmd": {"type": "string", "description": "The command, for a shell"},
@@ -201,17 +184,15 @@ fn exec_command() -> Value {
             },
             "required": ["cmd"],
             "additionalProperties": false
-        }
-    })
+        }),
+    )
 }
 
-fn write_stdin() -> Value {
-    json!({
-        "type": "function",
-        "name": "write_stdin",
-        "description": "Types into the terminal of a running command, or only looks at it, and returns what it shows.",
-        "strict": false,
-        "parameters": {
+fn write_stdin() -> ToolSpec {
+    ToolSpec::function(
+        "write_stdin",
+        "Types into the terminal of a running command, or only looks at it, and returns what it shows.",
+        json!({
             "type": "object",
             "properties": {
                 "session_id": {"type": "number", "description": "The session ID that exec_command returned"},
@@ -221,8 +202,8 @@ fn write_stdin() -> Value {
             },
             "required": ["session_id"],
             "additionalProperties": false
-        }
-    })
+        }),
+    )
 }
 
 /// What may run beside a call. Patches, plans and goals change what later calls find, so they run alone; a tool that nobody

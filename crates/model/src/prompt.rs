@@ -6,8 +6,9 @@ use codex_wire::{
     encoded::EncodedItem,
     ids::ThreadId,
     reasoning::{ReasoningEffort, ReasoningSummary, Verbosity},
+    tool_spec::ToolList,
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 /// One request to a model. Cloning it copies no text of the conversation.
 #[derive(Debug, Clone)]
@@ -20,8 +21,8 @@ pub struct Prompt {
     pub instructions: Arc<str>,
     /// The conversation, each item encoded once in the form of the Responses API.
     pub input: Vec<EncodedItem>,
-    /// The tools the model may call: a JSON array, encoded once.
-    pub tools: Arc<RawValue>,
+    /// The tools the model may call.
+    pub tools: Arc<ToolList>,
     /// Whether the model may make several calls in one answer.
     pub parallel_tool_calls: bool,
     /// How the model is to reason; `None` for models that do not.

@@ -40,3 +40,4 @@ pub mod schema;
 pub mod skill;
 pub mod text;
 pub mod tokens;
+pub mod tool_spec;

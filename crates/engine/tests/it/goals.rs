@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use codex_engine::{Beginning, Insisted, Setup};
+use codex_log::history::ForkPoint;
 use codex_log::{Abort, Body, Event, Outcome, TurnId};
-use codex_store::ForkPoint;
 use codex_thread::TurnStart;
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_wire::goal::{Goal, GoalStatus};
@@ -70,7 +70,7 @@ fn told(events: &[Arc<Event>]) -> Vec<String> {
 }
 
 fn is_offered(client: &Client) -> Vec<bool> {
-    client.prompts.all().iter().map(|prompt| prompt.tools.get().contains("update_goal")).collect()
+    client.prompts.all().iter().map(|prompt| prompt.tools.responses_json().contains("update_goal")).collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ use codex_model::{Prompt, ReasoningRequest};
 use codex_wire::input::UserInput;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
+use codex_wire::tool_spec::ToolSpec;
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -79,8 +80,7 @@ async fn the_first_request_has_all_it_needs() {
     assert_eq!(prompt.thread, client.thread.id());
     assert_eq!(prompt.model, "gpt-5.1-codex");
     assert!(prompt.instructions.starts_with("You are Codex"), "{}", prompt.instructions);
-    let tools: serde_json::Value = serde_json::from_str(prompt.tools.get()).unwrap();
-    let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = prompt.tools.specs().iter().map(ToolSpec::name).collect();
     assert!(names.contains(&"update_plan"), "{names:?}");
     let reasoning = ReasoningRequest { effort: None, summary: Some(ReasoningSummary::Auto) };
     assert_eq!(prompt.reasoning, Some(reasoning));
@@ -133,7 +133,7 @@ async fn each_request_starts_with_the_bytes_of_the_one_before() {
         let (earlier, later) = (bytes(&pair[0]), bytes(&pair[1]));
         assert!(later.len() > earlier.len(), "nothing was added to {earlier:?}");
         assert_eq!(later[..earlier.len()], earlier[..]);
-        assert_eq!(pair[0].tools.get(), pair[1].tools.get());
+        assert_eq!(pair[0].tools.responses_json(), pair[1].tools.responses_json());
         assert_eq!(pair[0].instructions, pair[1].instructions);
     }
 }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use codex_engine::{Beginning, Insisted, Setup};
+use codex_log::history::ForkPoint;
 use codex_log::{Body, Event, Item, Outcome};
-use codex_store::{ForkPoint, RolloutFile};
+use codex_store::RolloutFile;
 use codex_thread::Feed;
 use expect_test::expect;
 use tokio::sync::Notify;

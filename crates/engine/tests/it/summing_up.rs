@@ -14,7 +14,7 @@ async fn on_request_the_summary_and_what_was_said_take_the_place_of_the_rest() {
     let events = client.until_ended().await;
     assert_eq!(outcome(&events), Outcome::Completed { last_message: None, bookmark: None });
     let asked = client.prompts.all().pop().expect("the model was asked");
-    assert_eq!(asked.tools.get(), "[]");
+    assert_eq!(asked.tools.responses_json(), "[]");
     client.turn("2", "Go on.").await;
     let input = client.last_input();
     assert_eq!(input.len(), 3, "{input:?}");

@@ -13,12 +13,13 @@ pub fn request_body(prompt: &Prompt) -> Vec<u8> {
     let tail = json(&Tail::new(prompt));
     // The tail is an object of its own; its opening brace gives way to a comma.
     let tail = tail.strip_prefix('{').unwrap_or_default();
+    let tools = prompt.tools.responses_json();
     let items = prompt.input.iter().map(|item| item.json_bytes() + 1).sum::<usize>();
     let size = r#"{"model":,"instructions":,"input":[],"tools":,"#.len()
         + model.len()
         + escaped_len(&prompt.instructions)
         + items.saturating_sub(1)
-        + prompt.tools.get().len()
+        + tools.len()
         + tail.len();
 
     let mut body = Vec::with_capacity(size);
@@ -34,7 +35,7 @@ pub fn request_body(prompt: &Prompt) -> Vec<u8> {
         item.append_to(&mut body);
     }
     body.extend_from_slice(br#"],"tools":"#);
-    body.extend_from_slice(prompt.tools.get().as_bytes());
+    body.extend_from_slice(tools.as_bytes());
     body.push(b',');
     body.extend_from_slice(tail.as_bytes());
     debug_assert_eq!(body.len(), size, "the buffer has grown or is too large");
@@ -139,6 +140,7 @@ mod tests {
     use std::sync::Arc;
 
     use codex_wire::reasoning::{ReasoningEffort, Verbosity};
+    use codex_wire::tool_spec::ToolList;
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
     use serde_json::{json, value::RawValue};
@@ -155,7 +157,7 @@ mod tests {
             model: "mock-model".to_owned(),
             instructions: Arc::from("Be \"brief\".\n"),
             input: vec![raw(r#"{"type" : "message"}"#).into(), raw("{ }").into()],
-            tools: raw("[ ]"),
+            tools: ToolList::of(Vec::new()),
             parallel_tool_calls: false,
             reasoning: None,
             verbosity: None,
@@ -177,7 +179,7 @@ mod tests {
         check(
             &prompt(),
             expect![[
-                r#"{"model":"mock-model","instructions":"Be \"brief\".\n","input":[{"type" : "message"},{ }],"tools":[ ],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":null,"store":false,"stream":true,"include":[],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001"}"#
+                r#"{"model":"mock-model","instructions":"Be \"brief\".\n","input":[{"type" : "message"},{ }],"tools":[],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":null,"store":false,"stream":true,"include":[],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001"}"#
             ]],
         );
     }
@@ -196,7 +198,7 @@ mod tests {
         check(
             &prompt,
             expect![[
-                r#"{"model":"mock-model","instructions":"Be \"brief\".\n","input":[],"tools":[ ],"tool_choice":"auto","parallel_tool_calls":true,"reasoning":{"effort":"high","summary":"auto"},"store":false,"stream":true,"include":["reasoning.encrypted_content"],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001","text":{"verbosity":"low","format":{"type":"json_schema","strict":true,"name":"codex_output_schema","schema":{"type":"object"}}}}"#
+                r#"{"model":"mock-model","instructions":"Be \"brief\".\n","input":[],"tools":[],"tool_choice":"auto","parallel_tool_calls":true,"reasoning":{"effort":"high","summary":"auto"},"store":false,"stream":true,"include":["reasoning.encrypted_content"],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001","text":{"verbosity":"low","format":{"type":"json_schema","strict":true,"name":"codex_output_schema","schema":{"type":"object"}}}}"#
             ]],
         );
     }

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use codex_model::{Model, ModelError, ModelEvent, Prompt, Provider, ResponsesModel, StreamExt as _};
 use codex_testkit::FakeModel;
 use codex_wire::tokens::RateLimitSnapshot;
+use codex_wire::tool_spec::ToolList;
 use serde_json::value::RawValue;
 
 pub(crate) fn raw(text: &str) -> Arc<RawValue> {
@@ -21,7 +22,7 @@ pub(crate) fn prompt(text: &str) -> Prompt {
         model: "mock-model".to_owned(),
         instructions: Arc::from("Be brief."),
         input: vec![raw(&item.to_string()).into()],
-        tools: raw("[]"),
+        tools: ToolList::of(Vec::new()),
         parallel_tool_calls: false,
         reasoning: None,
         verbosity: None,

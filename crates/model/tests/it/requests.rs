@@ -2,6 +2,7 @@
 
 use codex_model::{FixedKey, Model as _, Prompt, ResponsesModel, SharedCredentials, StreamExt as _};
 use codex_testkit::{FakeModel, Request};
+use codex_wire::tool_spec::{ToolList, ToolSpec};
 use expect_test::expect;
 
 use crate::asking::{prompt, provider, raw};
@@ -50,9 +51,9 @@ async fn items_go_out_byte_for_byte() {
     let fake = FakeModel::start(r#"[{"items": []}]"#);
     let mut prompt = prompt("Hello.");
     prompt.input = vec![raw(r#"{ "b" : 1.0,  "a":"\u00e9é" }"#).into(), raw("[ ]").into()];
-    prompt.tools = raw(r#"[ {"type":"function"} ]"#);
+    prompt.tools = ToolList::of(vec![ToolSpec::WebSearch]);
     let request = sent(&fake, &ResponsesModel::new(provider(&fake)), prompt).await;
-    expect![[r#"{"model":"mock-model","instructions":"Be brief.","input":[{ "b" : 1.0,  "a":"\u00e9é" },[ ]],"tools":[ {"type":"function"} ],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":null,"store":false,"stream":true,"include":[],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001"}"#]]
+    expect![[r#"{"model":"mock-model","instructions":"Be brief.","input":[{ "b" : 1.0,  "a":"\u00e9é" },[ ]],"tools":[{"type":"web_search"}],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":null,"store":false,"stream":true,"include":[],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001"}"#]]
     .assert_eq(&String::from_utf8(request.body).unwrap());
 }
 

@@ -1,0 +1,207 @@
+//! The tools that a model is offered.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+
+/// A tool as a model is told of it. Cloning it copies no text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolSpec {
+    /// A tool that takes JSON.
+    Function(Arc<FunctionTool>),
+    /// A tool that takes free text.
+    Custom(Arc<CustomTool>),
+    /// The shell that some models were trained with.
+    LocalShell,
+    /// The search that the provider runs by itself.
+    WebSearch,
+}
+
+/// A tool that takes JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionTool {
+    /// What the model calls it by.
+    pub name: Cow<'static, str>,
+    /// What it is for.
+    pub description: Cow<'static, str>,
+    /// Whether the provider is to hold the model to the schema.
+    pub strict: bool,
+    /// The JSON schema of its arguments.
+    pub parameters: Value,
+}
+
+/// A tool that takes free text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomTool {
+    /// What the model calls it by.
+    pub name: Cow<'static, str>,
+    /// What it is for.
+    pub description: Cow<'static, str>,
+    /// What the text has to follow; any text will do without it.
+    pub grammar: Option<Grammar>,
+}
+
+/// What a text has to follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grammar {
+    /// How it is written: `lark` or `regex`.
+    pub syntax: Cow<'static, str>,
+    /// The grammar itself.
+    pub definition: Cow<'static, str>,
+}
+
+impl ToolSpec {
+    /// A tool that takes JSON, with a schema that the model is shown but not held to.
+    pub fn function(
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+        parameters: Value,
+    ) -> Self {
+        let (name, description) = (name.into(), description.into());
+        Self::Function(Arc::new(FunctionTool { name, description, strict: false, parameters }))
+    }
+
+    /// What the model calls it by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Function(tool) => &tool.name,
+            Self::Custom(tool) => &tool.name,
+            Self::LocalShell => "local_shell",
+            Self::WebSearch => "web_search",
+        }
+    }
+}
+
+/// The tools of one request, in order, with their encodings.
+pub struct ToolList {
+    specs: Vec<ToolSpec>,
+    responses: OnceLock<Box<str>>,
+}
+
+impl ToolList {
+    /// The list of these tools. Lists that are equal are one, so all threads with the same tools share their encoding.
+    #[must_use]
+    pub fn of(specs: Vec<ToolSpec>) -> Arc<Self> {
+        static KNOWN: Mutex<Vec<Weak<ToolList>>> = Mutex::new(Vec::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(list) = known.iter().filter_map(Weak::upgrade).find(|list| list.specs == specs) {
+            return list;
+        }
+        known.retain(|list| list.strong_count() > 0);
+        let list = Arc::new(Self { specs, responses: OnceLock::new() });
+        known.push(Arc::downgrade(&list));
+        list
+    }
+
+    /// The tools, in order.
+    #[must_use]
+    pub fn specs(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    /// A JSON array in the form of the Responses API.
+    pub fn responses_json(&self) -> &str {
+        // There is nothing in a tool that JSON cannot express.
+        self.responses.get_or_init(|| {
+            let tools: Vec<_> = self.specs.iter().map(InResponses).collect();
+            serde_json::to_string(&tools).unwrap_or_else(|_| "[]".to_owned()).into()
+        })
+    }
+}
+
+impl fmt::Debug for ToolList {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.specs.iter().map(ToolSpec::name)).finish()
+    }
+}
+
+/// A tool in the form of the Responses API.
+struct InResponses<'a>(&'a ToolSpec);
+
+impl Serialize for InResponses<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.0 {
+            ToolSpec::Function(tool) => {
+                map.serialize_entry("type", "function")?;
+                map.serialize_entry("name", &tool.name)?;
+                map.serialize_entry("description", &tool.description)?;
+                map.serialize_entry("strict", &tool.strict)?;
+                map.serialize_entry("parameters", &tool.parameters)?;
+            }
+            ToolSpec::Custom(tool) => {
+                map.serialize_entry("type", "custom")?;
+                map.serialize_entry("name", &tool.name)?;
+                map.serialize_entry("description", &tool.description)?;
+                if let Some(grammar) = &tool.grammar {
+                    map.serialize_entry("format", &GrammarInResponses(grammar))?;
+                }
+            }
+            ToolSpec::LocalShell | ToolSpec::WebSearch => map.serialize_entry("type", self.0.name())?,
+        }
+        map.end()
+    }
+}
+
+struct GrammarInResponses<'a>(&'a Grammar);
+
+impl Serialize for GrammarInResponses<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("type", "grammar")?;
+        map.serialize_entry("syntax", &self.0.syntax)?;
+        map.serialize_entry("definition", &self.0.definition)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::json;
+
+    use super::*;
+
+    fn function(name: &'static str) -> ToolSpec {
+        ToolSpec::function(name, "Does \"it\".", json!({"type": "object", "properties": {}}))
+    }
+
+    #[test]
+    fn every_kind_has_its_form() {
+        let grammar = Grammar { syntax: "lark".into(), definition: "start: \"a\"\n".into() };
+        let custom = |name: &'static str, grammar| {
+            ToolSpec::Custom(Arc::new(CustomTool { name: name.into(), description: "Takes text.".into(), grammar }))
+        };
+        let list = ToolList::of(vec![
+            function("first"),
+            custom("patch", Some(grammar)),
+            custom("note", None),
+            ToolSpec::LocalShell,
+            ToolSpec::WebSearch,
+        ]);
+        expect![[r#"[{"type":"function","name":"first","description":"Does \"it\".","strict":false,"parameters":{"type":"object","properties":{}}},{"type":"custom","name":"patch","description":"Takes text.","format":{"type":"grammar","syntax":"lark","definition":"start: \"a\"\n"}},{"type":"custom","name":"note","description":"Takes text."},{"type":"local_shell"},{"type":"web_search"}]"#]]
+        .assert_eq(list.responses_json());
+        let names: Vec<_> = list.specs().iter().map(ToolSpec::name).collect();
+        assert_eq!(names, ["first", "patch", "note", "local_shell", "web_search"]);
+        assert_eq!(ToolList::of(Vec::new()).responses_json(), "[]");
+    }
+
+    #[test]
+    fn equal_lists_are_one() {
+        let list = ToolList::of(vec![function("shared"), ToolSpec::WebSearch]);
+        assert!(Arc::ptr_eq(&list, &ToolList::of(vec![function("shared"), ToolSpec::WebSearch])));
+        assert!(!Arc::ptr_eq(&list, &ToolList::of(vec![ToolSpec::WebSearch, function("shared")])));
+    }
+
+    #[test]
+    fn a_list_that_nobody_has_is_forgotten() {
+        let list = ToolList::of(vec![function("forgotten")]);
+        let weak = Arc::downgrade(&list);
+        drop(list);
+        assert!(weak.upgrade().is_none());
+    }
+}
