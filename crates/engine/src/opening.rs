@@ -21,13 +21,13 @@ use crate::beginning::{Beginning, Insisted, Past};
 use crate::foreign;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
-use crate::rules::{self, Rules};
 use crate::setup::Setup;
 use crate::skills;
 use codex_config::models::Catalogue;
 use codex_config::project_doc::{self, ProjectDocs};
 use codex_log::settings::{Mode, Settings};
 use codex_log::{Record, ThreadStarted, TurnId};
+use codex_tools::rules::{self, Rules};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
 
