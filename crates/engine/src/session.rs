@@ -16,7 +16,7 @@ mod terminals;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use codex_config::models::Catalogue;
+use codex_config::ModelTable;
 use codex_log::keys::IdempotencyKeys;
 use codex_log::settings::Settings;
 use codex_log::{Abort, Approval, Body, Item, Record, ThreadStarted, TurnId};
@@ -60,7 +60,7 @@ pub(crate) struct Session {
     instructions: Arc<str>,
     skills: Arc<[SkillMetadata]>,
     tools: Tools,
-    catalogue: Catalogue,
+    models: ModelTable,
     context: Context,
     allowed: Allowed,
     terminals: OpenTerminals,
@@ -119,7 +119,7 @@ impl Session {
         mut setup: Setup,
         inbox: mpsc::Receiver<Box<Command>>,
     ) -> Result<(Self, Feed), StartError> {
-        let Opening { started, instructions, preface, skills, warnings, mut journal, catalogue, rules, past } =
+        let Opening { started, instructions, preface, skills, warnings, mut journal, models, rules, past } =
             Opening::prepare(&setup).await?;
         let is_copy = matches!(setup.beginning, Beginning::Forked { .. });
         let given = std::mem::take(&mut setup.beginning).given();
@@ -130,10 +130,10 @@ impl Session {
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
         let allowed = Allowed::by(rules);
         let has_terminals = setup.config.features.get("unified_exec").copied();
-        let has_terminals = has_terminals.unwrap_or_else(|| catalogue.info(&settings.model).has_terminals);
+        let has_terminals = has_terminals.unwrap_or_else(|| models.info(&settings.model).has_terminals);
         let mut session = Self {
             tools: Tools::offered(has_terminals, setup.config.web_search),
-            catalogue,
+            models,
             setup,
             started: Arc::new(started),
             settings,
