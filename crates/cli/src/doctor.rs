@@ -11,8 +11,9 @@ use codex_config::{
     AuditedKey, Auth, Config, Env, Home, Layers, ModelTable, Origin, Overrides, Programs, Verdict, WireApi,
 };
 use codex_engine::own_git::writable_folders;
+use codex_log::store::ListQuery;
 use codex_sandbox::{Confinement, Launch, Profile, Rung, Stdio, Surroundings};
-use codex_store::{ListQuery, ThreadIndex};
+use codex_store::ThreadIndex;
 use codex_wire::policy::SandboxPolicy;
 use serde::Serialize;
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use codex_log::history::{ForkPoint, History, TurnBegin};
 use codex_log::settings::{Mode, Settings};
-use codex_store::{ForkPoint, History, TurnBegin};
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::response::{
     CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use codex_log::history::TurnBegin;
 use codex_log::{Record, RolledBack, TurnId};
-use codex_store::TurnBegin;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::event::TokenCountEvent;
 use codex_wire::response::{Message, ResponseItem};

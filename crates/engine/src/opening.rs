@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{Local, SecondsFormat, Utc};
+use codex_log::history::{History, HistoryStart, Said};
 use codex_log::keys::IdempotencyKeys;
-use codex_store::{Beginning as HistoryBeginning, History, PromptHistory, RolloutError, RolloutFile, Said};
+use codex_store::{PromptHistory, RolloutError, RolloutFile, read_history};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -189,10 +190,10 @@ impl Source {
             }
             Beginning::Resumed { path, insisted } => Self::resume(setup, path.clone(), *insisted),
             Beginning::Forked { path, point, insisted } => {
-                let lineage = lineage_of_fork(&History::read(path)?.meta);
+                let lineage = lineage_of_fork(&read_history(path)?.meta);
                 let (meta, into) = (SessionMeta { lineage, ..meta.clone() }, new());
                 let file = codex_store::fork(setup.home.path(), path, *point, &meta, &into)?;
-                let history = Some(History::read(&into)?);
+                let history = Some(read_history(&into)?);
                 let journal = Journal::new(meta.id, Some(file));
                 Ok(Self { journal, rollout: into, history, insisted: *insisted, warnings: Vec::new() })
             }
@@ -203,9 +204,9 @@ impl Source {
     fn unsaved(beginning: &Beginning, meta: &SessionMeta, rollout: PathBuf) -> Result<Self, StartError> {
         let (history, insisted) = match beginning {
             Beginning::New | Beginning::Given(_) => (None, Insisted::default()),
-            Beginning::Resumed { path, insisted } => (Some(History::read(path)?), *insisted),
+            Beginning::Resumed { path, insisted } => (Some(read_history(path)?), *insisted),
             Beginning::Forked { path, insisted, .. } => {
-                let mut history = History::read(path)?;
+                let mut history = read_history(path)?;
                 let lineage = lineage_of_fork(&history.meta);
                 history.meta = SessionMeta { lineage, ..meta.clone() };
                 (Some(history), *insisted)
@@ -221,7 +222,7 @@ impl Source {
     /// Goes on with a file. The lock comes first, so that nobody adds to what is read.
     fn resume(setup: &Setup, path: PathBuf, insisted: Insisted) -> Result<Self, StartError> {
         let file = RolloutFile::reopen_in(setup.home.path(), path.clone())?;
-        let history = History::read(&path)?;
+        let history = read_history(&path)?;
         let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
         let cut = file.cut_bytes();
         if cut > 0 {
@@ -350,7 +351,7 @@ pub(crate) fn asks_first(settings: &Settings) -> bool {
 fn continued(mut history: History, before: Option<Settings>, preface: &[Message], asks_again: bool) -> Continued {
     let asks_again = asks_again && history.unfinished_turn.is_some();
     let mut past = Past::of(&mut history, asks_again);
-    if history.beginning == HistoryBeginning::Summary {
+    if history.beginning == HistoryStart::Summary {
         let told = preface.iter().cloned().map(ResponseItem::Message);
         let told: Vec<_> = told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect();
         past.put_before(told);

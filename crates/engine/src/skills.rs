@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use codex_config::{Config, Home, TrustLevel};
-use codex_store::{Skills, find_skills};
+use codex_config::{Skills, find_skills};
 use codex_wire::skill::{SkillMetadata, SkillScope, SkillsListEntry};
 
 use codex_config::project_doc::repository_root;
@@ -86,7 +86,7 @@ pub(crate) fn describe(skills: &[SkillMetadata]) -> Option<String> {
 /// The text of a skill that the user names, if it is one that the thread knows.
 pub(crate) fn read(skills: &[SkillMetadata], name: &str, path: &Path) -> Option<String> {
     let known = skills.iter().find(|skill| skill.name == name && skill.path == path)?;
-    let mut text = codex_files::read_text(&known.path, codex_store::MOST_SKILL_BYTES).ok()?;
+    let mut text = codex_files::read_text(&known.path, codex_config::MOST_SKILL_BYTES).ok()?;
     let fits = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
     text.truncate(fits);
     Some(format!("<skill>\n<name>{name}</name>\n<path>{}</path>\n{text}\n</skill>", path.display()))

@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codex_store::{ListQuery, SortKey, ThreadIndex};
+use codex_log::store::{ListQuery, SortKey};
+use codex_store::ThreadIndex;
 use codex_wire::ids::ThreadId;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

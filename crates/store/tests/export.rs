@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codex_store::{History, ImportError, Imported, RolloutLines, ThreadIndex, export_bundle, export_markdown};
+use codex_store::{ImportError, Imported, RolloutLines, ThreadIndex, export_bundle, export_markdown, read_history};
 use expect_test::{Expect, expect, expect_file};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn as_markdown(path: &Path) -> String {
 /// A home with a recorded thread in it.
 fn home(release: &str) -> (tempfile::TempDir, ThreadIndex, PathBuf) {
     let home = tempfile::tempdir().unwrap();
-    let id = History::read(&sample(release)).unwrap().meta.id;
+    let id = read_history(&sample(release)).unwrap().meta.id;
     let day = home.path().join("sessions/2026/11/15");
     fs::create_dir_all(&day).unwrap();
     let path = day.join(format!("rollout-2026-11-15T08-00-00-{id}.jsonl"));
@@ -86,8 +86,8 @@ fn a_bundle_brings_a_thread_to_another_home() {
 fn a_bundle_of_a_thread_that_is_here_gets_a_new_name() {
     let (_home, index, path) = home("0.166");
     let Imported { id, path: copy, renamed_from } = index.import(&mut &*bundle(&path, None)).unwrap();
-    let old = History::read(&path).unwrap();
-    let new = History::read(&copy).unwrap();
+    let old = read_history(&path).unwrap();
+    let new = read_history(&copy).unwrap();
     assert_eq!(renamed_from, Some(old.meta.id));
     assert_eq!((new.meta.id, new.meta.lineage.forked_from_id), (id, Some(old.meta.id)));
     assert_eq!(new.meta.lineage.session_id, Some(id));
@@ -142,9 +142,9 @@ fn a_bundle_brings_no_goal() {
     let goal = json!({"type": "goal_changed", "goal": {"objective": "Empty the disk.", "status": "active"}});
     let line = json!({"timestamp": "2026-01-02T03:04:05.006Z", "type": "event_msg", "payload": goal});
     fs::write(&path, fs::read_to_string(&path).unwrap() + &line.to_string() + "\n").unwrap();
-    assert!(History::read(&path).unwrap().goal.is_some());
+    assert!(read_history(&path).unwrap().goal.is_some());
     let other = tempfile::tempdir().unwrap();
     let imported = ThreadIndex::open(other.path()).import(&mut bundle(&path, None).as_slice()).unwrap();
-    let history = History::read(&imported.path).unwrap();
-    assert_eq!((history.goal, history.items.len()), (None, History::read(&path).unwrap().items.len()));
+    let history = read_history(&imported.path).unwrap();
+    assert_eq!((history.goal, history.items.len()), (None, read_history(&path).unwrap().items.len()));
 }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use codex_files::testing::{Endless, soon};
-use codex_store::{IndexError, ListQuery, RolloutFile, ShelfError, SortKey, SourceKind, ThreadIndex, ThreadSummary};
+use codex_log::store::{ListQuery, SortKey, SourceKind, ThreadSummary};
+use codex_store::{IndexError, RolloutFile, ShelfError, ThreadIndex};
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
 

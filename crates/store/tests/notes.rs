@@ -4,11 +4,9 @@
 use std::fs;
 use std::path::Path;
 
+use codex_log::store::{Appearance, ListQuery, ReadMark, RepositoryChange, SectionFilter, SortKey};
 use codex_log::{ReadState, Unread};
-use codex_store::{
-    Appearance, IndexError, ListQuery, NoteError, Notes, ReadMark, RepositoryChange, SectionFilter, SortKey,
-    ThreadIndex,
-};
+use codex_store::{IndexError, NoteError, Notes, ThreadIndex};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;
 use serde_json::{Value, json};
@@ -206,7 +204,7 @@ fn a_section_is_listed_in_the_users_order_page_by_page() {
     notes.move_thread(threads[2], Some(&section), Some(threads[0])).unwrap();
     let query = |sort, section| ListQuery { sort, section, ascending: true, limit: 2, ..ListQuery::default() };
     let inside = query(SortKey::Place, SectionFilter::In(section.clone()));
-    let names = |page: &codex_store::Page| -> Vec<ThreadId> { page.threads.iter().map(|it| it.id).collect() };
+    let names = |page: &codex_log::store::Page| -> Vec<ThreadId> { page.threads.iter().map(|it| it.id).collect() };
     let first = index.list(&inside).unwrap();
     assert_eq!(names(&first), [threads[3], threads[2]]);
     let placed = first.threads[0].section.clone().unwrap();

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use codex_files::testing::{Endless, soon};
-use codex_store::{
-    Beginning, Entry, Fault, ForkPoint, History, ReadError, RolloutFile, RolloutLines, count_turns, fork,
-};
+use codex_log::history::{ForkPoint, History, HistoryStart};
+use codex_log::line::Fault;
+use codex_store::{Entry, ReadError, RolloutFile, RolloutLines, count_turns, fork, read_history};
 use codex_wire::ids::ThreadId;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ fn raw_items(history: &History) -> Vec<&str> {
 #[track_caller]
 fn check(text: &str, expected: Expect) {
     let (_folder, path) = written(text);
-    let history = History::read(&path).unwrap();
+    let history = read_history(&path).unwrap();
     let said = &history.said;
     let calls: Vec<&str> = history.open_calls.iter().map(|call| &*call.call_id).collect();
     let bad: Vec<String> = history.bad_lines.iter().map(|bad| format!("{} {:?}", bad.number, bad.fault)).collect();
@@ -77,7 +77,7 @@ fn check(text: &str, expected: Expect) {
 #[track_caller]
 fn check_sample(release: &str, expected: Expect) {
     let path = sample(release);
-    let history = History::read(&path).unwrap();
+    let history = read_history(&path).unwrap();
     let context = history.context.as_ref().map(|context| (&context.model, &context.sandbox_policy));
     let tokens = history.tokens.as_ref().and_then(|tokens| tokens.info.as_ref());
     let mut lines = RolloutLines::open(&path).unwrap();
@@ -270,7 +270,7 @@ fn the_goal_of_a_thread_is_the_last_that_its_file_tells() {
     let back = line("event_msg", json!({"type": "thread_rolled_back", "num_turns": 1}));
     let goal = |text: String| {
         let (_folder, path) = written(text);
-        History::read(&path).unwrap().goal.map(|goal| (goal.objective, goal.status.as_str(), goal.tokens_used))
+        read_history(&path).unwrap().goal.map(|goal| (goal.objective, goal.status.as_str(), goal.tokens_used))
     };
     let told = |objective: &str, status| Some((objective.to_owned(), status, 7));
     assert_eq!(goal(meta() + &turn("one")), None);
@@ -363,9 +363,9 @@ fn a_compaction_that_cannot_be_read_is_no_place_to_start() {
 #[test]
 fn a_file_that_names_no_thread_is_refused() {
     let (_folder, path) = written(turn("one"));
-    let error = History::read(&path).unwrap_err();
+    let error = read_history(&path).unwrap_err();
     assert!(error.to_string().ends_with("does not say which thread it records"), "{error}");
-    let error = History::read(&path.with_extension("gone")).unwrap_err();
+    let error = read_history(&path.with_extension("gone")).unwrap_err();
     assert!(error.to_string().starts_with("could not open the rollout"), "{error}");
 }
 
@@ -379,7 +379,7 @@ fn a_torn_last_line_is_cut_off_when_the_thread_goes_on() {
     file.flush().unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&whole) && text.lines().count() == 5, "{text}");
-    assert_eq!(History::read(&path).unwrap().bad_lines, []);
+    assert_eq!(read_history(&path).unwrap().bad_lines, []);
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn a_fork_copies_the_first_turns_under_a_name_of_its_own() {
     for release in ["0.42", "0.77", "0.166"] {
         let source = sample(release);
         let turns = count_turns(&source).unwrap();
-        let whole = History::read(&source).unwrap();
+        let whole = read_history(&source).unwrap();
         for keep in [0, 1, 2, turns - 1, turns, turns + 5] {
             let folder = tempfile::tempdir().unwrap();
             let into = folder.path().join("copy.jsonl");
@@ -404,9 +404,9 @@ fn a_fork_copies_the_first_turns_under_a_name_of_its_own() {
             meta.id = ThreadId::fresh();
             let file = fork(folder.path(), &source, ForkPoint::Turns(keep), &meta, &into).unwrap();
             assert_eq!(count_turns(&into).unwrap(), keep.min(turns), "{release} {keep}");
-            let copy = History::read(&into).unwrap();
+            let copy = read_history(&into).unwrap();
             assert_eq!((copy.meta.id, copy.meta.lineage.forked_from_id), (meta.id, Some(whole.meta.id)));
-            if whole.beginning == Beginning::Start {
+            if whole.beginning == HistoryStart::Start {
                 let (copied, all) = (texts(&copy), texts(&whole));
                 assert_eq!(copied, all[..copied.len()], "{release} {keep}");
                 assert_eq!(copied.len() == all.len(), keep >= turns, "{release} {keep}");
@@ -420,7 +420,7 @@ fn a_fork_copies_the_first_turns_under_a_name_of_its_own() {
 fn a_fork_of_all_is_a_copy_without_what_cannot_be_read() {
     let (folder, path) = written(meta() + "oops\n" + &turn("one") + "{torn");
     let into = path.with_extension("copy");
-    let mut meta = History::read(&path).unwrap().meta;
+    let mut meta = read_history(&path).unwrap().meta;
     meta.id = ThreadId::fresh();
     drop(fork(folder.path(), &path, ForkPoint::End, &meta, &into).unwrap());
     let text = std::fs::read_to_string(&into).unwrap();
@@ -449,7 +449,7 @@ fn cut_anywhere(release: &str, place: usize) {
         }
     }
     assert!(read == lines_before || read == lines_before + 1);
-    match History::read(&path) {
+    match read_history(&path) {
         Err(_) => assert_eq!(read, 0),
         Ok(history) => {
             let reopened = RolloutFile::reopen(path.clone()).unwrap();
@@ -460,7 +460,7 @@ fn cut_anywhere(release: &str, place: usize) {
                 healed.ends_with(b"\n")
                     && healed.trim_ascii_end() == whole[..healed.trim_ascii_end().len()].trim_ascii_end()
             );
-            let again = History::read(&path).unwrap();
+            let again = read_history(&path).unwrap();
             assert_eq!(texts(&again), texts(&history));
             assert_eq!(again.bad_lines, []);
             assert_eq!(
@@ -491,9 +491,9 @@ proptest! {
         }
         let (_folder, path) = written(&bytes);
         count_turns(&path).unwrap();
-        if let Ok(before) = History::read(&path) {
+        if let Ok(before) = read_history(&path) {
             drop(RolloutFile::reopen(path.clone()).unwrap());
-            let after = History::read(&path).unwrap();
+            let after = read_history(&path).unwrap();
             prop_assert_eq!(raw_items(&before), raw_items(&after));
         }
     }
@@ -504,7 +504,7 @@ proptest! {
         bytes.extend_from_slice(turn("one").as_bytes());
         bytes.extend_from_slice(&tail);
         let (_folder, path) = written(&bytes);
-        let history = History::read(&path).unwrap();
+        let history = read_history(&path).unwrap();
         prop_assert_eq!(history.items.len(), 2);
     }
 }
@@ -517,7 +517,7 @@ fn a_thread_that_never_ends_is_not_gone_on_with() {
         kind.make(&path).unwrap();
         let error = soon(move || {
             drop(RolloutFile::reopen(path.clone()));
-            History::read(&path)
+            read_history(&path)
         });
         assert!(matches!(error.unwrap(), Err(ReadError::Open { .. })), "{kind:?}");
     }

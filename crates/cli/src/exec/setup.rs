@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, Home, Origin, TrustLevel};
 use codex_engine::{Beginning, Insisted, Recall, Setup, connect};
-use codex_store::{ForkPoint, ThreadIndex};
+use codex_log::history::ForkPoint;
+use codex_store::ThreadIndex;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
 

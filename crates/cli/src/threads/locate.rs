@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use codex_store::{ListQuery, SortKey, SourceKind, ThreadIndex, ThreadSummary};
+use codex_log::store::{ListQuery, SortKey, SourceKind, ThreadSummary};
+use codex_store::ThreadIndex;
 use codex_wire::ids::ThreadId;
 
 use crate::failure::Hinted;

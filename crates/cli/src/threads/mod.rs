@@ -10,9 +10,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::{Env, Home};
-use codex_store::{
-    Entry, ListQuery, RolloutFile, RolloutLines, SortKey, ThreadIndex, export_bundle, export_markdown, markdown,
-};
+use codex_log::store::{ListQuery, SortKey};
+use codex_store::{Entry, RolloutFile, RolloutLines, ThreadIndex, export_bundle, export_markdown, markdown};
 use serde_json::json;
 
 use self::args::{
@@ -84,7 +83,8 @@ fn list(index: &ThreadIndex, shared: &Shared, args: &ListArgs, out: &mut impl Wr
 fn search(index: &ThreadIndex, args: &SearchArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let found = index.search(&args.words.join(" "), args.limit)?;
     if args.json {
-        let hit = |hit: &codex_store::SearchHit| json!({"thread": table::summary(&hit.thread), "snippet": hit.snippet});
+        let hit =
+            |hit: &codex_log::store::SearchHit| json!({"thread": table::summary(&hit.thread), "snippet": hit.snippet});
         let hits: Vec<_> = found.hits.iter().map(hit).collect();
         writeln!(console::json(), "{}", json!({"hits": hits, "complete": found.complete}))?;
         return Ok(());

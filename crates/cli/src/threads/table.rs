@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use chrono::{DateTime, Local, SecondsFormat, Utc};
-use codex_store::ThreadSummary;
+use codex_log::store::ThreadSummary;
 use serde_json::{Value, json};
 
 /// How much of a title is shown where nobody said how wide the terminal is.

@@ -4,7 +4,7 @@
 
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, Outcome};
-use codex_store::History;
+use codex_store::history_after_answer;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::rollout::TurnContextItem;
@@ -70,7 +70,7 @@ impl Session {
     /// Goes on from an answer of an earlier thread, which ended in another run of the program perhaps.
     async fn go_to_earlier(&mut self, response: &str) -> WayBack {
         let (home, name) = (self.setup.home.path().to_owned(), response.to_owned());
-        let found = read_beside(move || History::after_answer(&home, &name)).await;
+        let found = read_beside(move || history_after_answer(&home, &name)).await;
         let Some(mut history) = found.flatten() else { return WayBack::Unknown };
         self.stop(Abort::Replaced).await;
         // What the model was told of its surroundings there; a difference is told with the next turn.

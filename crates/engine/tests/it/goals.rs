@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use codex_engine::goal::{Goal, GoalChange, GoalError, GoalStatus};
 use codex_engine::{Beginning, Insisted, Setup, TurnStart};
+use codex_log::history::ForkPoint;
 use codex_log::{Abort, Body, Event, Outcome, TurnId};
-use codex_store::ForkPoint;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewRequest, ReviewTarget};
 use expect_test::expect;

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use codex_engine::{Beginning, Feed, Insisted, Setup, Thread};
+use codex_log::history::ForkPoint;
 use codex_log::{Body, Event, Item, Outcome};
-use codex_store::{ForkPoint, RolloutFile};
+use codex_store::RolloutFile;
 use expect_test::expect;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, sleep};

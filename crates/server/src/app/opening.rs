@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_engine::{Beginning, Insisted, Setup, Subscription, Thread};
+use codex_log::history::ForkPoint;
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::ErrorObject;
@@ -14,7 +15,6 @@ use codex_protocol::v2::pages::InitialTurnsPageParams;
 use codex_protocol::v2::thread::{
     ThreadForkParams, ThreadOpened, ThreadOptions, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
-use codex_store::ForkPoint;
 use codex_wire::collaboration::CollaborationMode;
 use codex_wire::ids::ThreadId;
 use codex_wire::response::ResponseItem;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use codex_engine::Thread;
 use codex_log::settings::Settings;
+use codex_log::store::{ListQuery, SectionFilter, SortKey, SourceKind};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::empty::Empty;
@@ -16,7 +17,7 @@ use codex_protocol::v2::thread::{
 };
 use codex_protocol::v2::thread_list::{OneOrMany, ThreadListParams, ThreadListResponse, ThreadSortKey};
 use codex_protocol::v2::turn::{Turn, TurnStatus};
-use codex_store::{IndexError, ListQuery, SectionFilter, ShelfError, SortKey, SourceKind};
+use codex_store::{IndexError, ShelfError};
 use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -142,7 +143,7 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
             error => ErrorObject::internal_from(error),
         })?;
         let read_states = notes::read_states(&host.index.notes(), &page.threads, vintage);
-        let shown = |summary: codex_store::ThreadSummary| {
+        let shown = |summary: codex_log::store::ThreadSummary| {
             let loaded = host.loaded.get(summary.id);
             let status = if loaded.is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
             let model = loaded.map(|loaded| loaded.started().settings.model.clone());

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use codex_dialects::{Vintage, v1, v2};
+use codex_log::line::Line;
 use codex_protocol::v2::turn::Turn;
-use codex_store::{Entry, Line, ReadError, RolloutLines};
+use codex_store::{Entry, ReadError, RolloutLines};
 use codex_wire::event::EventMsg;
 
 /// The turns of a thread.

@@ -32,6 +32,6 @@ impl Prompts {
     }
 
     pub(super) fn custom(&self) -> std::io::Result<Vec<CustomPrompt>> {
-        codex_store::custom_prompts(&self.folder)
+        codex_config::custom_prompts(&self.folder)
     }
 }

@@ -3,13 +3,14 @@
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
+use codex_log::line::Line;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionMeta;
 use serde_json::{Map, Value, json};
 
 use super::bundle::{BUNDLE, Manifest, VERSION};
 use crate::index::{IndexError, ShelfError, ThreadIndex};
-use crate::rollout::{LONGEST_LINE, Line};
+use crate::rollout::LONGEST_LINE;
 use crate::rollout_file::{RolloutError, RolloutFile};
 use crate::threads::{RolloutName, SESSIONS, day_folder};
 

@@ -1,130 +1,18 @@
 //! Lists of threads, in pages.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chrono::{DateTime, SecondsFormat};
+use codex_log::store::{ListQuery, Page, SortKey, SourceKind, ThreadSummary};
 use codex_wire::ids::ThreadId;
-use codex_wire::rollout::{SessionSource, SubAgentSource};
 use rusqlite::types::Value;
 use rusqlite::{Params, params_from_iter};
 
 use super::database::Database;
 use super::rows::{self, COLUMNS, Listed};
-use super::sectioned::{Members, SectionFilter};
+use super::sectioned::Members;
 use super::{IndexError, freshen};
-use crate::threads::{FileState, ThreadSummary, local_time};
-
-/// Which threads a list shows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ListQuery {
-    /// Those put away instead of those in use.
-    pub archived: bool,
-    /// Only those of these providers; of all if there are none.
-    pub providers: Vec<String>,
-    /// The provider of threads that record none.
-    pub default_provider: Option<String>,
-    /// Only those that work in one of these folders; in all if there are none.
-    pub cwds: Vec<PathBuf>,
-    /// Only those of these sources; of all if there are none.
-    pub sources: Vec<SourceKind>,
-    /// Only those with this text in their name or in what was said first.
-    pub text: Option<String>,
-    /// Only those in a section, or in none.
-    pub section: SectionFilter,
-    /// Those in which nothing was said too.
-    pub silent: bool,
-    /// What they are sorted by.
-    pub sort: SortKey,
-    /// The oldest first instead of the newest.
-    pub ascending: bool,
-    /// Where the page before this one ended.
-    pub cursor: Option<String>,
-    /// How many threads a page has at most.
-    pub limit: usize,
-}
-
-/// What lists are sorted by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SortKey {
-    /// When they began.
-    #[default]
-    Created,
-    /// When they were written last.
-    Updated,
-    /// Where the user has put them in their section. Of a list that is not of one section nothing is shown.
-    Place,
-}
-
-/// The kinds of what begins threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SourceKind {
-    /// The terminal interface.
-    Cli,
-    /// An editor, or any client of the app server.
-    VsCode,
-    /// A run without a person.
-    Exec,
-    /// A client of MCP.
-    AppServer,
-    /// Another thread, for whatever reason.
-    SubAgent,
-    /// Another thread, to review.
-    SubAgentReview,
-    /// Another thread, to sum up.
-    SubAgentCompact,
-    /// Another thread, by a model's call.
-    SubAgentThreadSpawn,
-    /// Another thread, for something else.
-    SubAgentOther,
-    /// Nobody knows.
-    Unknown,
-}
-
-impl SourceKind {
-    /// The kind of a source. Threads of releases that did not record theirs were begun by an editor or a terminal, and
-    /// are listed as the former, as those releases do.
-    #[must_use]
-    pub fn of(source: Option<&SessionSource>) -> Self {
-        match source {
-            None | Some(SessionSource::VsCode) => Self::VsCode,
-            Some(SessionSource::Cli) => Self::Cli,
-            Some(SessionSource::Exec) => Self::Exec,
-            Some(SessionSource::Mcp) => Self::AppServer,
-            Some(SessionSource::Unknown | SessionSource::Other(_)) => Self::Unknown,
-            Some(SessionSource::SubAgent(SubAgentSource::Review)) => Self::SubAgentReview,
-            Some(SessionSource::SubAgent(SubAgentSource::Compact)) => Self::SubAgentCompact,
-            Some(SessionSource::SubAgent(SubAgentSource::ThreadSpawn(_))) => Self::SubAgentThreadSpawn,
-            Some(SessionSource::SubAgent(SubAgentSource::Other(_))) => Self::SubAgentOther,
-        }
-    }
-
-    /// The word for it in the index, which is also that of the protocol.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Cli => "cli",
-            Self::VsCode => "vscode",
-            Self::Exec => "exec",
-            Self::AppServer => "appServer",
-            Self::SubAgent => "subAgent",
-            Self::SubAgentReview => "subAgentReview",
-            Self::SubAgentCompact => "subAgentCompact",
-            Self::SubAgentThreadSpawn => "subAgentThreadSpawn",
-            Self::SubAgentOther => "subAgentOther",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// A page of a list.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page {
-    /// The threads.
-    pub threads: Vec<ThreadSummary>,
-    /// Where the next page begins; none on the last.
-    pub next_cursor: Option<String>,
-    /// Where a list in the other direction begins, with the first entry of this page; none if there is nothing on it.
-    pub backwards_cursor: Option<String>,
-}
+use crate::threads::{FileState, local_time};
 
 /// Lists threads after a look at what has changed.
 pub(crate) fn list(database: &mut Database, query: &ListQuery, members: &Members) -> Result<Page, IndexError> {

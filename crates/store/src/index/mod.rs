@@ -16,15 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use codex_log::store::{ListQuery, Page, SearchResults, SectionFilter, ThreadSummary};
 use codex_wire::ids::ThreadId;
 
-pub use listing::{ListQuery, Page, SortKey, SourceKind};
-pub use search::{SearchHit, SearchResults};
-pub use sectioned::SectionFilter;
 pub use shelf::ShelfError;
 
 use crate::notes::{NoteError, Notes};
-use crate::threads::ThreadSummary;
 use database::Database;
 use sectioned::Members;
 

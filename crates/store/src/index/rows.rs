@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
+use codex_log::store::{SourceKind, ThreadSummary};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo, SessionSource};
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 
-use super::listing::SourceKind;
-use crate::threads::{ARCHIVED, FileState, RolloutName, ThreadSummary, read_summary};
+use crate::threads::{ARCHIVED, FileState, RolloutName, read_summary};
 
 /// The columns that [`summary`] reads, from the tables of threads and names.
 pub(crate) const COLUMNS: &str = "threads.path, threads.id, threads.archived, threads.mtime, threads.preview, threads.cwd, threads.provider, \

@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use codex_log::line::{Fault, ItemHead, Line};
+use codex_log::store::{SearchHit, SearchResults};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::IndexError;
 use super::database::{Database, is_busy};
 use super::listing;
-use crate::rollout::{Entry, ItemHead, Line, RolloutLines};
-use crate::threads::{ThreadSummary, beginning, call_text, is_said_by_the_harness, message_text};
+use crate::rollout::{Entry, RolloutLines};
+use crate::threads::{beginning, call_text, is_said_by_the_harness, message_text};
 
 /// How much text one row of the index holds.
 const PASSAGE_BYTES: usize = 32 << 10;
@@ -19,24 +21,6 @@ const THREAD_BYTES: i64 = 4 << 20;
 
 /// How many words of a passage are shown around those that were found.
 const SNIPPET_WORDS: i64 = 16;
-
-/// What a search has found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SearchResults {
-    /// The threads, the best first.
-    pub hits: Vec<SearchHit>,
-    /// Whether all threads had been read. If not, more may be found later.
-    pub complete: bool,
-}
-
-/// A thread that a search has found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchHit {
-    /// The thread.
-    pub thread: ThreadSummary,
-    /// A few words around those that were found.
-    pub snippet: String,
-}
 
 /// Finds the threads with all of the words, of which the last may be a beginning.
 pub(crate) fn search(
@@ -171,7 +155,7 @@ fn read_text(connection: &Connection, home: &Path, file: &Unread) -> rusqlite::R
                     passage.push('\n');
                 }
             }
-            Entry::Bad(bad) if bad.fault == crate::Fault::Torn => break,
+            Entry::Bad(bad) if bad.fault == Fault::Torn => break,
             Entry::Bad(_) => {}
         }
         if passage.len() >= PASSAGE_BYTES {

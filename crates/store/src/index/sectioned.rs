@@ -1,22 +1,11 @@
 //! Lists of what is in a section, or in none.
 
+use codex_log::store::{ListQuery, SectionFilter};
 use codex_wire::ids::ThreadId;
 
+use super::IndexError;
 use super::rows::Listed;
-use super::{IndexError, ListQuery};
 use crate::notes::{NoteError, Sections};
-
-/// Which threads a list shows, by their sections.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum SectionFilter {
-    /// All.
-    #[default]
-    Any,
-    /// Those in no section.
-    Outside,
-    /// Those in this section.
-    In(String),
-}
 
 /// The threads that such a filter leaves.
 #[derive(Debug)]

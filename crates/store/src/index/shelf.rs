@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use codex_files::Links;
+use codex_log::store::ThreadSummary;
 use codex_wire::ids::ThreadId;
 
 use super::{IndexError, ThreadIndex, rows};
@@ -13,8 +14,7 @@ use crate::claim::Claim;
 use crate::holder::Holder;
 use crate::notes::NoteError;
 use crate::threads::{
-    ARCHIVED, NAMES_FILE, PlaceError, RolloutName, SESSIONS, ThreadFile, ThreadSummary, append_name, check_path,
-    day_folder,
+    ARCHIVED, NAMES_FILE, PlaceError, RolloutName, SESSIONS, ThreadFile, append_name, check_path, day_folder,
 };
 
 /// Why a thread could not be put away, taken back, deleted or named.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use chrono::Utc;
+use codex_log::store::Attachment;
 use codex_wire::ids::ThreadId;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{NoteError, Notes, check_length, check_text};
@@ -21,29 +21,8 @@ const MOST_KEY_BYTES: usize = 1024;
 const MOST_PAYLOAD_BYTES: usize = 64 << 10;
 const MOST_THREAD_BYTES: usize = 4 << 20;
 
-/// Something that a client has attached to a thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Attachment {
-    /// Its name, which no other has.
-    pub id: String,
-    /// What it is, in a word of the client's.
-    pub kind: String,
-    /// What it is about. A thread has one attachment of a type and a key.
-    pub key: String,
-    /// The value.
-    pub payload: Value,
-    /// When it was attached, in seconds of Unix time.
-    pub created_at: i64,
-}
-
-impl Attachment {
-    fn is(&self, kind: &str, key: &str) -> bool {
-        self.kind == kind && self.key == key
-    }
-
-    fn bytes(&self) -> usize {
-        self.kind.len() + self.key.len() + self.payload.to_string().len()
-    }
+fn bytes(attachment: &Attachment) -> usize {
+    attachment.kind.len() + attachment.key.len() + attachment.payload.to_string().len()
 }
 
 impl Notes {
@@ -78,7 +57,7 @@ impl Notes {
             if attached.len() >= MOST {
                 return Err(NoteError::TooMany { what: "attachments of a thread", most: MOST });
             }
-            let bytes = attached.iter().map(Attachment::bytes).sum::<usize>() + attachment.bytes();
+            let bytes = attached.iter().map(bytes).sum::<usize>() + bytes(&attachment);
             check_length("what is attached to the thread", bytes, MOST_THREAD_BYTES)?;
             attached.push(attachment.clone());
             Ok((attachment, true))

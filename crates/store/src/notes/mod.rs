@@ -15,16 +15,12 @@ mod sections;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use codex_log::store::ThreadSummary;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;
 
-pub use attachments::Attachment;
-pub use read_state::ReadMark;
-pub use repository::RepositoryChange;
 pub(crate) use sections::Sections;
-pub use sections::{Appearance, InSection, Section};
 
-use crate::threads::ThreadSummary;
 use file::NoteFile;
 
 /// The folder below the home.

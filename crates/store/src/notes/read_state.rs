@@ -1,18 +1,10 @@
 //! What of a thread the user has read.
 
+use codex_log::store::ReadMark;
 use codex_log::{ReadState, Unread};
 use codex_wire::ids::ThreadId;
 
 use super::{NoteError, Notes};
-
-/// What the user says of a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadMark {
-    /// They have read it.
-    Read,
-    /// They want to read it again.
-    Unread,
-}
 
 /// A state after a change.
 fn changed(first_unread: Option<Unread>) -> ReadState {

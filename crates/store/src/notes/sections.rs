@@ -1,6 +1,7 @@
 //! Sections: groups that the user sorts threads into, each thread into one at most, in an order of the user's.
 
 use chrono::Utc;
+use codex_log::store::{Appearance, InSection, Section};
 use codex_wire::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 
@@ -15,43 +16,9 @@ const MOST_THREADS: usize = 10_000;
 const MOST_NAME_BYTES: usize = 256;
 const MOST_LOOK_BYTES: usize = 128;
 
-/// A group of threads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Section {
-    /// Its name for programs, which stays.
-    pub id: String,
-    /// Its name for people.
-    pub name: String,
-    /// How it is shown.
-    #[serde(default)]
-    pub appearance: Option<Appearance>,
-}
-
-/// How a section is shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Appearance {
-    /// Its colour, in words of the client's.
-    #[serde(default)]
-    pub color: Option<String>,
-    /// Its icon, in words of the client's.
-    #[serde(default)]
-    pub icon: Option<String>,
-}
-
-impl Appearance {
-    fn check(&self) -> Result<(), NoteError> {
-        check_length("color", self.color.as_ref().map_or(0, String::len), MOST_LOOK_BYTES)?;
-        check_length("icon", self.icon.as_ref().map_or(0, String::len), MOST_LOOK_BYTES)
-    }
-}
-
-/// The section of a thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InSection {
-    /// The section.
-    pub section: Section,
-    /// Since when the thread has been in it, in seconds of Unix time.
-    pub since: i64,
+fn check(appearance: &Appearance) -> Result<(), NoteError> {
+    check_length("color", appearance.color.as_ref().map_or(0, String::len), MOST_LOOK_BYTES)?;
+    check_length("icon", appearance.icon.as_ref().map_or(0, String::len), MOST_LOOK_BYTES)
 }
 
 /// All sections with their threads, as they are kept.
@@ -144,7 +111,7 @@ impl Notes {
     /// Makes a section.
     pub fn create_section(&self, name: String, appearance: Option<Appearance>) -> Result<Section, NoteError> {
         check_text("name", &name, MOST_NAME_BYTES)?;
-        appearance.iter().try_for_each(Appearance::check)?;
+        appearance.iter().try_for_each(check)?;
         self.sections_file().change(|sections: &mut Sections| {
             if sections.sections.len() >= MOST_SECTIONS {
                 return Err(NoteError::TooMany { what: "sections", most: MOST_SECTIONS });
@@ -163,7 +130,7 @@ impl Notes {
         appearance: Option<Option<Appearance>>,
     ) -> Result<Section, NoteError> {
         check_text("name", &name, MOST_NAME_BYTES)?;
-        appearance.iter().flatten().try_for_each(Appearance::check)?;
+        appearance.iter().flatten().try_for_each(check)?;
         self.sections_file().change(|sections: &mut Sections| {
             let updated = &mut sections.find(section)?.section;
             updated.name = name;

@@ -2,28 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
+use codex_log::history::{History, NewestLines, Rebuild};
 use codex_log::line::Line;
 use serde::Deserialize;
 
-use super::base::Base;
-use super::history::{History, Rebuild, read_meta};
+use super::base;
 use super::lines::{Entry, ReadError, RolloutLines, open};
+use super::read_history::read_meta;
 use crate::threads::{RolloutName, SESSIONS};
 
 /// How many threads are searched, the newest ones.
 const MOST_THREADS: usize = 200;
 
-impl History {
-    /// The newest thread in which a turn has ended with this answer, up to there. It reads whole files; run it off the async
-    /// threads.
-    #[must_use]
-    pub fn after_answer(home: &Path, response: &str) -> Option<Self> {
-        let mut found = Vec::new();
-        collect(&home.join(SESSIONS), 3, &mut found);
-        // A file that cannot be read is no reason not to look into the others.
-        let has_it = |path: &PathBuf| matches!(ends_with(path, response), Ok(true));
-        up_to(found.iter().find(|path| has_it(path))?, response).ok()
-    }
+/// The newest thread of a home in which a turn has ended with this answer, up to there. It reads whole files; run it off the
+/// async threads.
+#[must_use]
+pub fn history_after_answer(home: &Path, response: &str) -> Option<History> {
+    let mut found = Vec::new();
+    collect(&home.join(SESSIONS), 3, &mut found);
+    // A file that cannot be read is no reason not to look into the others.
+    let has_it = |path: &PathBuf| matches!(ends_with(path, response), Ok(true));
+    up_to(found.iter().find(|path| has_it(path))?, response).ok()
 }
 
 /// Collects rollouts, the newest first: names of folders and of files begin with the time.
@@ -70,20 +69,20 @@ fn up_to(path: &Path, response: &str) -> Result<History, ReadError> {
     let meta = read_meta(path)?;
     let file = open(path)?;
     let mut lines = RolloutLines::open(path)?;
-    let (mut rebuild, mut turn_context) = (Rebuild::default(), None);
+    let (mut rebuild, mut newest) = (Rebuild::default(), NewestLines::default());
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
         match &*line.kind {
             "compacted" => {
                 rebuild = Rebuild::default();
-                rebuild.compact(&line, &file).map_err(failed)?;
+                rebuild.compact(&line, || base::said_before(&file, line.range.start)).map_err(failed)?;
             }
-            "turn_context" => turn_context = Some(line.text.to_owned()),
+            "turn_context" => newest.turn_context = Some(line.text.to_owned()),
             _ => rebuild.see(&line),
         }
         if is_end(&line, response) {
             break;
         }
     }
-    Ok(rebuild.finish(meta, &Base { start: 0, turn_context, token_count: None }, Vec::new()))
+    Ok(rebuild.finish(meta, &newest, Vec::new()))
 }

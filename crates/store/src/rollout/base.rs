@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use codex_log::history::{NewestLines, is_compaction};
 use codex_log::line::{Head, Line};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::backward::{BackwardLines, Span};
 use super::lines::LONGEST_LINE;
@@ -22,19 +22,8 @@ const CARRIED_BYTES: usize = 80_000;
 pub(crate) struct Base {
     /// Where the reading starts: at a `compacted` line, or at the beginning.
     pub(crate) start: u64,
-    /// The newest `turn_context` line.
-    pub(crate) turn_context: Option<String>,
-    /// The newest token count that has figures.
-    pub(crate) token_count: Option<String>,
-}
-
-/// What a `compacted` line says.
-#[derive(Deserialize)]
-pub(crate) struct Compacted<'a> {
-    #[serde(default)]
-    pub(crate) message: String,
-    #[serde(borrow, default)]
-    pub(crate) replacement_history: Option<Vec<&'a RawValue>>,
+    /// What the file said last of what holds until it is said again.
+    pub(crate) newest: NewestLines,
 }
 
 /// What a line means for the search. The texts are read only where they are needed.
@@ -81,8 +70,10 @@ pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
             break;
         }
         match mark(file, &span)? {
-            Mark::TurnContext if base.turn_context.is_none() => base.turn_context = read_line(file, &span)?,
-            Mark::TokenCount if base.token_count.is_none() => base.token_count = read_line(file, &span)?,
+            Mark::TurnContext if base.newest.turn_context.is_none() => {
+                base.newest.turn_context = read_line(file, &span)?;
+            }
+            Mark::TokenCount if base.newest.token_count.is_none() => base.newest.token_count = read_line(file, &span)?,
             // A compaction of a turn that was taken back was taken back with it.
             Mark::RolledBack if found.is_none() => taken_back += turns_taken_back(file, &span)?,
             Mark::UserMessage if taken_back > 0 => taken_back -= 1,
@@ -91,7 +82,7 @@ pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
             }
             _ => {}
         }
-        if found.is_some() && base.turn_context.is_some() && base.token_count.is_some() {
+        if found.is_some() && base.newest.turn_context.is_some() && base.newest.token_count.is_some() {
             break;
         }
     }
@@ -153,7 +144,7 @@ fn turns_taken_back(file: &File, span: &Span<'_>) -> io::Result<usize> {
 fn is_compacted(file: &File, span: &Span<'_>) -> io::Result<bool> {
     let text = read_span(file, span)?;
     let line = text.as_deref().and_then(|text| Line::parse(text).ok());
-    Ok(line.is_some_and(|line| serde_json::from_str::<Compacted<'_>>(line.payload.get()).is_ok()))
+    Ok(line.is_some_and(|line| is_compaction(&line)))
 }
 
 /// The text of a line, if it is one.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use codex_log::history::ForkPoint;
 use codex_log::turn_marks::TurnMarks;
 use codex_wire::rollout::SessionMeta;
 
@@ -10,15 +11,6 @@ use crate::rollout_file::{RolloutError, RolloutFile};
 
 /// After so many bytes the lines that were copied are written.
 const WRITE_BYTES: usize = 1 << 20;
-
-/// Up to where a thread is copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ForkPoint {
-    /// All of it.
-    End,
-    /// The first turns, so many.
-    Turns(usize),
-}
 
 /// Why a thread could not be copied.
 #[derive(Debug, thiserror::Error)]

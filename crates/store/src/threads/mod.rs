@@ -9,5 +9,4 @@ pub(crate) use names::{NAMES_FILE, append_name, read_names};
 pub(crate) use places::{ARCHIVED, RolloutName, SESSIONS, day_folder, local_time};
 pub use places::{PlaceError, ThreadFile, check_path};
 pub(crate) use said::{beginning, call_text, is_said_by_the_harness, message_text};
-pub use summary::ThreadSummary;
 pub(crate) use summary::{FileState, read_summary};

@@ -2,18 +2,18 @@
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chrono::{DateTime, Utc};
+use codex_log::line::{ItemHead, Line};
+use codex_log::store::ThreadSummary;
 use codex_wire::goal::Goal;
-use codex_wire::ids::ThreadId;
-use codex_wire::rollout::{GitInfo, SessionMeta, SessionSource};
+use codex_wire::rollout::SessionMeta;
 use serde::Deserialize;
 
 use super::places::RolloutName;
 use super::said::{beginning, is_said_by_the_harness, message_text};
-use crate::notes::InSection;
-use crate::rollout::{Entry, ItemHead, Line, LostMeta, ReadError, RolloutLines};
+use crate::rollout::{Entry, LostMeta, ReadError, RolloutLines};
 
 /// How far into a file the first words of the user are looked for.
 const HEAD_LINES: u64 = 100;
@@ -24,43 +24,6 @@ const PREVIEW_BYTES: usize = 4096;
 
 /// Editors put what they know of the surroundings before this mark, and what the user said after it.
 const REQUEST_MARK: &str = "## My request for Codex:";
-
-/// A thread as lists show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ThreadSummary {
-    /// The thread.
-    pub id: ThreadId,
-    /// Its file.
-    pub path: PathBuf,
-    /// What the user said first, or what goal was set before that; empty if nothing was said.
-    pub preview: String,
-    /// When it began.
-    pub created_at: DateTime<Utc>,
-    /// When its file was written last.
-    pub updated_at: DateTime<Utc>,
-    /// Where it works.
-    pub cwd: PathBuf,
-    /// The provider of its model, where it is recorded.
-    pub provider: Option<String>,
-    /// What kind of client began it, where it is recorded.
-    pub source: Option<SessionSource>,
-    /// The client that began it.
-    pub originator: String,
-    /// The release that began it.
-    pub cli_version: String,
-    /// The state of the work tree when it began.
-    pub git: Option<GitInfo>,
-    /// What it is called.
-    pub name: Option<String>,
-    /// Whether it was put away.
-    pub archived: bool,
-    /// The thread that started it.
-    pub parent: Option<ThreadId>,
-    /// The thread that it is a copy of.
-    pub forked_from: Option<ThreadId>,
-    /// The section that the user has put it into.
-    pub section: Option<InSection>,
-}
 
 /// What tells whether a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use codex_log::store::Attachment;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::attachment::{
     ThreadAttachment, ThreadAttachmentAddOutcome, ThreadAttachmentAddParams, ThreadAttachmentAddResponse,
@@ -11,7 +12,6 @@ use codex_protocol::v2::attachment::{
 };
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::notification::ServerNotification;
-use codex_store::Attachment;
 
 use super::{WithNews, page, refusal, summary};
 use crate::app::connection::Connection;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use codex_log::store::RepositoryChange;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::metadata::{ThreadMetadataGitInfoUpdateParams, ThreadMetadataUpdateParams};
 use codex_protocol::v2::thread::ThreadResponse;
-use codex_store::RepositoryChange;
 
 use super::{refusal, summary};
 use crate::app::connection::Connection;

@@ -8,10 +8,11 @@ mod sections;
 
 use std::sync::Arc;
 
+use codex_log::store::ThreadSummary;
 use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::ServerNotification;
-use codex_store::{NoteError, ThreadSummary};
+use codex_store::NoteError;
 use codex_wire::ids::{RequestId, ThreadId};
 
 pub(crate) use self::read_states::{read_state, read_states, turns_left};

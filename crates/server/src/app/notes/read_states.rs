@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use codex_log::store::{ReadMark, ThreadSummary};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::read_state::{
     ThreadReadState, ThreadReadStateOperation, ThreadReadStateUpdateParams, ThreadReadStateUpdateResponse,
 };
-use codex_store::{Notes, ReadMark, ThreadSummary};
+use codex_store::Notes;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionSource;
 

@@ -1,5 +1,6 @@
 //! Sections that the user sorts threads into.
 
+use codex_log::store::Appearance;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::section::{
@@ -7,7 +8,6 @@ use codex_protocol::v2::section::{
     ThreadSectionMoveParams, ThreadSectionResponse, ThreadSectionUpdateParams,
 };
 use codex_protocol::v2::thread::PageParams;
-use codex_store::Appearance;
 
 use super::{page, refusal, summary};
 use crate::app::connection::Connection;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_engine::{Beginning, Setup, Thread};
+use codex_log::history::ForkPoint;
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::ErrorObject;
@@ -13,7 +14,6 @@ use codex_protocol::v1::conversation::{
 };
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::thread::ThreadOptions;
-use codex_store::ForkPoint;
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::SecondsFormat;
+use codex_log::store::ThreadSummary;
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::conversation::{
@@ -12,7 +13,6 @@ use codex_protocol::v1::conversation::{
 };
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::thread_list::ThreadListParams;
-use codex_store::ThreadSummary;
 use codex_wire::rollout::SessionSource;
 
 use crate::app::connection::{Connection, Unanswered};

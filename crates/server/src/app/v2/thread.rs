@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use codex_log::ThreadStarted;
 use codex_log::settings::Settings;
+use codex_log::store::{Appearance, Section, ThreadSummary};
 use codex_protocol::v2::section::{ThreadSection, ThreadSectionAppearance};
 use codex_protocol::v2::thread::{
     Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadPlace, ThreadStatus, Unsaid,
 };
-use codex_store::{Appearance, Section, ThreadSummary};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
 use serde_json::Value;

@@ -1,28 +1,16 @@
 //! What a thread needs to go on: the conversation since its last compaction, and what was in force.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
-use codex_log::line::{BadLine, EventHead, Head, ItemHead, Line, Text};
-use codex_log::request_item;
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
 use codex_wire::rollout::{SessionMeta, TurnContextItem};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::base::{self, Base, Compacted};
-use super::lines::{Entry, ReadError, RolloutLines, open};
-use super::lost_meta::LostMeta;
-
-/// How far from its beginning a file must say which thread it records.
-const META_LINES: u64 = 10;
-
-/// How many bad lines are told one by one.
-const TOLD_BAD_LINES: usize = 100;
+use crate::line::{BadLine, EventHead, Head, ItemHead, Line, Text};
+use crate::request_item;
 
 /// What a thread needs to go on.
 #[derive(Debug)]
@@ -34,7 +22,7 @@ pub struct History {
     /// What the thread has cost.
     pub tokens: Option<TokenCountEvent>,
     /// What the items begin with.
-    pub beginning: Beginning,
+    pub beginning: HistoryStart,
     /// The conversation, item by item as it goes into a request.
     pub items: Vec<Arc<RawValue>>,
     /// How many of the items a compaction put there.
@@ -77,7 +65,7 @@ pub struct TurnBegin {
 
 /// What the items of a history begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beginning {
+pub enum HistoryStart {
     /// The beginning of the thread.
     Start,
     /// What the last compaction left, complete.
@@ -102,74 +90,44 @@ pub struct OpenCall {
     pub is_asked: bool,
 }
 
-impl History {
-    /// Reads what a thread needs to go on. It blocks; run it off the async threads.
-    pub fn read(path: &Path) -> Result<Self, ReadError> {
-        let meta = read_meta(path)?;
-        let file = open(path)?;
-        let failed = |source| ReadError::Read { path: path.to_owned(), source };
-        let base = file.metadata().and_then(|about| base::find(&file, about.len())).map_err(failed)?;
-        let mut rebuild = Rebuild::default();
-        let mut bad_lines = Vec::new();
-        let reader = file.try_clone().map_err(failed)?;
-        let mut lines = RolloutLines::from_offset(path, reader, base.start)?;
-        while let Some(entry) = lines.next_entry()? {
-            match entry {
-                Entry::Line(line) if line.kind == "compacted" => {
-                    // Any later one belongs to a turn that was taken back, or the reading would have begun there.
-                    if line.range.start == base.start {
-                        rebuild.compact(&line, &file).map_err(failed)?;
-                    }
-                }
-                Entry::Line(line) => rebuild.see(&line),
-                Entry::Bad(bad) if bad_lines.len() < TOLD_BAD_LINES => bad_lines.push(bad),
-                Entry::Bad(_) => {}
-            }
-        }
-        if !bad_lines.is_empty() {
-            let before = base::count_lines(&file, base.start).map_err(failed)?;
-            for bad in &mut bad_lines {
-                bad.number += before;
-            }
-        }
-        Ok(rebuild.finish(meta, &base, bad_lines))
-    }
+/// Up to where a thread is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForkPoint {
+    /// All of it.
+    End,
+    /// The first turns, so many.
+    Turns(usize),
 }
 
-/// How many turns of the user a whole rollout records, those taken back not counted.
-pub fn count_turns(path: &Path) -> Result<usize, ReadError> {
-    let file = open(path)?;
-    let counted = file.metadata().and_then(|about| base::count_turns(&file, about.len()));
-    counted.map_err(|source| ReadError::Read { path: path.to_owned(), source })
+/// The newest lines of their kind, of which a history needs only the last.
+#[derive(Debug, Default)]
+pub struct NewestLines {
+    /// The newest `turn_context` line.
+    pub turn_context: Option<String>,
+    /// The newest token count that has figures.
+    pub token_count: Option<String>,
 }
 
-/// Which thread a file records.
-pub(crate) fn read_meta(path: &Path) -> Result<SessionMeta, ReadError> {
-    let mut lines = RolloutLines::open(path)?;
-    let mut lost = LostMeta::default();
-    while let Some(entry) = lines.next_entry()? {
-        match entry {
-            Entry::Line(line) if line.kind == "session_meta" => {
-                return line.payload_as().ok_or_else(|| ReadError::NoMeta { path: path.to_owned() });
-            }
-            Entry::Line(line) => {
-                lost.see(&line);
-                if line.number >= META_LINES {
-                    break;
-                }
-            }
-            Entry::Bad(bad) if bad.number >= META_LINES => break,
-            Entry::Bad(_) => {}
-        }
-    }
-    lost.guess(path).ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })
+/// What a `compacted` line says.
+#[derive(Deserialize)]
+struct CompactedLine<'a> {
+    #[serde(default)]
+    message: String,
+    #[serde(borrow, default)]
+    replacement_history: Option<Vec<&'a RawValue>>,
+}
+
+/// Whether a line of the type `compacted` says what one says, so that a history can start from it.
+#[must_use]
+pub fn is_compaction(line: &Line<'_>) -> bool {
+    serde_json::from_str::<CompactedLine<'_>>(line.payload.get()).is_ok()
 }
 
 /// A conversation while it is put together again.
-#[derive(Default)]
-pub(super) struct Rebuild {
+#[derive(Debug, Default)]
+pub struct Rebuild {
     items: Vec<Arc<RawValue>>,
-    beginning: Option<Beginning>,
+    beginning: Option<HistoryStart>,
     replaced: usize,
     said: Vec<usize>,
     turns: Vec<TurnBegin>,
@@ -187,7 +145,8 @@ pub(super) struct Rebuild {
 }
 
 impl Rebuild {
-    pub(super) fn see(&mut self, line: &Line<'_>) {
+    /// Takes in a line that is no compaction.
+    pub fn see(&mut self, line: &Line<'_>) {
         match &*line.kind {
             "response_item" => self.see_item(line.payload),
             "event_msg" => self.see_event(line),
@@ -292,17 +251,25 @@ impl Rebuild {
         self.running = false;
     }
 
-    /// Starts from what a compaction left.
-    pub(super) fn compact(&mut self, line: &Line<'_>, file: &File) -> io::Result<()> {
-        let Ok(compacted) = serde_json::from_str::<Compacted<'_>>(line.payload.get()) else { return Ok(()) };
+    /// Starts from what a compaction left. What the user had said before it is asked for where the line does not tell what
+    /// remains.
+    ///
+    /// # Errors
+    /// When that cannot be told.
+    pub fn compact<E>(
+        &mut self,
+        line: &Line<'_>,
+        said_before: impl FnOnce() -> Result<Vec<String>, E>,
+    ) -> Result<(), E> {
+        let Ok(compacted) = serde_json::from_str::<CompactedLine<'_>>(line.payload.get()) else { return Ok(()) };
         if let Some(replacement) = compacted.replacement_history {
-            self.beginning = Some(Beginning::Replacement);
+            self.beginning = Some(HistoryStart::Replacement);
             for item in replacement {
                 self.see_item(item);
             }
         } else {
-            self.beginning = Some(Beginning::Summary);
-            let said = base::said_before(file, line.range.start)?;
+            self.beginning = Some(HistoryStart::Summary);
+            let said = said_before()?;
             let texts = said.iter().map(String::as_str).chain([&*compacted.message]);
             self.items.extend(texts.filter_map(request_item::user_message));
         }
@@ -312,14 +279,16 @@ impl Rebuild {
         Ok(())
     }
 
-    pub(super) fn finish(self, meta: SessionMeta, base: &Base, bad_lines: Vec<BadLine>) -> History {
+    /// The history of a thread, with the newest lines of those kinds and the lines that were passed over.
+    #[must_use]
+    pub fn finish(self, meta: SessionMeta, newest: &NewestLines, bad_lines: Vec<BadLine>) -> History {
         let mut open_calls: Vec<OpenCall> = self.open.into_values().collect();
         open_calls.sort_by_key(|call| call.item);
         History {
             meta,
-            context: base.turn_context.as_deref().and_then(|text| Line::parse(text).ok()?.payload_as()),
-            tokens: base.token_count.as_deref().and_then(|text| Line::parse(text).ok()?.payload_as()),
-            beginning: self.beginning.unwrap_or(Beginning::Start),
+            context: newest.turn_context.as_deref().and_then(|text| Line::parse(text).ok()?.payload_as()),
+            tokens: newest.token_count.as_deref().and_then(|text| Line::parse(text).ok()?.payload_as()),
+            beginning: self.beginning.unwrap_or(HistoryStart::Start),
             items: self.items,
             replaced: self.replaced,
             said: self.said,

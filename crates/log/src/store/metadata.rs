@@ -1,0 +1,94 @@
+//! What clients note about threads: what was read of them, and what they keep with them.
+
+use codex_wire::rollout::GitInfo;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A group of threads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Section {
+    /// Its name for programs, which stays.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// How it is shown.
+    #[serde(default)]
+    pub appearance: Option<Appearance>,
+}
+
+/// How a section is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Appearance {
+    /// Its colour, in words of the client's.
+    #[serde(default)]
+    pub color: Option<String>,
+    /// Its icon, in words of the client's.
+    #[serde(default)]
+    pub icon: Option<String>,
+}
+
+/// The section of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InSection {
+    /// The section.
+    pub section: Section,
+    /// Since when the thread has been in it, in seconds of Unix time.
+    pub since: i64,
+}
+
+/// Something that a client has attached to a thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Its name, which no other has.
+    pub id: String,
+    /// What it is, in a word of the client's.
+    pub kind: String,
+    /// What it is about. A thread has one attachment of a type and a key.
+    pub key: String,
+    /// The value.
+    pub payload: Value,
+    /// When it was attached, in seconds of Unix time.
+    pub created_at: i64,
+}
+
+impl Attachment {
+    /// Whether it is the one of this type and this key.
+    #[must_use]
+    pub fn is(&self, kind: &str, key: &str) -> bool {
+        self.kind == kind && self.key == key
+    }
+}
+
+/// What changes of a repository: what is not said stays, and nothing takes away.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RepositoryChange {
+    /// The commit.
+    pub commit: Option<Option<String>>,
+    /// The branch.
+    pub branch: Option<Option<String>>,
+    /// Where it came from.
+    pub url: Option<Option<String>>,
+}
+
+impl RepositoryChange {
+    /// Makes the change.
+    pub fn apply(self, git: &mut GitInfo) {
+        let change = |old: &mut Option<String>, new: Option<Option<String>>| {
+            if let Some(new) = new {
+                *old = new;
+            }
+        };
+        change(&mut git.commit_hash, self.commit);
+        change(&mut git.branch, self.branch);
+        change(&mut git.repository_url, self.url);
+    }
+}
+
+/// What the user says of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadMark {
+    /// They have read it.
+    Read,
+    /// They want to read it again.
+    Unread,
+}

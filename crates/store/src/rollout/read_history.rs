@@ -1,0 +1,77 @@
+//! The history of a thread, read from its file.
+
+use std::path::Path;
+
+use codex_log::history::{History, Rebuild};
+use codex_wire::rollout::SessionMeta;
+
+use super::base;
+use super::lines::{Entry, ReadError, RolloutLines, open};
+use super::lost_meta::LostMeta;
+
+/// How far from its beginning a file must say which thread it records.
+const META_LINES: u64 = 10;
+
+/// How many bad lines are told one by one.
+const TOLD_BAD_LINES: usize = 100;
+
+/// Reads what a thread needs to go on. It blocks; run it off the async threads.
+pub fn read_history(path: &Path) -> Result<History, ReadError> {
+    let meta = read_meta(path)?;
+    let file = open(path)?;
+    let failed = |source| ReadError::Read { path: path.to_owned(), source };
+    let base = file.metadata().and_then(|about| base::find(&file, about.len())).map_err(failed)?;
+    let mut rebuild = Rebuild::default();
+    let mut bad_lines = Vec::new();
+    let reader = file.try_clone().map_err(failed)?;
+    let mut lines = RolloutLines::from_offset(path, reader, base.start)?;
+    while let Some(entry) = lines.next_entry()? {
+        match entry {
+            Entry::Line(line) if line.kind == "compacted" => {
+                // Any later one belongs to a turn that was taken back, or the reading would have begun there.
+                if line.range.start == base.start {
+                    rebuild.compact(&line, || base::said_before(&file, base.start)).map_err(failed)?;
+                }
+            }
+            Entry::Line(line) => rebuild.see(&line),
+            Entry::Bad(bad) if bad_lines.len() < TOLD_BAD_LINES => bad_lines.push(bad),
+            Entry::Bad(_) => {}
+        }
+    }
+    if !bad_lines.is_empty() {
+        let before = base::count_lines(&file, base.start).map_err(failed)?;
+        for bad in &mut bad_lines {
+            bad.number += before;
+        }
+    }
+    Ok(rebuild.finish(meta, &base.newest, bad_lines))
+}
+
+/// How many turns of the user a whole rollout records, those taken back not counted.
+pub fn count_turns(path: &Path) -> Result<usize, ReadError> {
+    let file = open(path)?;
+    let counted = file.metadata().and_then(|about| base::count_turns(&file, about.len()));
+    counted.map_err(|source| ReadError::Read { path: path.to_owned(), source })
+}
+
+/// Which thread a file records.
+pub(crate) fn read_meta(path: &Path) -> Result<SessionMeta, ReadError> {
+    let mut lines = RolloutLines::open(path)?;
+    let mut lost = LostMeta::default();
+    while let Some(entry) = lines.next_entry()? {
+        match entry {
+            Entry::Line(line) if line.kind == "session_meta" => {
+                return line.payload_as().ok_or_else(|| ReadError::NoMeta { path: path.to_owned() });
+            }
+            Entry::Line(line) => {
+                lost.see(&line);
+                if line.number >= META_LINES {
+                    break;
+                }
+            }
+            Entry::Bad(bad) if bad.number >= META_LINES => break,
+            Entry::Bad(_) => {}
+        }
+    }
+    lost.guess(path).ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })
+}
