@@ -19,10 +19,10 @@ use codex_wire::event::ExecOutputStream as OutputStream;
 use codex_wire::policy::AskForApproval;
 use codex_wire::response::FunctionCallOutputPayload;
 
-pub(crate) use self::launch::{Process, Surrounding, variables};
-pub(crate) use self::output::{Ran, aborted_text};
-pub(crate) use self::request::{CommandRequest, Confinement, Place};
-pub(crate) use self::terminal::{Look, Looking, Shown, WriteRequest, look};
+pub use self::launch::{Process, Surrounding, variables};
+pub use self::output::{Ran, aborted_text};
+pub use self::request::{CommandRequest, Confinement, Place};
+pub use self::terminal::{Looking, Shown, TerminalPoll, WriteRequest, look};
 use codex_log::{Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, Subject};
 
 const REJECTED: &str = "exec command rejected by user";
@@ -30,7 +30,7 @@ const RETRY_QUESTION: &str = "command failed; retry without sandbox?";
 
 /// What the machine is told.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub enum Input {
     /// A person has answered.
     Answered(ReviewDecision),
     /// Nobody has answered in time.
@@ -45,7 +45,7 @@ pub(crate) enum Input {
 
 /// What is to be done, in order.
 #[derive(Debug)]
-pub(crate) enum Effect {
+pub enum Effect {
     /// Append to the log.
     Emit(Body),
     /// Run the command and come back with what it prints and how it ends.
@@ -72,13 +72,14 @@ pub(crate) enum Effect {
 
 /// The right to run a command once. Only the machine makes one, so nothing runs that was not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Permit {
+pub struct Permit {
     is_sandboxed: bool,
 }
 
 impl Permit {
     /// Whether the command runs inside the sandbox that the policy asks for.
-    pub(crate) fn is_sandboxed(self) -> bool {
+    #[must_use]
+    pub fn is_sandboxed(self) -> bool {
         self.is_sandboxed
     }
 }
@@ -97,7 +98,7 @@ enum Phase {
 
 /// One command of the model.
 #[derive(Debug)]
-pub(crate) struct CommandCall {
+pub struct CommandCall {
     request: CommandRequest,
     policy: AskForApproval,
     phase: Phase,
@@ -113,7 +114,8 @@ pub(crate) struct CommandCall {
 
 impl CommandCall {
     /// Starts with what was judged of the command, and returns what to do first.
-    pub(crate) fn start(
+    #[must_use]
+    pub fn start(
         request: CommandRequest,
         policy: AskForApproval,
         judged: Answer,
@@ -148,32 +150,37 @@ impl CommandCall {
     }
 
     /// What is to be run, for whoever holds a permit.
-    pub(crate) fn request(&self) -> &CommandRequest {
+    #[must_use]
+    pub fn request(&self) -> &CommandRequest {
         &self.request
     }
 
     /// Whether it runs, or ran last, inside the sandbox.
-    pub(crate) fn is_sandboxed(&self) -> bool {
+    #[must_use]
+    pub fn is_sandboxed(&self) -> bool {
         self.is_sandboxed
     }
 
     /// Whether a rule or a person has allowed it, so that anything may be typed into it.
-    pub(crate) fn is_vouched(&self) -> bool {
+    #[must_use]
+    pub fn is_vouched(&self) -> bool {
         self.is_vouched
     }
 
     /// Whether a person is being asked.
-    pub(crate) fn is_asking(&self) -> bool {
+    #[must_use]
+    pub fn is_asking(&self) -> bool {
         matches!(self.phase, Phase::Asked | Phase::AskedAgain)
     }
 
     /// Whether a person is being asked before anything has run.
-    pub(crate) fn asks_first(&self) -> bool {
+    #[must_use]
+    pub fn asks_first(&self) -> bool {
         self.phase == Phase::Asked
     }
 
     /// Takes one input and returns what to do, in order.
-    pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
+    pub fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         match (self.phase, input) {
             (Phase::Over, _) => {}
@@ -196,7 +203,7 @@ impl CommandCall {
     }
 
     /// Ends the call because its turn stops. Its output is left to the turn.
-    pub(crate) fn stop(&mut self, duration: Duration) -> Vec<Effect> {
+    pub fn stop(&mut self, duration: Duration) -> Vec<Effect> {
         if self.phase == Phase::Over {
             return Vec::new();
         }

@@ -16,7 +16,7 @@ const LEAST_DEPTH: usize = 2;
 
 /// Where patches may write.
 #[derive(Debug)]
-pub(crate) struct Reach {
+pub struct Reach {
     policy: Guard,
     /// What the policy allows without a question: no protected name, wherever it is.
     judged: Guard,
@@ -29,7 +29,7 @@ pub(crate) struct Reach {
 
 /// What lets a patch write where it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Permission {
+pub enum Permission {
     /// The policy.
     Policy,
     /// What a person has granted before.
@@ -45,7 +45,8 @@ pub(crate) enum Permission {
 
 impl Reach {
     /// Looks at the disk for what is protected. The folders granted are those of the policy in force.
-    pub(crate) fn new(surrounding: &Surrounding, granted: Vec<PathBuf>) -> Self {
+    #[must_use]
+    pub fn new(surrounding: &Surrounding, granted: Vec<PathBuf>) -> Self {
         let policy = match surrounding.profile() {
             Some(profile) => {
                 let (roots, forbidden) = (profile.writable_roots().to_vec(), profile.protected());
@@ -68,7 +69,8 @@ impl Reach {
     }
 
     /// Finds what lets a patch write where it does. Where everything is asked about, only a grant does.
-    pub(crate) fn judge(&self, plan: &Plan, approval: AskForApproval) -> Permission {
+    #[must_use]
+    pub fn judge(&self, plan: &Plan, approval: AskForApproval) -> Permission {
         let places = plan.real_paths();
         let is_granted = |place: &PathBuf| self.granted.allows(place);
         let is_within = |place: &PathBuf| self.judged.allows(place);
@@ -87,7 +89,8 @@ impl Reach {
     }
 
     /// What a patch is held to while it is applied.
-    pub(crate) fn guard(&self, permission: &Permission) -> Guard {
+    #[must_use]
+    pub fn guard(&self, permission: &Permission) -> Guard {
         let Guard { roots, forbidden, names } = self.policy.clone();
         match permission {
             Permission::Policy => self.judged.clone(),

@@ -32,7 +32,8 @@ const WAITING_CHUNKS: usize = 64;
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The variables of a command, with our own programs first on its path.
-pub(crate) fn variables(config: &Config, programs: Option<&Path>, runner: Runner) -> Vec<(OsString, OsString)> {
+#[must_use]
+pub fn variables(config: &Config, programs: Option<&Path>, runner: Runner) -> Vec<(OsString, OsString)> {
     let mut variables = config.shell_environment.apply(std::env::vars_os(), runner);
     let Some(programs) = programs else { return variables };
     let place = variables.iter().position(|(name, _)| name == "PATH");
@@ -56,32 +57,33 @@ fn find_nothing_here(env: &mut [(OsString, OsString)]) {
 
 /// What a command runs under, from the session and never from the model.
 #[derive(Debug, Clone)]
-pub(crate) struct Surrounding {
+pub struct Surrounding {
     /// The policy of the turn.
-    pub(crate) policy: SandboxPolicy,
+    pub policy: SandboxPolicy,
     /// The workspace: where the turn works, whatever folder the model names for one command.
-    pub(crate) workspace: PathBuf,
+    pub workspace: PathBuf,
     /// The home folder of the program, never writable.
-    pub(crate) codex_home: PathBuf,
+    pub codex_home: PathBuf,
     /// How many processes one command may have.
-    pub(crate) most_processes: u32,
+    pub most_processes: u32,
     /// How many bytes of memory one command may use.
-    pub(crate) most_memory: Option<u64>,
+    pub most_memory: Option<u64>,
     /// The variables of the command.
-    pub(crate) env: Vec<(OsString, OsString)>,
+    pub env: Vec<(OsString, OsString)>,
     /// What the writable folders were when the thread named them.
-    pub(crate) held: HeldRoots,
+    pub held: HeldRoots,
     /// The terminals of the thread.
-    pub(crate) terminals: Arc<Terminals>,
+    pub terminals: Arc<Terminals>,
     /// The names that are protected.
-    pub(crate) names: Names,
+    pub names: Names,
     /// Where it is reported what commands have left.
-    pub(crate) findings: Findings,
+    pub findings: Findings,
 }
 
 impl Surrounding {
     /// What the sandbox allows; none where the policy wants no sandbox.
-    pub(crate) fn profile(&self) -> Option<Profile> {
+    #[must_use]
+    pub fn profile(&self) -> Option<Profile> {
         let (held, names) = (self.held.clone(), self.names.clone());
         let surroundings = Surroundings { held, names, ..Surroundings::of(&self.codex_home, &self.env) };
         let profile = Profile::new(&self.policy, &self.workspace, &surroundings)?;
@@ -90,7 +92,7 @@ impl Surrounding {
 }
 
 /// A command that runs. Dropping it ends the whole tree of its processes, but for a terminal that was looked at.
-pub(crate) enum Process {
+pub enum Process {
     /// A command that ends with its call.
     Piped(Box<Piped>),
     /// A command in a terminal.
@@ -98,7 +100,7 @@ pub(crate) enum Process {
 }
 
 /// A command that ends with its call.
-pub(crate) struct Piped {
+pub struct Piped {
     run: Pin<Box<dyn Future<Output = Result<Finished, SpawnError>> + Send>>,
     chunks: mpsc::Receiver<Chunk>,
     ran: Option<Ran>,
@@ -106,7 +108,7 @@ pub(crate) struct Piped {
 
 impl Process {
     /// Starts a command that has a permit. There is no other way from a command to a process.
-    pub(crate) fn start(request: &CommandRequest, permit: Permit, surrounding: Surrounding) -> Self {
+    pub fn start(request: &CommandRequest, permit: Permit, surrounding: Surrounding) -> Self {
         let profile = surrounding.profile();
         let mut env = surrounding.env;
         if profile.is_some() && !permit.is_sandboxed() && !request.is_users_own {
@@ -132,18 +134,19 @@ impl Process {
     }
 
     /// Waits for output, and after the last of it for the end. Cancelling it loses nothing.
-    pub(crate) async fn next(&mut self) -> Input {
+    pub async fn next(&mut self) -> Input {
         match self {
             Self::Piped(piped) => piped.next().await,
             Self::Terminal(starting) => match starting.next().await {
                 Ok(shown) => Input::Shown(shown),
-                Err(error) => Input::Ended(Ran::not_started(crate::work::full_message(&error))),
+                Err(error) => Input::Ended(Ran::not_started(crate::full_message(&error))),
             },
         }
     }
 
     /// The terminal the command runs in, if it does.
-    pub(crate) fn terminal(&self) -> Option<u64> {
+    #[must_use]
+    pub fn terminal(&self) -> Option<u64> {
         match self {
             Self::Piped(_) => None,
             Self::Terminal(starting) => starting.terminal.as_ref().ok().copied(),
@@ -191,6 +194,6 @@ fn ran(finished: Result<Finished, SpawnError>) -> Ran {
             lines: lines(&finished.aggregated),
             aggregated: finished.aggregated.text(),
         },
-        Err(error) => Ran::not_started(crate::work::full_message(&error)),
+        Err(error) => Ran::not_started(crate::full_message(&error)),
     }
 }

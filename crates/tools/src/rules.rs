@@ -4,7 +4,7 @@ use codex_config::Home;
 
 pub use codex_shell::{Rules, RulesError, Verdict};
 
-use crate::work::full_message;
+use crate::full_message;
 
 /// The rules that are in force for whoever has this home.
 ///
@@ -15,7 +15,7 @@ pub fn in_force(home: &Home) -> Result<Rules, RulesError> {
 }
 
 /// The rules that are in force. Ones that cannot be read allow nothing, and the user is told.
-pub(crate) fn or_none(home: &Home, warnings: &mut Vec<String>) -> Rules {
+pub fn or_none(home: &Home, warnings: &mut Vec<String>) -> Rules {
     in_force(home).unwrap_or_else(|error| {
         warnings.push(format!("the rules are not in force: {}", full_message(&error)));
         Rules::empty()

@@ -18,8 +18,8 @@ use codex_wire::decision::ReviewDecision;
 use codex_wire::policy::AskForApproval;
 use codex_wire::response::FunctionCallOutputPayload;
 
-pub(crate) use self::reach::{Permission, Reach};
-pub(crate) use self::request::PatchRequest;
+pub use self::reach::{Permission, Reach};
+pub use self::request::PatchRequest;
 use codex_log::{Approval, Body, Item, PatchEnd, PatchItem, PatchStatus, Subject};
 
 const REJECTED: &str = "patch rejected by user";
@@ -27,7 +27,7 @@ const OUTSIDE: &str = "the patch writes outside of what the sandbox lets it writ
 
 /// What the machine is told.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub enum Input {
     /// The patch was checked against the files: its changes, and what lets them be made.
     Planned(Result<Planned, String>),
     /// A person has answered.
@@ -40,14 +40,14 @@ pub(crate) enum Input {
 
 /// A patch that fits the files.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Planned {
-    pub(crate) changes: BTreeMap<PathBuf, FileChange>,
-    pub(crate) permission: Permission,
+pub struct Planned {
+    pub changes: BTreeMap<PathBuf, FileChange>,
+    pub permission: Permission,
 }
 
 /// What is to be done, in order.
 #[derive(Debug)]
-pub(crate) enum Effect {
+pub enum Effect {
     /// Append to the log.
     Emit(Body),
     /// Wait for an answer, up to the deadline the user has set.
@@ -76,7 +76,7 @@ enum Phase {
 
 /// One patch of the model.
 #[derive(Debug)]
-pub(crate) struct PatchCall {
+pub struct PatchCall {
     request: PatchRequest,
     policy: AskForApproval,
     /// Why nobody can be asked.
@@ -90,18 +90,20 @@ pub(crate) struct PatchCall {
 
 impl PatchCall {
     /// A patch that is being checked.
-    pub(crate) fn new(request: PatchRequest, policy: AskForApproval, absent: Option<String>) -> Self {
+    #[must_use]
+    pub fn new(request: PatchRequest, policy: AskForApproval, absent: Option<String>) -> Self {
         let (phase, changes) = (Phase::Planning, Arc::default());
         Self { request, policy, absent, phase, changes, is_auto_approved: false, grant_root: None }
     }
 
     /// Whether a person is being asked.
-    pub(crate) fn is_asking(&self) -> bool {
+    #[must_use]
+    pub fn is_asking(&self) -> bool {
         self.phase == Phase::Asked
     }
 
     /// Takes one input and returns what to do, in order.
-    pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
+    pub fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         match (self.phase, input) {
             (Phase::Planning, Input::Planned(Ok(planned))) => self.planned(planned, &mut effects),
@@ -126,7 +128,7 @@ impl PatchCall {
     }
 
     /// Ends the call because its turn stops. Its output is left to the turn.
-    pub(crate) fn stop(&mut self) -> Vec<Effect> {
+    pub fn stop(&mut self) -> Vec<Effect> {
         let had_begun = matches!(self.phase, Phase::Asked | Phase::Applying);
         let status = if self.is_asking() { PatchStatus::Declined } else { PatchStatus::Failed };
         self.phase = Phase::Over;

@@ -9,7 +9,7 @@ use codex_sandbox::terminal::{Glance, Screen, TerminalError, Terminals};
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::context::BYTES_PER_TOKEN;
+use codex_wire::tokens::BYTES_PER_TOKEN;
 
 use super::output::cut;
 
@@ -30,18 +30,18 @@ const OUTPUT_TOKENS: usize = 10_000;
 
 /// How a call looks at a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
+pub struct TerminalPoll {
     /// The number that the model calls the terminal by.
-    pub(crate) process: u64,
+    pub process: u64,
     /// How long to wait for the command to end.
-    pub(crate) patience: Duration,
+    pub patience: Duration,
     /// How many bytes of output to take.
-    pub(crate) limit: usize,
+    pub limit: usize,
     /// Whether the command prints as into a file.
-    pub(crate) is_verbatim: bool,
+    pub is_verbatim: bool,
 }
 
-impl Look {
+impl TerminalPoll {
     fn new(process: u64, patience: Option<u64>, default: Duration, tokens: Option<usize>) -> Self {
         let patience = patience.map_or(default, Duration::from_millis).clamp(LEAST_PATIENCE, MOST_PATIENCE);
         let limit = tokens.unwrap_or(OUTPUT_TOKENS).min(OUTPUT_TOKENS) * BYTES_PER_TOKEN;
@@ -56,7 +56,7 @@ impl Look {
 
 /// What `write_stdin` is given.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct WriteRequest {
+pub struct WriteRequest {
     session_id: u64,
     #[serde(default)]
     chars: String,
@@ -68,32 +68,34 @@ pub(crate) struct WriteRequest {
 
 impl WriteRequest {
     /// Reads the arguments of a call.
-    pub(crate) fn read(arguments: &str) -> Result<Self, serde_json::Error> {
+    pub fn read(arguments: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(arguments)
     }
 
     /// What is typed.
-    pub(crate) fn chars(&self) -> &str {
+    #[must_use]
+    pub fn chars(&self) -> &str {
         &self.chars
     }
 
     /// How the call looks at the terminal then.
-    pub(crate) fn look(&self) -> Look {
-        Look::new(self.session_id, self.yield_time_ms, WRITE_PATIENCE, self.max_output_tokens)
+    #[must_use]
+    pub fn look(&self) -> TerminalPoll {
+        TerminalPoll::new(self.session_id, self.yield_time_ms, WRITE_PATIENCE, self.max_output_tokens)
     }
 }
 
 /// What a look has shown.
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub struct Shown {
     /// What was printed since the last look.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// How many bytes there were of it.
-    pub(crate) total_bytes: u64,
+    pub total_bytes: u64,
     /// The exit status, once the command has ended.
-    pub(crate) exit_code: Option<i32>,
+    pub exit_code: Option<i32>,
     /// How long the look took.
-    pub(crate) duration: Duration,
+    pub duration: Duration,
 }
 
 impl Shown {
@@ -107,7 +109,8 @@ impl Shown {
     }
 
     /// What the model is told.
-    pub(crate) fn for_model(&self, look: Look) -> String {
+    #[must_use]
+    pub fn for_model(&self, look: TerminalPoll) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let lines = text.lines().count();
         let state = match self.exit_code {
@@ -125,10 +128,10 @@ impl Shown {
 }
 
 /// A look that is under way.
-pub(crate) type Looking = Pin<Box<dyn Future<Output = Result<Shown, TerminalError>> + Send>>;
+pub type Looking = Pin<Box<dyn Future<Output = Result<Shown, TerminalError>> + Send>>;
 
 /// Looks at a terminal.
-pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: Look) -> Looking {
+pub fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll) -> Looking {
     Box::pin(async move {
         let since = Instant::now();
         let glance = terminals.poll(terminal, look.patience, look.limit).await?;
@@ -137,14 +140,14 @@ pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: Look) -> Look
 }
 
 /// A terminal that a call has started and looks at for the first time. Dropped before that, it ends the terminal.
-pub(crate) struct Starting {
+pub struct Starting {
     terminals: Arc<Terminals>,
     pub(super) terminal: Result<u64, Option<TerminalError>>,
     looking: Option<Looking>,
 }
 
 impl Starting {
-    pub(super) fn new(terminals: Arc<Terminals>, launch: Launch, first: Look) -> Self {
+    pub(super) fn new(terminals: Arc<Terminals>, launch: Launch, first: TerminalPoll) -> Self {
         let screen = Screen { rows: ROWS, cols: COLUMNS, is_verbatim: first.is_verbatim };
         let terminal = terminals.start(launch, screen).map_err(Some);
         let looking = terminal.as_ref().ok().map(|id| look(Arc::clone(&terminals), *id, first));

@@ -1,49 +1,26 @@
-//! The tools the model is offered, and what they do.
+//! The tools the model is offered.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use codex_log::{Body, ItemId};
-use codex_wire::plan::UpdatePlanArgs;
-use codex_wire::response::{ContentItem, FunctionCallOutputPayload};
 use codex_wire::tool_spec::{ToolList, ToolSpec};
-use serde::Deserialize;
 use serde_json::json;
-
-use crate::command::{CommandRequest, Place, WriteRequest};
-use crate::images;
-use crate::patching::PatchRequest;
-use crate::turn::{Call, CallPayload, Company};
-
-/// What a call led to: events for the log, then the output for the model.
-#[derive(Debug)]
-pub(crate) struct CallResult {
-    pub(crate) events: Vec<Body>,
-    pub(crate) output: FunctionCallOutputPayload,
-}
-
-impl CallResult {
-    fn text(text: impl Into<String>) -> Self {
-        Self { events: Vec::new(), output: FunctionCallOutputPayload::Text(text.into()) }
-    }
-}
 
 /// The tools as the model is told of them.
 #[derive(Clone)]
-pub(crate) struct Tools {
+pub struct Tools {
     /// All that it has.
-    pub(crate) all: Arc<ToolList>,
+    pub all: Arc<ToolList>,
     /// The same while it works towards a goal.
-    pub(crate) with_goal: Arc<ToolList>,
+    pub with_goal: Arc<ToolList>,
     /// An empty list, for requests that are to be answered in words alone.
-    pub(crate) none: Arc<ToolList>,
+    pub none: Arc<ToolList>,
 }
 
 impl Tools {
     /// The tools of a thread.
-    pub(crate) fn offered(has_terminals: bool, searches_web: bool) -> Self {
+    #[must_use]
+    pub fn offered(has_terminals: bool, searches_web: bool) -> Self {
         // They are described once for all threads.
         static KNOWN: Mutex<BTreeMap<(bool, bool), Tools>> = Mutex::new(BTreeMap::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -204,81 +181,4 @@ fn write_stdin() -> ToolSpec {
             "additionalProperties": false
         }),
     )
-}
-
-/// What may run beside a call. Patches, plans and goals change what later calls find, so they run alone; a tool that nobody
-/// knows is answered at once.
-pub(crate) fn company(call: &Call) -> Company {
-    // Neither the folder nor the shell matters for whether a command is a patch.
-    let anywhere = Place { cwd: Path::new("/"), shell: "sh", next_process: 0, is_verbatim: false };
-    match (call.tool.as_str(), &call.payload) {
-        ("apply_patch" | "update_plan" | "update_goal", _) => Company::Nobody,
-        ("write_stdin", CallPayload::Function(arguments)) => {
-            let request = WriteRequest::read(arguments);
-            request.map_or(Company::All, |request| Company::AllButTerminal(request.look().process))
-        }
-        _ => match CommandRequest::read(call, anywhere) {
-            Some(Ok(command)) if PatchRequest::find(&command).is_some() => Company::Nobody,
-            Some(_) | None => Company::All,
-        },
-    }
-}
-
-/// A call that has begun.
-pub(crate) enum Begun {
-    /// It is over already.
-    Over(CallResult),
-    /// It takes its time.
-    Later(Later),
-}
-
-/// The end of a call that takes its time.
-pub(crate) type Later = Pin<Box<dyn Future<Output = CallResult> + Send>>;
-
-/// Begins a call that is no command. It never fails: what goes wrong is told to the model.
-pub(crate) fn run(call: &Call, cwd: &Path) -> Begun {
-    match (call.tool.as_str(), &call.payload) {
-        ("update_plan", CallPayload::Function(arguments)) => Begun::Over(update_plan(arguments)),
-        ("view_image", CallPayload::Function(arguments)) => view_image(call.id.clone(), arguments, cwd),
-        (tool, CallPayload::Function(_) | CallPayload::Own { .. }) => {
-            Begun::Over(CallResult::text(format!("unsupported call: {tool}")))
-        }
-        (tool, CallPayload::Custom(_)) => {
-            Begun::Over(CallResult::text(format!("unsupported custom tool call: {tool}")))
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct ViewImageArguments {
-    path: PathBuf,
-}
-
-fn view_image(item: ItemId, arguments: &str, cwd: &Path) -> Begun {
-    let path = match serde_json::from_str::<ViewImageArguments>(arguments) {
-        Ok(arguments) => cwd.join(arguments.path),
-        Err(error) => {
-            return Begun::Over(CallResult::text(format!("failed to parse function arguments: {error}")));
-        }
-    };
-    let event = Body::ImageViewed { item, path: path.clone() };
-    Begun::Later(Box::pin(async move {
-        match images::read_beside(move || images::one_image(&path)).await {
-            Some(part @ ContentItem::InputImage { .. }) => {
-                CallResult { events: vec![event], output: FunctionCallOutputPayload::Parts(vec![part]) }
-            }
-            Some(part) => CallResult::text(part.text().cloned().unwrap_or_default()),
-            None => CallResult::text("the picture could not be read in time"),
-        }
-    }))
-}
-
-fn update_plan(arguments: &str) -> CallResult {
-    match serde_json::from_str::<UpdatePlanArgs>(arguments) {
-        Ok(plan) => CallResult {
-            events: vec![Body::PlanUpdated(plan)],
-            output: FunctionCallOutputPayload::Text("Plan updated".to_owned()),
-        },
-        Err(error) => CallResult::text(format!("failed to parse function arguments: {error}")),
-    }
 }

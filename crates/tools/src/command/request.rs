@@ -6,15 +6,15 @@ use std::time::Duration;
 use codex_log::{CommandItem, ItemId};
 use serde::Deserialize;
 
-use super::terminal::{Look, WriteRequest};
-use crate::turn::{Call, CallPayload};
+use super::terminal::{TerminalPoll, WriteRequest};
+use crate::call::{ToolCall, ToolInput};
 
 /// How long a command may take when the model does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a sandbox can do for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Confinement {
+pub enum Confinement {
     /// The sandbox lets it do its usual work.
     Usual,
     /// The sandbox lets nothing be written, so a person who allows the command means a run outside.
@@ -25,32 +25,32 @@ pub(crate) enum Confinement {
 
 /// A command as the model wants it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct CommandRequest {
+pub struct CommandRequest {
     /// The call it comes from.
-    pub(crate) call: ItemId,
+    pub call: ItemId,
     /// The program and its arguments.
-    pub(crate) argv: Vec<String>,
+    pub argv: Vec<String>,
     /// Where it runs.
-    pub(crate) cwd: PathBuf,
+    pub cwd: PathBuf,
     /// How long it may take.
-    pub(crate) timeout: Duration,
+    pub timeout: Duration,
     /// Whether the user runs it, not the model.
-    pub(crate) is_users_own: bool,
+    pub is_users_own: bool,
     /// Whether the model asks to leave the sandbox.
-    pub(crate) is_escalated: bool,
+    pub is_escalated: bool,
     /// What a sandbox can do for it.
-    pub(crate) confinement: Confinement,
+    pub confinement: Confinement,
     /// Why the model asks.
-    pub(crate) justification: Option<String>,
+    pub justification: Option<String>,
     /// How the call looks at the command's terminal; none for a command that ends with its call.
-    pub(crate) terminal: Option<Look>,
+    pub terminal: Option<TerminalPoll>,
     /// What is typed into a command that runs already, where this is no command but a wish to type.
-    pub(crate) typed: Option<WriteRequest>,
+    pub typed: Option<WriteRequest>,
 }
 
 /// Why there is no command in a call. The text goes to the model.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RequestError {
+pub enum RequestError {
     #[error("failed to parse function arguments: {0}")]
     Arguments(#[from] serde_json::Error),
     #[error("the command is empty")]
@@ -110,40 +110,41 @@ struct SharedArguments {
 
 /// What a call may need to become a command.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     /// Where the turn works.
-    pub(crate) cwd: &'a Path,
+    pub cwd: &'a Path,
     /// The user's shell.
-    pub(crate) shell: &'a str,
+    pub shell: &'a str,
     /// The number of the next terminal.
-    pub(crate) next_process: u64,
+    pub next_process: u64,
     /// Whether terminals print as into a file unless the model wants otherwise.
-    pub(crate) is_verbatim: bool,
+    pub is_verbatim: bool,
 }
 
 /// A command before the call around it is looked at.
 struct Parts {
     argv: Vec<String>,
     shared: SharedArguments,
-    terminal: Option<Look>,
+    terminal: Option<TerminalPoll>,
 }
 
 impl CommandRequest {
     /// Reads a call of a tool that runs commands; none for other tools.
-    pub(crate) fn read(call: &Call, place: Place<'_>) -> Option<Result<Self, RequestError>> {
+    #[must_use]
+    pub fn read(call: &ToolCall, place: Place<'_>) -> Option<Result<Self, RequestError>> {
         let read = match call.tool.as_str() {
             "shell" | "container.exec" | "local_shell" => read_argv,
             "shell_command" => read_script,
             "exec_command" => read_terminal,
             _ => return None,
         };
-        let CallPayload::Function(arguments) = &call.payload else {
+        let ToolInput::Function(arguments) = &call.input else {
             return Some(Err(RequestError::NotJson));
         };
         Some(read(arguments, place).and_then(|parts| Self::new(call, parts, place.cwd)))
     }
 
-    fn new(call: &Call, parts: Parts, cwd: &Path) -> Result<Self, RequestError> {
+    fn new(call: &ToolCall, parts: Parts, cwd: &Path) -> Result<Self, RequestError> {
         let Parts { argv, shared, terminal } = parts;
         if argv.first().is_none_or(String::is_empty) {
             return Err(RequestError::Empty);
@@ -164,7 +165,7 @@ impl CommandRequest {
     }
 
     /// The wish to type something into a command that runs, worded as a command so that a person can be asked about it.
-    pub(crate) fn to_type(call: &ItemId, typed: WriteRequest, into: &CommandItem) -> Self {
+    pub fn to_type(call: &ItemId, typed: WriteRequest, into: &CommandItem) -> Self {
         let session = typed.look().process.to_string();
         let argv = ["write_stdin", "--session", &session, typed.chars()].map(str::to_owned).to_vec();
         let into_line = codex_wire::command_line::display(&into.argv);
@@ -197,9 +198,9 @@ fn read_terminal(arguments: &str, place: Place<'_>) -> Result<Parts, RequestErro
     let TerminalArguments { cmd, shell, login, yield_time_ms, max_output_tokens, tty, shared } =
         serde_json::from_str(arguments)?;
     let shell = shell.as_deref().unwrap_or(place.shell);
-    let look = Look {
+    let look = TerminalPoll {
         is_verbatim: place.is_verbatim && !tty.unwrap_or(false),
-        ..Look::at_start(place.next_process, yield_time_ms, max_output_tokens)
+        ..TerminalPoll::at_start(place.next_process, yield_time_ms, max_output_tokens)
     };
     Ok(Parts { argv: script(shell, login.unwrap_or(true), cmd)?, shared, terminal: Some(look) })
 }

@@ -9,7 +9,7 @@ use codex_wire::policy::SandboxPolicy;
 use codex_workspace::git::Runner;
 pub use codex_workspace::git::{Applied, Checkout, DiffToRemote, GitError};
 
-use crate::repository_root;
+use codex_config::project_doc::repository_root;
 
 /// Why `git` cannot be run.
 #[derive(Debug, thiserror::Error)]

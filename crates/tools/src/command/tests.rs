@@ -22,7 +22,7 @@ fn request(is_escalated: bool) -> CommandRequest {
 }
 
 fn requested(words: &[&str]) -> CommandRequest {
-    let look = Look { process: 7, patience: Duration::from_secs(1), limit: 100, is_verbatim: false };
+    let look = TerminalPoll { process: 7, patience: Duration::from_secs(1), limit: 100, is_verbatim: false };
     let terminal = words.contains(&"terminal").then_some(look);
     CommandRequest { terminal, ..request(words.contains(&"escalated")) }
 }

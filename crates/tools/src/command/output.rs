@@ -5,7 +5,7 @@ use std::time::Duration;
 use codex_log::CommandEnd;
 use serde_json::json;
 
-use super::terminal::{Look, Shown};
+use super::terminal::{Shown, TerminalPoll};
 
 /// The status of a command that ran out of time, as `timeout(1)` gives it.
 const TIMED_OUT: i32 = 124;
@@ -23,25 +23,26 @@ const DENIALS: &[&str] = &[
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ran {
+pub struct Ran {
     /// The exit status; 128 and the number of the signal where one ended it.
-    pub(crate) exit_code: i32,
+    pub exit_code: i32,
     /// Whether its time was up.
-    pub(crate) is_timeout: bool,
-    pub(crate) duration: Duration,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
+    pub is_timeout: bool,
+    pub duration: Duration,
+    pub stdout: String,
+    pub stderr: String,
     /// Both, in the order they came.
-    pub(crate) aggregated: String,
+    pub aggregated: String,
     /// How many bytes there were of both, kept or not.
-    pub(crate) total_bytes: u64,
+    pub total_bytes: u64,
     /// How many lines of both are kept.
-    pub(crate) lines: usize,
+    pub lines: usize,
 }
 
 impl Ran {
     /// A run that did not come about.
-    pub(crate) fn not_started(why: String) -> Self {
+    #[must_use]
+    pub fn not_started(why: String) -> Self {
         Self {
             exit_code: 127,
             is_timeout: false,
@@ -60,7 +61,8 @@ impl Ran {
     }
 
     /// A run that was cut off.
-    pub(crate) fn aborted(duration: Duration) -> Self {
+    #[must_use]
+    pub fn aborted(duration: Duration) -> Self {
         let text = aborted_text(duration);
         Self { exit_code: 130, duration, ..Self::not_started(text) }
     }
@@ -81,7 +83,7 @@ impl Ran {
     }
 
     /// What the model is told of a command that has ended in its terminal.
-    pub(super) fn for_model(&self, look: Look) -> String {
+    pub(super) fn for_model(&self, look: TerminalPoll) -> String {
         let shown = Shown {
             bytes: self.aggregated.clone().into_bytes(),
             total_bytes: self.total_bytes,
@@ -92,13 +94,15 @@ impl Ran {
     }
 
     /// Whether the sandbox is the likely reason of a failure.
-    pub(crate) fn looks_denied(&self) -> bool {
+    #[must_use]
+    pub fn looks_denied(&self) -> bool {
         let text = self.aggregated.to_lowercase();
         self.exit_code != 0 && !self.is_timeout && DENIALS.iter().any(|denial| text.contains(denial))
     }
 
     /// The end as the log keeps it.
-    pub(crate) fn end(self, limit: usize) -> CommandEnd {
+    #[must_use]
+    pub fn end(self, limit: usize) -> CommandEnd {
         let notice = if self.is_timeout {
             format!("command timed out after {} milliseconds\n", self.duration.as_millis())
         } else {
@@ -116,7 +120,8 @@ impl Ran {
 }
 
 /// What the model is told of a command that its turn's end cut off.
-pub(crate) fn aborted_text(duration: Duration) -> String {
+#[must_use]
+pub fn aborted_text(duration: Duration) -> String {
     format!("Wall time: {:.1} seconds\naborted by user", duration.as_secs_f64())
 }
 

@@ -7,25 +7,25 @@ use codex_log::ItemId;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::call::{ToolCall, ToolInput};
 use crate::command::CommandRequest;
-use crate::turn::{Call, CallPayload};
 
 /// A patch as the model wants it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct PatchRequest {
+pub struct PatchRequest {
     /// The call it comes from.
-    pub(crate) call: ItemId,
+    pub call: ItemId,
     /// The patch.
-    pub(crate) text: String,
+    pub text: String,
     /// Where its relative paths start.
-    pub(crate) cwd: PathBuf,
+    pub cwd: PathBuf,
     /// How the model is told what came of it.
-    pub(crate) voice: Voice,
+    pub voice: Voice,
 }
 
 /// How the model is told what came of a patch: in the form of the tool it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Voice {
+pub enum Voice {
     /// As a command.
     Command,
     /// As the tool for patches.
@@ -52,23 +52,25 @@ struct FunctionArguments {
 
 impl PatchRequest {
     /// Reads a call of the tool for patches; none for other tools.
-    pub(crate) fn read(call: &Call, cwd: &Path) -> Option<Result<Self, serde_json::Error>> {
+    #[must_use]
+    pub fn read(call: &ToolCall, cwd: &Path) -> Option<Result<Self, serde_json::Error>> {
         if call.tool != "apply_patch" {
             return None;
         }
-        let text = match &call.payload {
-            CallPayload::Custom(text) => Ok(text.clone()),
-            CallPayload::Function(arguments) => {
+        let text = match &call.input {
+            ToolInput::Custom(text) => Ok(text.clone()),
+            ToolInput::Function(arguments) => {
                 serde_json::from_str::<FunctionArguments>(arguments).map(|arguments| arguments.input)
             }
-            CallPayload::Own { .. } => return None,
+            ToolInput::UserShell { .. } => return None,
         };
         let call = call.id.clone();
         Some(text.map(|text| Self { call, text, cwd: cwd.to_owned(), voice: Voice::Tool }))
     }
 
     /// Finds a patch in a command; none when the command is something else.
-    pub(crate) fn find(command: &CommandRequest) -> Option<Self> {
+    #[must_use]
+    pub fn find(command: &CommandRequest) -> Option<Self> {
         let found = codex_patch::from_command(&command.argv)?;
         let cwd = found.cwd.map_or_else(|| command.cwd.clone(), |folder| command.cwd.join(folder));
         Some(Self { call: command.call.clone(), text: found.text, cwd, voice: Voice::Command })
