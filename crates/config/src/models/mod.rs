@@ -232,7 +232,7 @@ mod tests {
              "default_reasoning_level": "high", "input_modalities": ["text"]},
             {"slug": "gpt-5", "visibility": "hide"}, {"slug": "secret", "visibility": "none"}]}"#;
         std::fs::write(&path, models).unwrap();
-        let (_temp, config) = load(&format!("model_catalog_json = '{}'", path.display()), &Overrides::default());
+        let (_temp, config) = load(format!("model_catalog_json = '{}'", path.display()), &Overrides::default());
         let config = config.unwrap();
         let (table, unread) = ModelTable::read(&config.model);
         assert_eq!(unread, None);
