@@ -3,7 +3,7 @@
 //! Deltas are not kept: the items they lead to are. Of the event queue only what a resumed client is shown again is
 //! kept; the rest follows from the items of the conversation.
 
-use codex_wire::encoded::EncodedItem;
+use codex_wire::conversation_item::ConversationItem;
 use codex_wire::event::EventMsg;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -197,7 +197,7 @@ impl<'a> GoalLine<'a> {
 #[derive(Serialize)]
 struct CompactedLine<'a> {
     message: &'a str,
-    replacement_history: &'a [EncodedItem],
+    replacement_history: &'a [ConversationItem],
 }
 
 fn turn_context(settings: &Settings) -> TurnContextItem {
