@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use codex_wire::change::FileChange;
@@ -183,12 +183,13 @@ pub struct ThreadStarted {
 }
 
 /// An item of the conversation with the model, encoded once for file and request alike.
+///
+/// One that was read from a file keeps its bytes and is understood only when somebody asks.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// The item.
-    pub item: Arc<ResponseItem>,
-    /// The same as JSON.
+    /// The item as JSON.
     pub json: EncodedItem,
+    item: OnceLock<Arc<ResponseItem>>,
 }
 
 impl Record {
@@ -198,7 +199,23 @@ impl Record {
     /// Only if an item held something JSON cannot express, which none does.
     pub fn new(item: ResponseItem) -> Result<Self, serde_json::Error> {
         let item = Arc::new(item);
-        Ok(Self { json: EncodedItem::new(&item)?, item })
+        Ok(Self { json: EncodedItem::new(&item)?, item: item.into() })
+    }
+
+    /// An item from a file.
+    #[must_use]
+    pub fn stored(json: EncodedItem) -> Self {
+        Self { json, item: OnceLock::new() }
+    }
+
+    /// The item; none if it came from a file and cannot be understood.
+    #[must_use]
+    pub fn item(&self) -> Option<&Arc<ResponseItem>> {
+        if self.item.get().is_none() {
+            let item = serde_json::from_str(&self.json.json()).ok()?;
+            return Some(self.item.get_or_init(|| Arc::new(item)));
+        }
+        self.item.get()
     }
 }
 

@@ -96,9 +96,9 @@ impl Projector {
             Body::GoalChanged(_) | Body::GoalCleared => self.goal(event, out),
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => {
-                if self.raw_items {
+                if let Some(item) = record.item().filter(|_| self.raw_items) {
                     let (thread_id, turn_id) = self.names(turn);
-                    let raw = RawResponseItemCompleted { thread_id, turn_id, item: (*record.item).clone() };
+                    let raw = RawResponseItemCompleted { thread_id, turn_id, item: (**item).clone() };
                     out.push(ServerNotification::RawResponseItemCompleted(Box::new(raw)));
                 }
             }
