@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use codex_wire::event::EventMsg;
 use codex_wire::rollout::RolloutLine;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -61,6 +62,12 @@ impl<'a> Line<'a> {
     #[must_use]
     pub fn payload_as<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(self.payload.get()).ok()
+    }
+
+    /// What it tells in the words of the event queue, as the release that wrote it did.
+    #[must_use]
+    pub fn message(&self) -> Option<EventMsg> {
+        (self.kind == "event_msg").then(|| self.payload_as()).flatten()
     }
 
     /// The `type` inside the payload of an event, and what else tells events apart.
