@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use codex_dialects::eq::{self, Vocabulary};
+use codex_dialects::replay::Player;
 use codex_dialects::v2::project::{Projector, Wishes};
 use codex_dialects::{Vintage, exec, v1, v2};
-use codex_log::decode::LogReader;
 use codex_log::line::Line;
 use expect_test::{ExpectFile, expect_file};
 use serde::Serialize;
@@ -87,10 +87,10 @@ fn the_messages_of_stored_threads() {
 #[test]
 fn stored_threads_played_again() {
     let play = |release: &str, all: &mut Vec<String>| {
-        let mut reader = LogReader::new(&PathBuf::from("/rollout.jsonl"), None);
+        let mut player = Player::new(&PathBuf::from("/rollout.jsonl"), None);
         let mut events = Vec::new();
-        each_line(release, |line| reader.take(line, &mut events));
-        reader.finish(&mut events);
+        each_line(release, |line| player.take(line, &mut events));
+        player.finish(&mut events);
         let mut runs = exec::Projector::default();
         let mut projector = Projector::new("thread".to_owned(), Vintage::V0166, Wishes::default());
         for event in &events {

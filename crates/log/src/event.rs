@@ -183,12 +183,14 @@ pub struct ThreadStarted {
 }
 
 /// An item of the conversation with the model, encoded once for file and request alike.
+///
+/// One that was read from a file keeps its bytes and is understood only when somebody asks.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// The item.
-    pub item: Arc<ResponseItem>,
-    /// The same as JSON.
+    /// The item as JSON.
     pub json: ConversationItem,
+    /// The item as it was made here.
+    made: Option<Arc<ResponseItem>>,
 }
 
 impl Record {
@@ -198,7 +200,19 @@ impl Record {
     /// Only if an item held something JSON cannot express, which none does.
     pub fn new(item: ResponseItem) -> Result<Self, serde_json::Error> {
         let item = Arc::new(item);
-        Ok(Self { json: ConversationItem::new(&item)?, item })
+        Ok(Self { json: ConversationItem::new(&item)?, made: Some(item) })
+    }
+
+    /// An item from a file.
+    #[must_use]
+    pub fn stored(json: ConversationItem) -> Self {
+        Self { json, made: None }
+    }
+
+    /// The item; none if it came from a file and cannot be understood.
+    #[must_use]
+    pub fn item(&self) -> Option<Arc<ResponseItem>> {
+        self.made.clone().or_else(|| self.json.typed().ok())
     }
 }
 

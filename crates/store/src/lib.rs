@@ -19,7 +19,7 @@ mod rollout;
 mod rollout_file;
 mod threads;
 
-pub use export::{ExportError, ImportError, Imported, export_bundle, export_markdown, markdown};
+pub use export::{ExportError, ImportError, Imported, MarkdownReader, export_bundle, export_markdown};
 pub use holder::Holder;
 pub use index::{IndexError, ShelfError, ThreadIndex};
 pub use notes::{NoteError, Notes};

@@ -38,10 +38,13 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         | Body::Unread(_)
         | Body::GoalChanged(_)
         | Body::GoalCleared => {}
-        Body::Recorded(record) if vocabulary.raw_items => {
-            out.push(EventMsg::RawResponseItem(RawResponseItemEvent { item: (*record.item).clone() }));
+        Body::Recorded(record) => {
+            if vocabulary.raw_items
+                && let Some(item) = record.item()
+            {
+                out.push(EventMsg::RawResponseItem(RawResponseItemEvent { item: (*item).clone() }));
+            }
         }
-        Body::Recorded(_) => {}
         Body::ItemStarted(item) => view.item_started(item, out),
         Body::ItemDelta { item, delta } => view.item_delta(item, delta, out),
         Body::ItemCompleted(item) => view.item_completed(item, out),

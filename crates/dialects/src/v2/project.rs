@@ -96,9 +96,11 @@ impl Projector {
             Body::GoalChanged(_) | Body::GoalCleared => self.goal(event, out),
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => {
-                if self.raw_items {
+                if self.raw_items
+                    && let Some(item) = record.item()
+                {
                     let (thread_id, turn_id) = self.names(turn);
-                    let raw = RawResponseItemCompleted { thread_id, turn_id, item: (*record.item).clone() };
+                    let raw = RawResponseItemCompleted { thread_id, turn_id, item: (*item).clone() };
                     out.push(ServerNotification::RawResponseItemCompleted(Box::new(raw)));
                 }
             }

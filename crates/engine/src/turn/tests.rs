@@ -132,7 +132,7 @@ fn show_record(item: &ResponseItem) -> String {
 fn show(effect: &Effect) -> String {
     match effect {
         Effect::Emit(Body::TurnStarted { .. }) => "started".to_owned(),
-        Effect::Emit(Body::Recorded(record)) => format!("record {}", show_record(&record.item)),
+        Effect::Emit(Body::Recorded(record)) => format!("record {}", show_record(&record.item().unwrap())),
         Effect::Emit(Body::ItemStarted(item)) => format!("start {}", show_item(item)),
         Effect::Emit(Body::ItemCompleted(item)) => format!("complete {}", show_item(item)),
         Effect::Emit(Body::ItemDelta { item, delta }) => format!("grow {} {delta:?}", item.as_str()),

@@ -53,7 +53,9 @@ impl Witness {
 /// right behind another publication, which nobody witnesses.
 fn trace(body: &Body) -> Option<String> {
     match body {
-        Body::Recorded(record) if record.item.kind() != "function_call_output" => Some(record.json.json().into_owned()),
+        Body::Recorded(record) if record.item().unwrap().kind() != "function_call_output" => {
+            Some(record.json.json().into_owned())
+        }
         Body::ItemCompleted(Item::UserMessage(_)) => Some(r#""type":"user_message","message":"hi""#.to_owned()),
         Body::ItemCompleted(Item::AgentMessage(AgentMessage { text, .. })) => {
             Some(format!(r#""type":"agent_message","message":"{text}""#))

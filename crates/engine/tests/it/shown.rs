@@ -15,7 +15,9 @@ fn body(body: &Body) -> String {
         Body::ThreadStarted(_) => "thread started".to_owned(),
         Body::TurnStarted { context_window } => format!("turn started, window {context_window:?}"),
         Body::ModelAsked(settings) => format!("asked {}", settings.model),
-        Body::Recorded(record) => format!("recorded {}", item(&record.item)),
+        Body::Recorded(record) => {
+            record.item().map_or_else(String::new, |recorded| format!("recorded {}", item(&recorded)))
+        }
         Body::ItemStarted(item) => format!("started {}", shown_item(item)),
         Body::ItemDelta { item, delta } => format!("grew {} {delta:?}", item.as_str()),
         Body::ItemCompleted(item) => format!("completed {}", shown_item(item)),

@@ -67,7 +67,16 @@ impl CommandEnd {
 
 impl CommandItem {
     pub(super) fn begun(&self) -> Self {
-        Self { status: Status::Running, end: None, ..self.clone() }
+        Self {
+            id: self.id.clone(),
+            argv: self.argv.clone(),
+            cwd: self.cwd.clone(),
+            parsed: self.parsed.clone(),
+            terminal: self.terminal,
+            is_users_own: self.is_users_own,
+            status: Status::Running,
+            end: None,
+        }
     }
 
     /// What a shell is given reads better without the shell around it.

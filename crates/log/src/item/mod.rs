@@ -160,6 +160,30 @@ impl Item {
         }
     }
 
+    /// The item under another name.
+    #[must_use]
+    pub fn with_id(self, id: ItemId) -> Self {
+        match self {
+            Self::UserMessage(said) => Self::UserMessage(UserMessage { id, ..said }),
+            Self::AgentMessage(answer) => Self::AgentMessage(AgentMessage { id, ..answer }),
+            Self::Reasoning(thought) => Self::Reasoning(Reasoning { id, ..thought }),
+            Self::WebSearch(search) => Self::WebSearch(WebSearch { id, ..search }),
+            Self::Command(command) => Self::Command(Arc::new(CommandItem { id, ..Arc::unwrap_or_clone(command) })),
+            Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { id, ..Arc::unwrap_or_clone(patch) })),
+        }
+    }
+
+    /// The item in the parts in which readers of older releases are told it: thoughts one by one.
+    #[must_use]
+    pub fn parts(self) -> Vec<Self> {
+        match self {
+            Self::Reasoning(thought) => thought.parts().map(Self::Reasoning).collect(),
+            Self::UserMessage(_) | Self::AgentMessage(_) | Self::WebSearch(_) | Self::Command(_) | Self::Patch(_) => {
+                vec![self]
+            }
+        }
+    }
+
     /// The item with another status, where it has one.
     #[must_use]
     pub fn with_status(&self, status: Status) -> Self {
@@ -269,6 +293,11 @@ pub enum StoredItem {
 }
 
 impl StoredItem {
+    /// Whether items of this type are what was said or thought, and not calls.
+    pub(crate) fn is_said(kind: &str) -> bool {
+        matches!(kind, "UserMessage" | "AgentMessage" | "Reasoning")
+    }
+
     /// The item, unless its kind is unknown here.
     #[must_use]
     pub fn item(self) -> Option<Item> {

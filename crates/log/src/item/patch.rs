@@ -38,7 +38,8 @@ pub struct PatchEnd {
 
 impl PatchItem {
     pub(super) fn begun(&self) -> Self {
-        Self { is_auto_approved: true, status: Status::Running, end: None, ..self.clone() }
+        let changes = Arc::clone(&self.changes);
+        Self { id: self.id.clone(), changes, is_auto_approved: true, status: Status::Running, end: None }
     }
 
     pub(super) fn title(&self) -> String {

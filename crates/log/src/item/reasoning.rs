@@ -27,6 +27,12 @@ impl Reasoning {
         Self::empty(self.id.clone())
     }
 
+    /// Each part of the summary by itself.
+    pub(super) fn parts(self) -> impl Iterator<Item = Self> {
+        let Self { id, summary, .. } = self;
+        summary.into_iter().map(move |part| Self { id: id.clone(), summary: vec![part], raw: Vec::new() })
+    }
+
     pub(super) fn title(&self) -> String {
         self.summary.join("\n\n")
     }

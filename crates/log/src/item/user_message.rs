@@ -29,6 +29,16 @@ impl UserMessage {
         Self { id, key, content: std::iter::once(text).chain(images).collect() }
     }
 
+    /// The texts among the pieces.
+    #[must_use]
+    pub fn texts(&self) -> Vec<&str> {
+        let texts = self.content.iter().filter_map(|input| match input {
+            UserInput::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
     pub(super) fn message(&self) -> EventMsg {
         EventMsg::UserMessage(UserInput::said(&self.content))
     }

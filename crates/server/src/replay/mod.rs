@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_log::decode::LogReader;
 use codex_log::{Event, TurnId};
 use codex_protocol::rpc::Notification;
 use codex_store::{Entry, ReadError, RolloutLines};
@@ -17,6 +16,7 @@ use serde_json::json;
 
 use codex_dialects::Vintage;
 use codex_dialects::exec;
+use codex_dialects::replay::Player;
 use codex_dialects::v2::project::{Projector, Wishes};
 
 /// In which dialect a thread is played.
@@ -44,7 +44,7 @@ pub struct Due {
 #[derive(Debug)]
 pub struct Replay {
     lines: RolloutLines,
-    reader: LogReader,
+    player: Player,
     voice: Voice,
     waiting: VecDeque<Due>,
     is_over: bool,
@@ -68,9 +68,9 @@ impl Replay {
             Dialect::V2 => Voice::V2(None),
             Dialect::Exec => Voice::Exec(exec::Projector::default()),
         };
-        let reader = LogReader::new(path, first_context(path)?);
+        let player = Player::new(path, first_context(path)?);
         let lines = RolloutLines::open(path)?;
-        Ok(Self { lines, reader, voice, waiting: VecDeque::new(), is_over: false })
+        Ok(Self { lines, player, voice, waiting: VecDeque::new(), is_over: false })
     }
 
     /// The next line; none at the end.
@@ -81,12 +81,12 @@ impl Replay {
         while self.waiting.is_empty() && !self.is_over {
             let mut events = Vec::new();
             match self.lines.next_entry()? {
-                Some(Entry::Line(line)) => self.reader.take(&line, &mut events),
+                Some(Entry::Line(line)) => self.player.take(&line, &mut events),
                 // What cannot be read cannot be played.
                 Some(Entry::Bad(_)) => {}
                 None => {
                     self.is_over = true;
-                    self.reader.finish(&mut events);
+                    self.player.finish(&mut events);
                 }
             }
             for event in events {
