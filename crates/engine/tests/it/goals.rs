@@ -56,7 +56,7 @@ fn told(events: &[Arc<Event>]) -> Vec<String> {
             Body::GoalChanged(goal) => format!("goal {} {} tokens", goal.status.as_str(), goal.tokens_used),
             Body::GoalCleared => "goal cleared".to_owned(),
             Body::Recorded(record) => {
-                let item = shown::item(&record.item().unwrap());
+                let item = record.item().map(|item| shown::item(&item)).unwrap_or_default();
                 item.split_once("\\n").map_or(item.clone(), |(first, rest)| format!("{first}… {}", &rest[..24]))
             }
             Body::TurnEnded(Outcome::Completed { .. }) => "completed".to_owned(),

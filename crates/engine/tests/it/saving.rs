@@ -53,7 +53,7 @@ impl Witness {
 /// right behind another publication, which nobody witnesses.
 fn trace(body: &Body) -> Option<String> {
     match body {
-        Body::Recorded(record) if record.item().unwrap().kind() != "function_call_output" => {
+        Body::Recorded(record) if record.item().is_some_and(|item| item.kind() != "function_call_output") => {
             Some(record.json.json().into_owned())
         }
         Body::ItemCompleted(Item::UserMessage(_)) => Some(r#""type":"user_message","message":"hi""#.to_owned()),
