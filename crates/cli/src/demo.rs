@@ -9,6 +9,7 @@ use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::{Beginning, Feed, Recall, Setup, Thread, connect};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
+use codex_store::FileStore;
 use codex_tui::wrap::Flow;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -97,6 +98,7 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
     Ok(Setup {
         model: connect(&config, &home, env, "codex_demo")?,
         config: Arc::new(config),
+        store: Arc::new(FileStore::of(home.path())),
         home,
         cwd: project,
         originator: "codex_demo".to_owned(),
@@ -110,7 +112,7 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
         counts_anew: false,
         follows_goals: false,
         recent_bytes: 0,
-        notes: None,
+        notes_results: false,
         asks_again: false,
         tells_of_interrupts: false,
         marks_images: false,

@@ -8,6 +8,7 @@ use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
 use codex_engine::{Beginning, Recall, Setup, Thread, connect};
 use codex_server::proto::{self, Prompts, Served};
+use codex_store::FileStore;
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
@@ -44,9 +45,9 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
 }
 
 fn prompts(setup: &Setup) -> Prompts {
-    let Setup { config, home, .. } = setup;
+    let Setup { config, home, store, .. } = setup;
     let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
-    let history = is_kept.then(|| home.history_file());
+    let history = is_kept.then(|| Arc::clone(store));
     Prompts::new(history, config.history.max_bytes, home.prompts())
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let cwd = working_directory(shared)?;
     Ok(Setup {
         config: Arc::new(config),
+        store: Arc::new(FileStore::of(home.path())),
         home,
         model,
         originator,
@@ -76,7 +78,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         counts_anew: false,
         follows_goals: false,
         recent_bytes: 0,
-        notes: None,
+        notes_results: false,
         asks_again: false,
         tells_of_interrupts: false,
         marks_images: false,

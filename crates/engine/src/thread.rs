@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use codex_config::{Config, Home};
 use codex_log::settings::{Settings, SettingsChange};
+use codex_log::store::{StoreError, StoreErrorKind, ThreadStore};
 use codex_log::{Approval, Event, ThreadStarted, TurnId};
 use codex_model::Model;
-use codex_store::{ForkError, Notes, ReadError, RolloutError};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -36,8 +36,10 @@ const WAITING_COMMANDS: usize = 64;
 pub struct Setup {
     /// What the user has set.
     pub config: Arc<Config>,
-    /// The home folder, where the thread is kept.
+    /// The home folder.
     pub home: Home,
+    /// Who keeps the thread.
+    pub store: Arc<dyn ThreadStore>,
     /// Where it works.
     pub cwd: PathBuf,
     /// The model it asks.
@@ -70,8 +72,8 @@ pub struct Setup {
     pub follows_goals: bool,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
     pub recent_bytes: usize,
-    /// Where it is noted that there is something to read; none where nobody would look.
-    pub notes: Option<Notes>,
+    /// Whether it is noted that there is something to read. It is not where nobody would look.
+    pub notes_results: bool,
 }
 
 /// What the model remembers of what was cut off or cut out. Clients were written for either.
@@ -102,15 +104,9 @@ pub enum StartError {
         /// Why not.
         source: std::io::Error,
     },
-    /// What it should go on with could not be read.
+    /// What it should go on with could not be read, or it could not be made, opened, copied or written.
     #[error(transparent)]
-    Read(#[from] ReadError),
-    /// Its file could not be made, opened or written.
-    #[error(transparent)]
-    Rollout(#[from] RolloutError),
-    /// The other thread could not be copied.
-    #[error(transparent)]
-    Fork(#[from] ForkError),
+    Store(#[from] StoreError),
     /// The work before the start was cut off by the end of the program.
     #[error("could not prepare the thread")]
     Prepare(#[source] tokio::task::JoinError),
@@ -129,8 +125,8 @@ impl StartError {
     /// Whether the thread could not be saved, which is no fault of whoever asked for it.
     #[must_use]
     pub fn is_unsaved(&self) -> bool {
-        let (Self::Rollout(error) | Self::Fork(ForkError::Write(error))) = self else { return false };
-        !matches!(error, RolloutError::Locked { .. } | RolloutError::Moved { .. })
+        let Self::Store(error) = self else { return false };
+        matches!(error.kind(), StoreErrorKind::Unwritable | StoreErrorKind::Unencodable)
     }
 }
 

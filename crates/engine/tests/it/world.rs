@@ -8,6 +8,8 @@ use codex_engine::{Beginning, Feed, Recall, Setup, StartError, Thread, TurnStart
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
+use codex_store::FileStore;
+use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
@@ -20,6 +22,7 @@ use crate::shown;
 pub(crate) struct World {
     folder: TempDir,
     overrides: Vec<String>,
+    pub(crate) store: FileStore,
 }
 
 impl World {
@@ -28,7 +31,8 @@ impl World {
         for name in ["home", "project"] {
             std::fs::create_dir(folder.path().join(name)).expect("a folder can be made");
         }
-        Self { folder, overrides: vec!["model_provider=scripted".to_owned()] }
+        let store = FileStore::of(&folder.path().join("home"));
+        Self { folder, store, overrides: vec!["model_provider=scripted".to_owned()] }
     }
 
     /// Sets a value of the configuration, as `-c` does.
@@ -63,6 +67,7 @@ impl World {
         let setup = Setup {
             config: Arc::new(config),
             home,
+            store: Arc::new(self.store.clone()),
             cwd: self.path("project"),
             model: Arc::new(Recorder { model, prompts: prompts.clone() }),
             originator: "tests".to_owned(),
@@ -76,7 +81,7 @@ impl World {
             counts_anew: false,
             follows_goals: true,
             recent_bytes: 0,
-            notes: None,
+            notes_results: false,
             asks_again: false,
             tells_of_interrupts: false,
             marks_images: false,
@@ -181,12 +186,12 @@ impl Client {
         self.until(|body| matches!(body, Body::TurnEnded(_))).await
     }
 
-    /// Closes the thread and starts one that begins with its file, in the same world.
-    pub(crate) async fn start_again(mut self, script: &str, change: impl FnOnce(PathBuf, Setup) -> Setup) -> Self {
+    /// Closes the thread and starts one that begins with it, in the same world.
+    pub(crate) async fn start_again(mut self, script: &str, change: impl FnOnce(ThreadId, Setup) -> Setup) -> Self {
         self.close().await;
-        let rollout = self.rollout().to_owned();
+        let id = self.thread.id();
         let (setup, prompts) = self.world.setup(script);
-        let (thread, feed) = Thread::start(change(rollout, setup)).await.expect("the thread starts");
+        let (thread, feed) = Thread::start(change(id, setup)).await.expect("the thread starts");
         Self { world: self.world, thread, feed, prompts }
     }
 

@@ -8,6 +8,7 @@ use codex_dialects::eq::Vocabulary;
 use codex_engine::{Beginning, Recall, Setup, Thread};
 use codex_model::ScriptedModel;
 use codex_server::proto::{Prompts, Served, serve};
+use codex_store::FileStore;
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
 use serde_json::Value;
@@ -86,6 +87,7 @@ impl Client {
         let setup = Setup {
             config: Arc::new(Config::load(&home, &env, &overrides).expect("the test's configuration is right")),
             home: home.clone(),
+            store: Arc::new(FileStore::of(home.path())),
             cwd: project,
             model: Arc::new(ScriptedModel::from_json(script).expect("the test's script is right")),
             originator: "tests".to_owned(),
@@ -99,7 +101,7 @@ impl Client {
             counts_anew: false,
             follows_goals: false,
             recent_bytes: 0,
-            notes: None,
+            notes_results: false,
             asks_again: false,
             tells_of_interrupts: false,
             marks_images: false,

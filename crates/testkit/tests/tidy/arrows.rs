@@ -31,7 +31,8 @@ const TEST_CRATES: &[&str] = &["testkit"];
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
     ("tui", &["engine", "server"]),
-    ("engine", &["dialects", "protocol", "server", "axum"]),
+    ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
+    ("server", &["store", "rusqlite"]),
     ("log", &["protocol", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
     ("dialects", &["engine", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
     ("protocol", &["tokio", "reqwest", "rusqlite", "tree-sitter"]),
