@@ -50,7 +50,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
 
 fn applied(text: &str) -> anyhow::Result<String> {
     let cwd = std::env::current_dir().context("the current directory is gone")?;
-    Ok(codex_engine::apply_patch(text, &cwd)?)
+    Ok(codex_patch::apply_patch(text, &cwd)?)
 }
 
 /// Says why not. Nothing comes before it, because scripts compare the text.

@@ -8,10 +8,10 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use codex_config::{AuditedKey, Auth, Config, Env, Home, Layers, Origin, Overrides, Programs, Verdict, WireApi};
-use codex_engine::own_git::writable_folders;
 use codex_log::store::ListQuery;
 use codex_sandbox::{Confinement, Launch, Profile, Rung, Stdio, Surroundings};
 use codex_store::ThreadIndex;
+use codex_tools::own_git::writable_folders;
 use codex_wire::policy::SandboxPolicy;
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::{Env, Home};
-use codex_engine::rules::{self, Rules, Verdict};
+use codex_tools::rules::{self, Rules, Verdict};
 
 use crate::args::CheckArgs;
 use crate::console;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::compaction::is_summary;
-use crate::turn::{Call, call_of};
+use codex_tools::call::{ToolCall, call_of};
 
 /// What the model is told of a call whose end nobody saw.
 const LOST: &str = "aborted";
@@ -107,7 +107,7 @@ pub(crate) struct Past {
     /// Outputs for calls that have none.
     pub(crate) lost: Vec<ResponseItem>,
     /// Calls about which a person is to be asked again.
-    pub(crate) asked: Vec<Call>,
+    pub(crate) asked: Vec<ToolCall>,
 }
 
 impl Past {
@@ -145,7 +145,7 @@ impl Past {
 }
 
 /// The call that an item of the conversation is.
-fn read_call(item: &RawValue) -> Option<Call> {
+fn read_call(item: &RawValue) -> Option<ToolCall> {
     call_of(&serde_json::from_str(item.get()).ok()?)
 }
 

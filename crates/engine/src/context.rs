@@ -11,9 +11,6 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 
 use crate::beginning::Past;
 
-/// The bytes of a token, near enough.
-pub(crate) const BYTES_PER_TOKEN: usize = 4;
-
 /// The conversation with the model.
 ///
 /// Items are only ever appended, so that each request starts with the bytes of the one before and the provider's

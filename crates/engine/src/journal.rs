@@ -13,7 +13,7 @@ use codex_log::{Body, Event, Outcome, TurnId};
 use codex_wire::ids::ThreadId;
 
 use crate::feed::{Feed, FeedWriter, feed};
-use crate::work::full_message;
+use codex_tools::full_message;
 
 /// Numbers, saves and publishes the events of one thread.
 pub(crate) struct Journal {

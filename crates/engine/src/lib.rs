@@ -4,7 +4,6 @@
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 mod beginning;
-mod command;
 mod compaction;
 mod context;
 mod environment;
@@ -15,28 +14,20 @@ mod images;
 mod journal;
 mod login;
 mod notify;
-pub mod one_off;
 mod opening;
-pub mod own_git;
-mod patching;
 pub mod preview;
 mod provider;
 pub mod review;
-pub mod rules;
 mod session;
 pub mod skills;
 mod thread;
-mod tools;
 mod turn;
 mod work;
 
 pub use codex_model::Model;
 
 pub use beginning::{Beginning, Insisted};
-pub use codex_config::project_doc::repository_root;
-pub use codex_patch::{PatchError, apply_patch};
 pub use feed::Feed;
-pub use images::{check_image, check_pictures};
 pub use provider::{ConnectError, connect};
 pub use thread::{
     Closed, FeedStart, OpenQuestions, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart,

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::own_git::writable_folders;
+use codex_tools::own_git::writable_folders;
 
 /// How long the program may take. It is told, not waited for, and may outlive us; this only keeps it from staying for
 /// ever beside a server that does.

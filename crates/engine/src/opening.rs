@@ -20,13 +20,13 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::beginning::{Beginning, Insisted, Past};
 use crate::foreign;
 use crate::journal::Journal;
-use crate::rules::{self, Rules};
 use crate::skills;
 use crate::thread::{Setup, StartError};
 use codex_config::models::Catalogue;
 use codex_config::project_doc::{self, ProjectDocs};
 use codex_log::settings::{Mode, Settings};
 use codex_log::{Record, ThreadStarted, TurnId};
+use codex_tools::rules::{self, Rules};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
 

@@ -34,8 +34,8 @@ use self::commands::Allowed;
 use self::ending::unsaved;
 pub(crate) use self::patches::RunningPatch;
 use self::reviewing::Review;
-pub(crate) use self::terminals::LookingAt;
 use self::terminals::OpenTerminals;
+pub(crate) use self::terminals::PollingTerminal;
 use crate::beginning::Beginning;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
@@ -44,9 +44,9 @@ use crate::goal::Pursuit;
 use crate::journal::Journal;
 use crate::opening::{Continued, Opening};
 use crate::thread::{Command, FeedStart, Place, Setup, StartError, Subscription};
-use crate::tools::Tools;
 use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
+use codex_tools::offered::Tools;
 
 /// How many things a session does before it lets others run, should it never have to wait.
 const STEPS_AT_ONCE: u32 = 512;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use codex_log::{Failure, ItemId};
 use codex_model::{Answer, Retry, StreamExt};
+use codex_tools::command::{self, CommandCall, Process, Shown, TerminalPoll};
+use codex_tools::plain::{CallResult, Later};
+use codex_tools::{full_message, patching};
 use codex_wire::error_info::CodexErrorInfo;
 use futures_util::future::select_all;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::command::{self, CommandCall, Look, Process, Shown};
-use crate::patching;
-use crate::session::{LookingAt, RunningPatch};
-use crate::tools::{CallResult, Later};
+use crate::session::{PollingTerminal, RunningPatch};
 use crate::turn::Input;
 
 /// What a running turn waits for. Replacing it cancels it.
@@ -40,7 +40,7 @@ pub(crate) enum Doing {
     /// A patch: its check, an answer to a question about it, or its end.
     Patch(Box<RunningPatch>),
     /// What a terminal shows.
-    Look(Box<LookingAt>),
+    Poll(Box<PollingTerminal>),
     /// The end of any other call.
     Other(Later),
 }
@@ -65,17 +65,17 @@ pub(crate) enum Arrived {
     /// For the turn.
     Turn(Input),
     /// For a call.
-    Call(ItemId, News),
+    Call(ItemId, CallEvent),
 }
 
 /// What a call is told.
-pub(crate) enum News {
+pub(crate) enum CallEvent {
     /// For a command.
     Command(command::Input),
     /// For a patch.
     Patch(patching::Input),
     /// For a call that looks at a terminal.
-    Looked(Look, Result<Shown, String>),
+    Looked(TerminalPoll, Result<Shown, String>),
     /// The call is over.
     Called(CallResult),
 }
@@ -145,13 +145,13 @@ impl Work {
 impl RunningCall {
     async fn next(&mut self) -> Arrived {
         let news = match &mut self.doing {
-            Doing::Command(command) => News::Command(command.next().await),
-            Doing::Patch(patch) => News::Patch(patch.next().await),
-            Doing::Look(at) => {
+            Doing::Command(command) => CallEvent::Command(command.next().await),
+            Doing::Patch(patch) => CallEvent::Patch(patch.next().await),
+            Doing::Poll(at) => {
                 let shown = (&mut at.looking).await;
-                News::Looked(at.look, shown.map_err(|error| full_message(&error)))
+                CallEvent::Looked(at.look, shown.map_err(|error| full_message(&error)))
             }
-            Doing::Other(later) => News::Called(later.await),
+            Doing::Other(later) => CallEvent::Called(later.await),
         };
         Arrived::Call(self.id.clone(), news)
     }
@@ -185,16 +185,4 @@ impl RunningCommand {
 
 fn ended_early() -> Failure {
     Failure { message: "the model's answer ended early".to_owned(), hint: None, info: CodexErrorInfo::Other }
-}
-
-/// An error with its causes, since clients get one line.
-pub(crate) fn full_message(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(": ");
-        message.push_str(&error.to_string());
-        cause = error.source();
-    }
-    message
 }

@@ -174,7 +174,9 @@ mod tests {
     fn append<P: Serialize + ?Sized>(buffer: &mut LineBuffer, payload: &P, file: &mut Faulty) -> Result<(), LineError> {
         buffer.append(0, "event_msg", &mut |out| serde_json::to_writer(out, payload), file)
     }
-    use crate::{Entry, RolloutFile, RolloutLines};
+    use codex_log::store::Entry;
+
+    use crate::{RolloutFile, RolloutLines};
 
     /// A file of which one write goes wrong: so many bytes of it are written, then it fails.
     struct Faulty {

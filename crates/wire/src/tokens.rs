@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Tokens that instructions and tools take up before the user has said anything.
 pub const BASELINE_TOKENS: i64 = 12_000;
 
+/// The bytes of a token, near enough.
+pub const BYTES_PER_TOKEN: usize = 4;
+
 /// The tokens of one answer, or of many added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -18,7 +18,7 @@ use codex_tui::question::choice;
 /// The project that a folder belongs to: its repository, or the folder itself.
 pub(crate) fn project(cwd: &Path) -> PathBuf {
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
-    codex_engine::repository_root(&cwd).unwrap_or(cwd)
+    codex_config::project_doc::repository_root(&cwd).unwrap_or(cwd)
 }
 
 /// What the user has said about a project.

@@ -137,7 +137,7 @@ fn picture(path: &Path) -> anyhow::Result<UserInput> {
 /// Refuses a picture that could not be shown to the model, who would only be told that there was one.
 pub(crate) fn check_picture(path: &Path) -> anyhow::Result<()> {
     let told = |why: String| anyhow::anyhow!("--image: could not read {}: {why}", path.display());
-    codex_engine::check_image(path).map_err(told)
+    codex_tools::images::check_image(path).map_err(told)
 }
 
 fn review_request(args: &ReviewArgs, options: &ExecOptions, begun: Instant) -> anyhow::Result<ReviewRequest> {

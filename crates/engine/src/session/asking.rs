@@ -11,10 +11,10 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use super::Session;
 use crate::compaction::{self, Summary};
-use crate::context::BYTES_PER_TOKEN;
 use crate::thread::Recall;
 use crate::turn::{Manners, Window};
 use crate::work::Work;
+use codex_wire::tokens::BYTES_PER_TOKEN;
 
 /// How much of its window a model can use.
 const USABLE_PERCENT: i64 = 95;

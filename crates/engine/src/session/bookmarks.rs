@@ -14,8 +14,8 @@ use super::Session;
 use crate::beginning::Past;
 use crate::context::Point;
 use crate::environment::{Environment, shell_name};
-use crate::images::read_beside;
 use crate::thread::WayBack;
+use codex_tools::images::read_beside;
 
 /// How many bookmarks are kept, the newest ones.
 const MOST_KEPT: usize = 1000;

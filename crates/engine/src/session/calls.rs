@@ -7,18 +7,19 @@ use codex_wire::decision::ReviewDecision;
 use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
-use crate::command::{self, CommandRequest, Place};
 use crate::opening::asks_first;
-use crate::patching::{self, PatchRequest};
 use crate::thread::OpenQuestions;
-use crate::tools::{self, Begun, CallResult};
-use crate::turn::{Call, CallPayload, Input};
-use crate::work::{Doing, News, RunningCall, Work};
+use crate::turn::Input;
+use crate::work::{CallEvent, Doing, RunningCall, Work};
+use codex_tools::call::{ToolCall, ToolInput};
+use codex_tools::command::{self, CommandRequest, Place};
+use codex_tools::patching::{self, PatchRequest};
+use codex_tools::plain::{self, Begun, CallResult};
 
 impl Session {
     /// Begins a call. Returns what the turn is told when that is already its end.
-    pub(super) fn run_call(&mut self, call: &Call) -> Option<Input> {
-        if let CallPayload::Own { command, timeout } = &call.payload {
+    pub(super) fn run_call(&mut self, call: &ToolCall) -> Option<Input> {
+        if let ToolInput::UserShell { command, timeout } = &call.input {
             return self.start_own(&call.id, command, *timeout);
         }
         if let Some(over) = self.update_goal(call) {
@@ -49,17 +50,17 @@ impl Session {
                 None => self.start_command(request),
             },
             Some(Err(error)) => Some(refused(&call.id, error.to_string())),
-            None => match &call.payload {
-                CallPayload::Function(arguments) if call.tool == "write_stdin" => {
+            None => match &call.input {
+                ToolInput::Function(arguments) if call.tool == "write_stdin" => {
                     self.write_terminal(&call.id, arguments)
                 }
-                CallPayload::Function(_) | CallPayload::Custom(_) | CallPayload::Own { .. } => self.run_tool(call),
+                ToolInput::Function(_) | ToolInput::Custom(_) | ToolInput::UserShell { .. } => self.run_tool(call),
             },
         }
     }
 
-    fn run_tool(&mut self, call: &Call) -> Option<Input> {
-        match tools::run(call, &self.turn_settings().cwd) {
+    fn run_tool(&mut self, call: &ToolCall) -> Option<Input> {
+        match plain::run(call, &self.turn_settings().cwd) {
             Begun::Over(result) => Some(self.take_result(&call.id, result)),
             Begun::Later(later) => {
                 self.begin_call(&call.id, Doing::Other(later));
@@ -77,12 +78,12 @@ impl Session {
     }
 
     /// Takes what has arrived for a call.
-    pub(super) async fn step_call(&mut self, id: ItemId, news: News) {
+    pub(super) async fn step_call(&mut self, id: ItemId, news: CallEvent) {
         let over = match news {
-            News::Command(input) => self.step_command(&id, input),
-            News::Patch(input) => self.step_patch(&id, input),
-            News::Looked(look, shown) => Some(self.looked(&id, look, shown)),
-            News::Called(result) => Some(self.take_result(&id, result)),
+            CallEvent::Command(input) => self.step_command(&id, input),
+            CallEvent::Patch(input) => self.step_patch(&id, input),
+            CallEvent::Looked(look, shown) => Some(self.looked(&id, look, shown)),
+            CallEvent::Called(result) => Some(self.take_result(&id, result)),
         };
         match over {
             Some(input) => self.step(input).await,
@@ -124,9 +125,9 @@ impl Session {
             None => return false,
         };
         let news = if self.running_command(&meant).is_some() {
-            News::Command(command::Input::Answered(decision))
+            CallEvent::Command(command::Input::Answered(decision))
         } else {
-            News::Patch(patching::Input::Answered(decision))
+            CallEvent::Patch(patching::Input::Answered(decision))
         };
         self.step_call(meant, news).await;
         true
@@ -138,7 +139,7 @@ impl Session {
         let asking = calls.iter().filter(|call| match &call.doing {
             Doing::Command(command) => command.call.is_asking(),
             Doing::Patch(patch) => patch.call.is_asking(),
-            Doing::Look(_) | Doing::Other(_) => false,
+            Doing::Poll(_) | Doing::Other(_) => false,
         });
         asking.map(|call| call.id.clone()).collect()
     }

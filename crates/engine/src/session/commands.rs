@@ -14,11 +14,12 @@ use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use tokio::time::sleep;
 
 use super::Session;
-use crate::command::{self, CommandCall, CommandRequest, Confinement, Process, Surrounding, aborted_text};
-use crate::context::BYTES_PER_TOKEN;
-use crate::rules;
 use crate::turn::Input;
-use crate::work::{Deadline, Doing, RunningCommand, full_message};
+use crate::work::{Deadline, Doing, RunningCommand};
+use codex_tools::command::{self, CommandCall, CommandRequest, Confinement, Process, Surrounding, aborted_text};
+use codex_tools::full_message;
+use codex_tools::rules;
+use codex_wire::tokens::BYTES_PER_TOKEN;
 
 /// How many bytes of a command's output the model gets, when the user has not said how many tokens.
 const OUTPUT_BYTES: usize = 10_000;
@@ -171,7 +172,7 @@ impl Session {
     pub(super) fn running_command(&mut self, id: &ItemId) -> Option<&mut RunningCommand> {
         match self.running.as_mut()?.work.call(id)? {
             Doing::Command(command) => Some(command),
-            Doing::Patch(_) | Doing::Look(_) | Doing::Other(_) => None,
+            Doing::Patch(_) | Doing::Poll(_) | Doing::Other(_) => None,
         }
     }
 

@@ -8,7 +8,7 @@ use codex_wire::response::Message;
 use super::Session;
 use crate::thread::Recall;
 use crate::turn::Input;
-use crate::work::full_message;
+use codex_tools::full_message;
 
 /// What the model is told when somebody has stopped a turn.
 const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \

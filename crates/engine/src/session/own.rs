@@ -7,8 +7,9 @@ use codex_shell::Answer;
 use codex_wire::ids::ThreadId;
 
 use super::Session;
-use crate::command::{CommandRequest, Confinement};
-use crate::turn::{Call, CallPayload, Input, Turn};
+use crate::turn::{Input, Turn};
+use codex_tools::call::{ToolCall, ToolInput};
+use codex_tools::command::{CommandRequest, Confinement};
 
 /// How long a command of the user's may take when nothing else is said.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
@@ -19,10 +20,10 @@ impl Session {
         if self.running.is_some() {
             return false;
         }
-        let call = Call {
+        let call = ToolCall {
             id: ItemId::new(ThreadId::fresh().to_string()),
             tool: "user_shell".to_owned(),
-            payload: CallPayload::Own { command, timeout: timeout.unwrap_or(LONGEST) },
+            input: ToolInput::UserShell { command, timeout: timeout.unwrap_or(LONGEST) },
         };
         let (machine, effects) = Turn::own(&turn, call, self.window(), self.manners(&self.settings));
         self.begin(turn, machine, None);

@@ -8,9 +8,10 @@ use codex_patch::{Applied, Plan, TurnDiff};
 use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
-use crate::patching::{self, PatchCall, PatchRequest, Permission, Planned, Reach};
 use crate::turn::Input;
-use crate::work::{Deadline, Doing, full_message};
+use crate::work::{Deadline, Doing};
+use codex_tools::full_message;
+use codex_tools::patching::{self, PatchCall, PatchRequest, Permission, Planned, Reach};
 
 /// A patch with what it waits for.
 pub(crate) struct RunningPatch {
@@ -118,7 +119,7 @@ impl Session {
     fn running_patch(&mut self, id: &ItemId) -> Option<&mut RunningPatch> {
         match self.running.as_mut()?.work.call(id)? {
             Doing::Patch(patch) => Some(patch),
-            Doing::Command(_) | Doing::Look(_) | Doing::Other(_) => None,
+            Doing::Command(_) | Doing::Poll(_) | Doing::Other(_) => None,
         }
     }
 

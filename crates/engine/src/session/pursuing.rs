@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 use super::Session;
 use crate::goal::{GoalChange, GoalError, TurnEnd};
-use crate::turn::{Call, CallPayload, Input, Turn, UserMessage};
+use crate::turn::{Input, Turn, UserMessage};
+use codex_tools::call::{ToolCall, ToolInput};
 
 /// The tool by which the model says how a goal stands.
 const TOOL: &str = "update_goal";
@@ -50,8 +51,8 @@ impl Session {
     }
 
     /// Takes the model's word for how the goal stands; none if that is not what it calls.
-    pub(super) fn update_goal(&mut self, call: &Call) -> Option<Input> {
-        let CallPayload::Function(arguments) = &call.payload else { return None };
+    pub(super) fn update_goal(&mut self, call: &ToolCall) -> Option<Input> {
+        let ToolInput::Function(arguments) = &call.input else { return None };
         if call.tool != TOOL || !self.offers_goal_tool() {
             self.aims.goal.act();
             return None;

@@ -15,9 +15,10 @@ use tokio::time::Instant;
 
 use super::Session;
 use super::calls::refused;
-use crate::command::{CommandRequest, Look, Looking, Shown, WriteRequest, look};
 use crate::turn::Input;
-use crate::work::{Doing, full_message};
+use crate::work::Doing;
+use codex_tools::command::{CommandRequest, Looking, Shown, TerminalPoll, WriteRequest, look};
+use codex_tools::full_message;
 
 /// How much of what a terminal has shown is kept for the end of its item.
 const KEPT_BYTES: usize = 256 * 1024;
@@ -47,8 +48,8 @@ struct OpenTerminal {
 }
 
 /// A look at a terminal that the model waits for.
-pub(crate) struct LookingAt {
-    pub(crate) look: Look,
+pub(crate) struct PollingTerminal {
+    pub(crate) look: TerminalPoll,
     pub(crate) looking: Looking,
 }
 
@@ -150,12 +151,12 @@ impl Session {
             self.emit(Body::TerminalWritten { item, terminal: at.process, stdin });
         }
         let looking = look(Arc::clone(&self.terminals.all), id, at);
-        self.begin_call(call, Doing::Look(Box::new(LookingAt { look: at, looking })));
+        self.begin_call(call, Doing::Poll(Box::new(PollingTerminal { look: at, looking })));
         None
     }
 
     /// Takes what a look has shown, and returns what the turn is told.
-    pub(super) fn looked(&mut self, call: &ItemId, look: Look, shown: Result<Shown, String>) -> Input {
+    pub(super) fn looked(&mut self, call: &ItemId, look: TerminalPoll, shown: Result<Shown, String>) -> Input {
         let text = match shown {
             Ok(shown) => {
                 let text = shown.for_model(look);
@@ -188,7 +189,7 @@ impl Session {
         let ended: Vec<u64> = ended.collect();
         let found = self.terminals.open.iter().filter(|(_, open)| ended.contains(&open.id));
         for (process, id) in found.map(|(process, open)| (*process, open.id)).collect::<Vec<_>>() {
-            let at = Look { process, patience: Duration::ZERO, limit: KEPT_BYTES, is_verbatim: false };
+            let at = TerminalPoll { process, patience: Duration::ZERO, limit: KEPT_BYTES, is_verbatim: false };
             if let Ok(shown) = look(Arc::clone(&self.terminals.all), id, at).await {
                 self.take_shown(process, &shown);
             }

@@ -4,7 +4,6 @@
 //! most so many run at once; outputs leave in the order of the calls, each exactly once.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use codex_wire::response::{
     CustomToolCall, CustomToolCallOutput, FunctionCall, FunctionCallOutput, FunctionCallOutputPayload, Message,
@@ -13,47 +12,10 @@ use codex_wire::response::{
 use serde_json::Value;
 
 use codex_log::ItemId;
+use codex_tools::call::{Concurrency, ToolCall, ToolInput};
 
 /// What the model is told of a call that never ran, or of which nothing more is known.
 const DROPPED: &str = "aborted";
-
-/// A call the model made.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
-    /// What the output refers to.
-    pub(crate) id: ItemId,
-    /// The tool.
-    pub(crate) tool: String,
-    /// What the tool is given.
-    pub(crate) payload: CallPayload,
-}
-
-/// What a tool is given.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum CallPayload {
-    /// JSON in a string.
-    Function(String),
-    /// Free text.
-    Custom(String),
-    /// A command that the user runs, not the model.
-    Own {
-        /// The command, for a shell.
-        command: String,
-        /// How long it may take.
-        timeout: Duration,
-    },
-}
-
-/// What may run beside a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Company {
-    /// Nothing: later calls may depend on what it does.
-    Nobody,
-    /// Everything but a call about the same terminal, whose output would be split between the two.
-    AllButTerminal(u64),
-    /// Everything.
-    All,
-}
 
 /// How far a call is.
 #[derive(Debug, PartialEq)]
@@ -65,8 +27,8 @@ enum Progress {
 
 #[derive(Debug)]
 struct Pending {
-    call: Call,
-    company: Company,
+    call: ToolCall,
+    concurrency: Concurrency,
     progress: Progress,
 }
 
@@ -89,9 +51,9 @@ impl Calls {
     }
 
     /// Adds a call that waits to be run.
-    pub(super) fn push(&mut self, call: Call) {
-        let company = crate::tools::company(&call);
-        self.queue.push_back(Pending { call, company, progress: Progress::Waiting });
+    pub(super) fn push(&mut self, call: ToolCall) {
+        let concurrency = codex_tools::call::concurrency(&call);
+        self.queue.push_back(Pending { call, concurrency, progress: Progress::Waiting });
     }
 
     /// Notes how a running call has ended; false when none of that name runs.
@@ -118,7 +80,7 @@ impl Calls {
     }
 
     /// Starts the calls that may run now, and returns them.
-    pub(super) fn start(&mut self) -> Vec<Call> {
+    pub(super) fn start(&mut self) -> Vec<ToolCall> {
         let mut started = Vec::new();
         for place in 0..self.queue.len() {
             if self.queue[place].progress == Progress::Waiting {
@@ -146,7 +108,7 @@ impl Calls {
 }
 
 /// What the model is told of a command that the user ran.
-fn told_of_own(command: &str, output: &FunctionCallOutputPayload) -> Message {
+fn told_of_user_shell(command: &str, output: &FunctionCallOutputPayload) -> Message {
     let result = match output {
         FunctionCallOutputPayload::Text(text) => text,
         // Commands print text alone.
@@ -159,10 +121,13 @@ fn told_of_own(command: &str, output: &FunctionCallOutputPayload) -> Message {
 
 impl Pending {
     fn may_run_beside(&self, other: &Self) -> bool {
-        let is_same = |one: Company| matches!(one, Company::AllButTerminal(_)) && self.company == one;
-        let is_alone = |one: Company| one == Company::Nobody;
+        let is_same = |one: Concurrency| matches!(one, Concurrency::BesideAllButTerminal(_)) && self.concurrency == one;
+        let is_alone = |one: Concurrency| one == Concurrency::Alone;
         // Two calls of one name cannot be told apart while both run.
-        !is_alone(self.company) && !is_alone(other.company) && !is_same(other.company) && self.call.id != other.call.id
+        !is_alone(self.concurrency)
+            && !is_alone(other.concurrency)
+            && !is_same(other.concurrency)
+            && self.call.id != other.call.id
     }
 
     fn output(self) -> ResponseItem {
@@ -171,30 +136,11 @@ impl Pending {
             Progress::Waiting | Progress::Running => FunctionCallOutputPayload::Text(DROPPED.to_owned()),
         };
         let call_id = self.call.id.as_str().to_owned();
-        match self.call.payload {
-            CallPayload::Function(_) => ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id, output }),
-            CallPayload::Custom(_) => ResponseItem::CustomToolCallOutput(CustomToolCallOutput { call_id, output }),
-            CallPayload::Own { command, .. } => ResponseItem::Message(told_of_own(&command, &output)),
+        match self.call.input {
+            ToolInput::Function(_) => ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id, output }),
+            ToolInput::Custom(_) => ResponseItem::CustomToolCallOutput(CustomToolCallOutput { call_id, output }),
+            ToolInput::UserShell { command, .. } => ResponseItem::Message(told_of_user_shell(&command, &output)),
         }
-    }
-}
-
-/// The call in an item, if it is one that wants an output from us.
-pub(crate) fn call_of(item: &ResponseItem) -> Option<Call> {
-    let call = |id: &str, tool: &str, payload| Call { id: ItemId::new(id), tool: tool.to_owned(), payload };
-    match item {
-        ResponseItem::FunctionCall(made) => {
-            Some(call(&made.call_id, &made.name, CallPayload::Function(made.arguments.clone())))
-        }
-        ResponseItem::CustomToolCall(made) => {
-            Some(call(&made.call_id, &made.name, CallPayload::Custom(made.input.clone())))
-        }
-        ResponseItem::LocalShellCall(made) => {
-            let id = made.call_id.as_ref().or(made.id.as_ref())?;
-            let arguments = serde_json::to_string(&made.action).ok()?;
-            Some(call(id, "local_shell", CallPayload::Function(arguments)))
-        }
-        _ => None,
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use codex_log::{Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 use codex_model::{Backoff, ModelEvent, Retry};
+use codex_tools::call::{ToolCall, call_of};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
@@ -25,7 +26,6 @@ use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use self::answer::AnswerItems;
-pub(crate) use self::calls::{Call, CallPayload, Company, call_of};
 use self::calls::{Calls, mended};
 
 /// How often half of what is left of a conversation is left out, so that the rest can be summed up.
@@ -68,7 +68,7 @@ pub(crate) enum Effect {
     /// Come back with [`Input::RetryDue`].
     Wait(Duration),
     /// Run a call and come back with [`Input::CallEnded`].
-    Run(Call),
+    Run(ToolCall),
     /// Drop the answer, the wait and the running calls, whichever there are.
     Cancel,
     /// The turn is over.
@@ -180,7 +180,7 @@ impl Turn {
     }
 
     /// Starts a turn in which the user runs a command, and returns what to do first.
-    pub(crate) fn own(id: &TurnId, call: Call, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
+    pub(crate) fn own(id: &TurnId, call: ToolCall, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
         let mut turn = Self::new(id, window, manners);
         turn.purpose = Purpose::Nothing;
         turn.calls.push(call);
@@ -190,7 +190,7 @@ impl Turn {
     }
 
     /// Goes on with a turn whose calls wait for an answer of a person, and returns what to do first.
-    pub(crate) fn revive(id: &TurnId, calls: Vec<Call>, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
+    pub(crate) fn revive(id: &TurnId, calls: Vec<ToolCall>, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
         let mut turn = Self::new(id, window, manners);
         for call in calls {
             turn.calls.push(call);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use codex_config::{Env, Home};
-use codex_engine::own_git::{NoGit, OwnGit, writable_folders};
+use codex_tools::own_git::{NoGit, OwnGit, writable_folders};
 use tempfile::TempDir;
 
 /// A checkout with a change that no remote has, and a home.

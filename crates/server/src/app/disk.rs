@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_engine::check_pictures;
 use codex_protocol::rpc::ErrorObject;
+use codex_tools::images::check_pictures;
 use codex_wire::input::UserInput;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;

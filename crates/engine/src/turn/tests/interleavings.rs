@@ -54,7 +54,7 @@ impl Witness {
         }
     }
 
-    fn see_run(&mut self, call: &Call) {
+    fn see_run(&mut self, call: &ToolCall) {
         let id = call.id.as_str().to_owned();
         assert!(self.open_calls.contains(&id), "{id} runs although it has its output");
         assert!(!self.begun.contains(&id), "{id} runs twice");

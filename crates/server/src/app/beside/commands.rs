@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use codex_engine::one_off::{OneOff, Streams};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::command_exec::{
@@ -15,6 +14,7 @@ use codex_protocol::v2::command_exec::{
     CommandExecTerminateParams, CommandExecWriteParams,
 };
 use codex_protocol::v2::empty::Empty;
+use codex_tools::one_off::{OneOff, Streams};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 

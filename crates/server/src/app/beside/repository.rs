@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use codex_engine::own_git::{OwnGit, writable_folders};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
+use codex_tools::own_git::{OwnGit, writable_folders};
 
 use super::{Passed, explain, group};
 use crate::app::connection::{Connection, Unanswered};

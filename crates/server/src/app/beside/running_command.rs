@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use codex_engine::one_off::{Input, Process, Pty, Step, Stream};
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::command_exec::{
     CommandExecOutputDeltaNotification, CommandExecOutputStream, CommandExecResponse, CommandExecTerminalSize,
 };
 use codex_protocol::v2::notification::ServerNotification;
+use codex_tools::one_off::{Input, Process, Pty, Step, Stream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;

@@ -1,0 +1,106 @@
+//! The changes that an inspection makes: each in one open folder, to one name in it.
+//!
+//! Invariant: no link is followed, nothing is overwritten, and nothing is deleted. A command that runs meanwhile can make
+//! a step fail or come too late, but never lead it elsewhere.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd, AsRawFd as _};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, chmod, fchmod, fstat, openat, renameat, renameat_with, statat};
+use rustix::io::Errno;
+
+use crate::walk::Folder;
+
+/// What a disarmed name ends with.
+const SUFFIX: &str = ".disabled-by-codex";
+/// How many names are tried.
+const ATTEMPTS: usize = 1000;
+/// How much of a file is read.
+pub const MAX_FILE: usize = 1024 * 1024;
+
+/// Renames an entry beside itself and returns its new name.
+pub fn move_aside(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
+    match rename(folder, name) {
+        // Whoever may change the mode of a folder may also have taken it away from us.
+        Err(Errno::ACCESS) if reopen(folder) => rename(folder, name),
+        done => done,
+    }
+}
+
+fn rename(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
+    for attempt in 0..ATTEMPTS {
+        let mut aside = name.to_owned();
+        aside.push(SUFFIX);
+        if attempt > 0 {
+            aside.push(format!(".{attempt}"));
+        }
+        match renameat_with(&folder.handle, name, &folder.handle, &*aside, RenameFlags::NOREPLACE) {
+            Ok(()) => return Ok(aside),
+            Err(Errno::EXIST) => {}
+            // Not every file system can promise not to replace.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                if matches!(statat(&folder.handle, &*aside, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT)) {
+                    return renameat(&folder.handle, name, &folder.handle, &*aside).map(|()| aside);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Errno::EXIST)
+}
+
+/// Gives the owner of a folder all rights in it again.
+fn reopen(folder: &Folder) -> bool {
+    fstat(&folder.handle).is_ok_and(|found| open_up(&folder.handle, found.st_mode).is_ok())
+}
+
+fn open_up(folder: impl AsFd, mode: u32) -> Result<(), Errno> {
+    // Works for descriptors that only name something, too.
+    chmod(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()), Mode::from_raw_mode(mode & 0o7777 | 0o700))
+}
+
+/// Makes a folder readable for its owner, by its name in the folder around it.
+pub fn make_readable(around: &Folder, name: &Path) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = openat(&around.handle, name, flags, Mode::empty())?;
+    open_up(&folder, fstat(&folder)?.st_mode)
+}
+
+/// Reads a file, if it is one. A file that is too long is read in part.
+pub fn read(folder: &Folder, name: impl AsRef<Path>) -> Option<Vec<u8>> {
+    let file = open(folder, name.as_ref())?;
+    let mut text = Vec::new();
+    file.take(MAX_FILE as u64).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+fn open(folder: &Folder, name: &Path) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(&folder.handle, name, flags, Mode::empty()).ok()?);
+    file.metadata().ok()?.is_file().then_some(file)
+}
+
+/// Puts a new file where there is none.
+pub fn write_new(folder: &Folder, name: &OsStr, text: &[u8]) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(&folder.handle, name, flags, Mode::from_raw_mode(0o644))?);
+    file.write_all(text).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// Renames a file and puts another in its place. Returns the name that the old one has now.
+pub fn replace(folder: &Folder, name: &OsStr, text: &[u8]) -> Result<OsString, Errno> {
+    let aside = move_aside(folder, name)?;
+    write_new(folder, name, text)?;
+    Ok(aside)
+}
+
+/// Makes a file not executable.
+pub fn take_execute_bits(folder: &Folder, name: &OsStr) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(&folder.handle, name, flags, Mode::empty())?;
+    let mode = fstat(&file)?.st_mode & 0o7777 & !0o6111;
+    fchmod(&file, Mode::from_raw_mode(mode))
+}

@@ -1,0 +1,424 @@
+//! The names that make programs outside the sandbox run code, as data.
+//!
+//! Invariant: one table for every platform, every rung and every line of defence. Review it with each release.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+/// What stands in for a protected name that does not exist yet, so that it cannot be created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholder {
+    /// An empty folder.
+    Folder,
+    /// A file with this text, harmless to the programs that read it.
+    File(&'static str),
+}
+
+/// One name below a git folder.
+#[derive(Debug, Clone, Copy)]
+pub struct Name {
+    /// Relative to the folder that the list is about.
+    pub path: &'static str,
+    /// How it is kept from being created.
+    pub placeholder: Placeholder,
+}
+
+const fn folder(path: &'static str) -> Name {
+    Name { path, placeholder: Placeholder::Folder }
+}
+
+const fn file(path: &'static str, text: &'static str) -> Name {
+    Name { path, placeholder: Placeholder::File(text) }
+}
+
+/// How a name is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protection {
+    /// It cannot be changed, nor created in the root of a workspace. Created elsewhere, it is renamed after the command.
+    Held,
+    /// It cannot be changed. Where a command creates one, it is renamed after the command.
+    Undone,
+    /// It may be changed, because that is ordinary work. The user is told.
+    Told,
+}
+
+/// A name in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProtectedName {
+    /// One or more components of a path, at any depth of a workspace. A `*` at the end stands for every file.
+    pub name: &'static str,
+    /// What is done about it.
+    pub protection: Protection,
+    /// What reads it and runs code.
+    pub why: &'static str,
+}
+
+const AGENT: &str = "settings of an agent";
+const EDITOR: &str = "settings of an editor";
+const SHELL: &str = "read by a shell on entering the folder";
+const HOOKS: &str = "commands of a hook manager";
+const PACKAGES: &str = "settings of a package manager";
+const BUILD: &str = "settings of a build tool";
+const VERSIONS: &str = "settings of a version manager";
+const STARTUP: &str = "run by a program that starts in the folder";
+const RUN_BY_BUILD: &str = "run by builds, tests or installs";
+const RUN_BY_CI: &str = "run by a CI service";
+const READ_BY_GIT: &str = "read by git";
+
+const fn rows<const N: usize>(
+    protection: Protection,
+    why: &'static str,
+    names: [&'static str; N],
+) -> [ProtectedName; N] {
+    let mut rows = [ProtectedName { name: "", protection, why }; N];
+    let mut at = 0;
+    while at < N {
+        rows[at].name = names[at];
+        at += 1;
+    }
+    rows
+}
+
+use Protection::{Held, Told, Undone};
+
+/// The table, in parts of one kind. That of a git checkout is [`DOT_GIT`]: its inside is judged by [`GIT`].
+static TABLE: &[&[ProtectedName]] = &[
+    &rows(Held, AGENT, [".codex", ".agents", ".claude", ".cursor", ".gemini", ".mcp.json"]),
+    &rows(Held, EDITOR, [".vscode"]),
+    &rows(Held, SHELL, [".envrc"]),
+    &rows(
+        Undone,
+        AGENT,
+        [
+            ".opencode",
+            "opencode.json",
+            "opencode.jsonc",
+            ".kiro",
+            ".windsurf",
+            ".continue",
+            ".roo",
+            ".clinerules",
+            ".kilocode",
+            ".qwen",
+            ".factory",
+            ".amazonq",
+            ".augment",
+            ".junie",
+            ".trae",
+            ".crush",
+            ".crush.json",
+            "crush.json",
+            ".aider.conf.yml",
+            ".goosehints",
+            ".github/hooks",
+        ],
+    ),
+    &rows(
+        Undone,
+        EDITOR,
+        [
+            ".zed",
+            ".idea",
+            ".fleet",
+            ".helix",
+            ".devcontainer",
+            ".devcontainer.json",
+            ".nvim.lua",
+            ".nvimrc",
+            ".lazy.lua",
+            ".exrc",
+            ".vimrc",
+            ".gvimrc",
+            ".lvimrc",
+            ".dir-locals.el",
+            ".dir-locals-2.el",
+        ],
+    ),
+    &rows(
+        Undone,
+        HOOKS,
+        [
+            ".husky",
+            ".pre-commit-config.yaml",
+            "prek.toml",
+            ".overcommit.yml",
+            "hk.pkl",
+            ".lefthook",
+            "lefthook.yml",
+            "lefthook.yaml",
+            "lefthook.toml",
+            "lefthook.json",
+            "lefthook-local.yml",
+            "lefthook-local.yaml",
+            "lefthook-local.toml",
+            "lefthook-local.json",
+            ".lefthook.yml",
+            ".lefthook.yaml",
+            ".lefthook-local.yml",
+            ".lefthook-local.yaml",
+        ],
+    ),
+    &rows(
+        Undone,
+        PACKAGES,
+        [".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", "bunfig.toml"],
+    ),
+    &rows(
+        Undone,
+        BUILD,
+        [
+            ".cargo/config.toml",
+            ".cargo/config",
+            ".bazelrc",
+            ".bazeliskrc",
+            "tools/bazel",
+            ".mvn/extensions.xml",
+            ".mvn/jvm.config",
+        ],
+    ),
+    &rows(
+        Undone,
+        VERSIONS,
+        [
+            ".tool-versions",
+            "mise.toml",
+            "mise.local.toml",
+            ".mise.toml",
+            ".mise.local.toml",
+            ".mise",
+            ".config/mise",
+            ".config/mise.toml",
+        ],
+    ),
+    &rows(
+        Undone,
+        STARTUP,
+        [
+            ".gdbinit",
+            ".lldbinit",
+            ".pdbrc",
+            ".irbrc",
+            ".pryrc",
+            ".Rprofile",
+            ".ghci",
+            ".ocamlinit",
+            ".iex.exs",
+            ".erlang",
+        ],
+    ),
+    &rows(
+        Undone,
+        "settings of a version control system",
+        [".hg/hgrc", ".hg/hgrc-not-shared", ".sl/config", ".jj/repo/config.toml"],
+    ),
+    &rows(Told, READ_BY_GIT, [".gitattributes", ".gitmodules"]),
+    &rows(
+        Told,
+        RUN_BY_BUILD,
+        [
+            "package.json",
+            "Makefile",
+            "GNUmakefile",
+            "makefile",
+            "justfile",
+            "build.rs",
+            "rust-toolchain.toml",
+            "setup.py",
+            "conftest.py",
+        ],
+    ),
+    &rows(Told, RUN_BY_CI, [".github/workflows/*", ".gitlab-ci.yml"]),
+];
+
+/// The folder or file that marks a git checkout. Its inside is judged by [`GIT`].
+pub const DOT_GIT: Name = folder(".git");
+
+/// What the user cannot take away.
+const ALWAYS: [&str; 2] = [DOT_GIT.path, ".codex"];
+
+/// Directly below `CODEX_HOME`: logins, those of other releases included, and what belongs to a running server.
+pub const SECRETS: &[&str] = &["auth.json", ".credentials.json", "run"];
+
+/// The table of protected names, for people.
+pub fn protected_names() -> impl Iterator<Item = &'static ProtectedName> {
+    static GIT_ROW: ProtectedName =
+        ProtectedName { name: DOT_GIT.path, protection: Held, why: "hooks and configuration of git" };
+    std::iter::once(&GIT_ROW).chain(TABLE.iter().copied().flatten())
+}
+
+/// The names that count for a session: the table, changed by the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Inner {
+    /// By the last component: the folders that must come before it, and what is done.
+    by_last: HashMap<OsString, Vec<(PathBuf, Protection)>>,
+    /// In the order of the table.
+    all: Vec<(PathBuf, Protection)>,
+}
+
+static DEFAULT: LazyLock<Names> = LazyLock::new(|| Names::made(&[], &[]));
+
+impl Default for Names {
+    fn default() -> Self {
+        DEFAULT.clone()
+    }
+}
+
+impl Names {
+    /// The table with some names more and some less. What is no relative path is left out, and so is the wish to have
+    /// `.git` or `.codex` unprotected.
+    #[must_use]
+    pub fn new(more: &[String], less: &[String]) -> Self {
+        if more.is_empty() && less.is_empty() { Self::default() } else { Self::made(more, less) }
+    }
+
+    fn made(more: &[String], less: &[String]) -> Self {
+        let is_wanted =
+            |name: &str| ALWAYS.contains(&name) || !less.iter().any(|less| less.trim_end_matches('/') == name);
+        let known = TABLE.iter().copied().flatten().filter(|row| is_wanted(row.name));
+        let mut all: Vec<(PathBuf, Protection)> = known.map(|row| (row.name.into(), row.protection)).collect();
+        let is_plain = |path: &PathBuf| {
+            let mut components = path.components();
+            path.file_name().is_some() && components.all(|component| matches!(component, Component::Normal(_)))
+        };
+        for path in more.iter().map(PathBuf::from).filter(is_plain) {
+            // Whoever adds a name wants it closed, also one that is merely told of.
+            match all.iter_mut().find(|(known, _)| *known == path) {
+                Some((_, protection @ Told)) => *protection = Undone,
+                Some(_) => {}
+                None => all.push((path, Undone)),
+            }
+        }
+        let mut by_last: HashMap<OsString, Vec<(PathBuf, Protection)>> = HashMap::new();
+        for (path, protection) in &all {
+            let Some(last) = path.file_name() else { continue };
+            let before = path.parent().map(Path::to_owned).unwrap_or_default();
+            by_last.entry(last.to_owned()).or_default().push((before, *protection));
+        }
+        Self { inner: Arc::new(Inner { by_last, all }) }
+    }
+
+    /// What is done about `name` in `folder`.
+    #[must_use]
+    pub fn protection(&self, folder: &Path, name: &OsStr) -> Option<Protection> {
+        let find = |last: &OsStr| {
+            let known = self.inner.by_last.get(last)?;
+            known.iter().find(|(before, _)| folder.ends_with(before)).map(|(_, protection)| *protection)
+        };
+        find(name).or_else(|| find(OsStr::new("*")))
+    }
+
+    /// The names that are held in the root of a workspace.
+    pub fn held(&self) -> impl Iterator<Item = &Path> {
+        self.inner.all.iter().filter(|(_, protection)| *protection == Held).map(|(path, _)| path.as_path())
+    }
+
+    /// The names that nothing may be created by without a question, `.git` included.
+    pub fn closed(&self) -> impl Iterator<Item = &Path> {
+        let closed = self.inner.all.iter().filter(|(_, protection)| *protection != Told);
+        closed.map(|(path, _)| path.as_path()).chain([Path::new(DOT_GIT.path)])
+    }
+}
+
+/// Below a git folder: what git executes, or reads to learn what to execute.
+///
+/// `commondir` would move the whole configuration elsewhere. A file with `.` means the folder itself, so git goes on
+/// working while the stand-in is there. `modules` may not get new entries, because git would take a planted folder for
+/// the submodule of that name; those that exist are opened one by one, with these same names closed.
+pub const GIT: &[Name] = &[
+    folder("hooks"),
+    file("config", ""),
+    file("config.worktree", ""),
+    file("commondir", ".\n"),
+    file("info/attributes", ""),
+    folder("modules"),
+];
+
+/// Below the folder of one linked worktree, `worktrees/NAME`: which repository and which checkout it belongs to.
+pub const GIT_WORKTREE: &[Name] = &[file("config.worktree", ""), file("commondir", "../..\n"), file("gitdir", "")];
+
+/// Below the shared git folder when the workspace is a linked worktree: the state of the main checkout.
+pub const GIT_MAIN_CHECKOUT: &[&str] = &["HEAD", "index"];
+
+/// The names of hooks in githooks(5), and the one that git's own samples suggest for `core.fsmonitor`.
+pub const GIT_HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "pre-commit",
+    "pre-merge-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "pre-rebase",
+    "post-checkout",
+    "post-merge",
+    "pre-push",
+    "pre-receive",
+    "update",
+    "proc-receive",
+    "post-receive",
+    "post-update",
+    "reference-transaction",
+    "push-to-checkout",
+    "pre-auto-gc",
+    "post-rewrite",
+    "sendemail-validate",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-prepare-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "post-index-change",
+];
+
+/// Folders of dependencies and build output: repositories and settings in them count, ordinary files in them do not.
+pub const DEPENDENCIES: &[&str] =
+    &["node_modules", "target", "vendor", ".venv", "venv", "site-packages", "dist", "build", "__pycache__"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_add_names_and_take_names_away_but_not_all() {
+        let names = |more: &[&str], less: &[&str]| {
+            let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+            Names::new(&owned(more), &owned(less))
+        };
+        let protection = |names: &Names, path: &str| {
+            let path = Path::new(path);
+            path.parent().and_then(|folder| names.protection(folder, path.file_name()?))
+        };
+        let table = names(&[], &[]);
+        assert_eq!(protection(&table, "/w/.vscode"), Some(Held));
+        assert_eq!(protection(&table, "/w/a/.idea"), Some(Undone));
+        assert_eq!(protection(&table, "/w/a/.cargo/config.toml"), Some(Undone));
+        assert_eq!(protection(&table, "/w/a/config.toml"), None);
+        assert_eq!(protection(&table, "/w/.github/workflows/ci.yml"), Some(Told));
+        assert_eq!(protection(&table, "/w/workflows/ci.yml"), None);
+        let changed = names(&["x", "Makefile", "../up", "/abs", ""], &[".idea", ".git", ".codex", ".vscode/"]);
+        assert_eq!(protection(&changed, "/w/x"), Some(Undone));
+        assert_eq!(protection(&changed, "/w/Makefile"), Some(Undone));
+        assert_eq!(protection(&changed, "/w/.idea"), None);
+        assert_eq!(protection(&changed, "/w/.vscode"), None);
+        assert_eq!(protection(&changed, "/w/.codex"), Some(Held));
+        assert!(changed.closed().any(|name| name == Path::new(".git")));
+        assert!(!changed.closed().any(|name| name.ends_with("up") || name.is_absolute()));
+    }
+
+    #[test]
+    fn every_name_is_in_the_table_once() {
+        let mut names: Vec<&str> = protected_names().map(|row| row.name).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}

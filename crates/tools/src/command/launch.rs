@@ -1,0 +1,199 @@
+//! The one place where an approved command becomes a process.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use codex_config::{Config, Runner};
+use codex_sandbox::terminal::Terminals;
+use codex_sandbox::{
+    Captured, Chunk, Confinement, Findings, Finished, HeldRoots, Launch, Limits, Names, Profile, SpawnError, Stdio,
+    Stream, Surroundings,
+};
+use codex_wire::event::ExecOutputStream;
+use codex_wire::policy::SandboxPolicy;
+use tokio::sync::mpsc;
+
+use super::terminal::Starting;
+use super::{CommandRequest, Input, Permit, Ran};
+
+/// How much of each stream is kept for the client and the model.
+const KEPT_BYTES: usize = 256 * 1024;
+
+/// How much of all output is streamed to the client while the command runs. With what is told at the end, in all dialects at
+/// once, a flood costs a client less than two megabytes.
+const STREAMED_BYTES: usize = 448 * 1024;
+
+/// How many pieces of output may wait to be taken up.
+const WAITING_CHUNKS: usize = 64;
+
+/// Where programs are found when nothing else says so.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The variables of a command, with our own programs first on its path.
+#[must_use]
+pub fn variables(config: &Config, programs: Option<&Path>, runner: Runner) -> Vec<(OsString, OsString)> {
+    let mut variables = config.shell_environment.apply(std::env::vars_os(), runner);
+    let Some(programs) = programs else { return variables };
+    let place = variables.iter().position(|(name, _)| name == "PATH");
+    let path = place.map_or_else(|| OsString::from(DEFAULT_PATH), |place| variables.swap_remove(place).1);
+    let folders = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
+    // A folder that cannot stand in a path is left out.
+    variables.push(("PATH".into(), std::env::join_paths(folders).unwrap_or(path)));
+    variables
+}
+
+/// Takes relative folders off the path. What runs outside of the sandbox must not be a program that another command has
+/// put into the folder in which it happens to start.
+fn find_nothing_here(env: &mut [(OsString, OsString)]) {
+    for (_, path) in env.iter_mut().filter(|(name, _)| name == "PATH") {
+        let folders: Vec<_> = std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
+        if let Ok(absolute) = std::env::join_paths(folders) {
+            *path = absolute;
+        }
+    }
+}
+
+/// What a command runs under, from the session and never from the model.
+#[derive(Debug, Clone)]
+pub struct Surrounding {
+    /// The policy of the turn.
+    pub policy: SandboxPolicy,
+    /// The workspace: where the turn works, whatever folder the model names for one command.
+    pub workspace: PathBuf,
+    /// The home folder of the program, never writable.
+    pub codex_home: PathBuf,
+    /// How many processes one command may have.
+    pub most_processes: u32,
+    /// How many bytes of memory one command may use.
+    pub most_memory: Option<u64>,
+    /// The variables of the command.
+    pub env: Vec<(OsString, OsString)>,
+    /// What the writable folders were when the thread named them.
+    pub held: HeldRoots,
+    /// The terminals of the thread.
+    pub terminals: Arc<Terminals>,
+    /// The names that are protected.
+    pub names: Names,
+    /// Where it is reported what commands have left.
+    pub findings: Findings,
+}
+
+impl Surrounding {
+    /// What the sandbox allows; none where the policy wants no sandbox.
+    #[must_use]
+    pub fn profile(&self) -> Option<Profile> {
+        let (held, names) = (self.held.clone(), self.names.clone());
+        let surroundings = Surroundings { held, names, ..Surroundings::of(&self.codex_home, &self.env) };
+        let profile = Profile::new(&self.policy, &self.workspace, &surroundings)?;
+        Some(profile.reporting_to(&self.findings))
+    }
+}
+
+/// A command that runs. Dropping it ends the whole tree of its processes, but for a terminal that was looked at.
+pub enum Process {
+    /// A command that ends with its call.
+    Piped(Box<Piped>),
+    /// A command in a terminal.
+    Terminal(Box<Starting>),
+}
+
+/// A command that ends with its call.
+pub struct Piped {
+    run: Pin<Box<dyn Future<Output = Result<Finished, SpawnError>> + Send>>,
+    chunks: mpsc::Receiver<Chunk>,
+    ran: Option<Ran>,
+}
+
+impl Process {
+    /// Starts a command that has a permit. There is no other way from a command to a process.
+    pub fn start(request: &CommandRequest, permit: Permit, surrounding: Surrounding) -> Self {
+        let profile = surrounding.profile();
+        let mut env = surrounding.env;
+        if profile.is_some() && !permit.is_sandboxed() && !request.is_users_own {
+            find_nothing_here(&mut env);
+        }
+        let confinement = Confinement::from(profile.filter(|_| permit.is_sandboxed()));
+        let launch = Launch {
+            argv: request.argv.iter().map(Into::into).collect(),
+            cwd: request.cwd.clone(),
+            env,
+            confinement,
+            stdio: Stdio::Pipes,
+            most_processes: Some(surrounding.most_processes),
+            most_memory: surrounding.most_memory,
+        };
+        if let Some(look) = request.terminal {
+            return Self::Terminal(Box::new(Starting::new(surrounding.terminals, launch, look)));
+        }
+        let limits = Limits { timeout: Some(request.timeout), kept_bytes: KEPT_BYTES, streamed_bytes: STREAMED_BYTES };
+        let (sender, chunks) = mpsc::channel(WAITING_CHUNKS);
+        let run = Box::pin(codex_sandbox::run(launch, limits, sender));
+        Self::Piped(Box::new(Piped { run, chunks, ran: None }))
+    }
+
+    /// Waits for output, and after the last of it for the end. Cancelling it loses nothing.
+    pub async fn next(&mut self) -> Input {
+        match self {
+            Self::Piped(piped) => piped.next().await,
+            Self::Terminal(starting) => match starting.next().await {
+                Ok(shown) => Input::Shown(shown),
+                Err(error) => Input::Ended(Ran::not_started(crate::full_message(&error))),
+            },
+        }
+    }
+
+    /// The terminal the command runs in, if it does.
+    #[must_use]
+    pub fn terminal(&self) -> Option<u64> {
+        match self {
+            Self::Piped(_) => None,
+            Self::Terminal(starting) => starting.terminal.as_ref().ok().copied(),
+        }
+    }
+}
+
+impl Piped {
+    async fn next(&mut self) -> Input {
+        loop {
+            tokio::select! {
+                biased;
+                Some(chunk) = self.chunks.recv() => return Input::Printed(stream(chunk.stream), chunk.bytes),
+                finished = &mut self.run, if self.ran.is_none() => self.ran = Some(ran(finished)),
+                else => break,
+            }
+        }
+        Input::Ended(self.ran.take().unwrap_or_else(|| Ran::not_started("the command has ended before".to_owned())))
+    }
+}
+
+fn stream(stream: Stream) -> ExecOutputStream {
+    match stream {
+        Stream::Stdout => ExecOutputStream::Stdout,
+        Stream::Stderr => ExecOutputStream::Stderr,
+    }
+}
+
+/// The lines of what is kept, a last one without an end included.
+fn lines(captured: &Captured) -> usize {
+    let kept = || captured.head.iter().chain(&captured.tail);
+    let ends = kept().filter(|byte| **byte == b'\n').count();
+    ends + usize::from(kept().last().is_some_and(|byte| *byte != b'\n'))
+}
+
+fn ran(finished: Result<Finished, SpawnError>) -> Ran {
+    match finished {
+        Ok(finished) => Ran {
+            exit_code: finished.exit.shell_code(),
+            is_timeout: finished.timed_out,
+            duration: finished.duration,
+            stdout: finished.stdout.text(),
+            stderr: finished.stderr.text(),
+            total_bytes: finished.aggregated.total_bytes,
+            lines: lines(&finished.aggregated),
+            aggregated: finished.aggregated.text(),
+        },
+        Err(error) => Ran::not_started(crate::full_message(&error)),
+    }
+}

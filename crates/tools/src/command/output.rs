@@ -1,0 +1,168 @@
+//! How a command ended, as clients and the model get it.
+
+use std::time::Duration;
+
+use codex_log::CommandEnd;
+use serde_json::json;
+
+use super::terminal::{Shown, TerminalPoll};
+
+/// The status of a command that ran out of time, as `timeout(1)` gives it.
+const TIMED_OUT: i32 = 124;
+
+/// What a refused system call looks like from outside.
+const DENIALS: &[&str] = &[
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "network is unreachable",
+    "could not resolve host",
+    "temporary failure in name resolution",
+    "bad system call",
+];
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ran {
+    /// The exit status; 128 and the number of the signal where one ended it.
+    pub exit_code: i32,
+    /// Whether its time was up.
+    pub is_timeout: bool,
+    pub duration: Duration,
+    pub stdout: String,
+    pub stderr: String,
+    /// Both, in the order they came.
+    pub aggregated: String,
+    /// How many bytes there were of both, kept or not.
+    pub total_bytes: u64,
+    /// How many lines of both are kept.
+    pub lines: usize,
+}
+
+impl Ran {
+    /// A run that did not come about.
+    #[must_use]
+    pub fn not_started(why: String) -> Self {
+        Self {
+            exit_code: 127,
+            is_timeout: false,
+            duration: Duration::ZERO,
+            stdout: String::new(),
+            stderr: why.clone(),
+            total_bytes: why.len() as u64,
+            lines: why.lines().count(),
+            aggregated: why,
+        }
+    }
+
+    /// A run with nothing to show for it.
+    pub(super) fn silent() -> Self {
+        Self { exit_code: 0, ..Self::not_started(String::new()) }
+    }
+
+    /// A run that was cut off.
+    #[must_use]
+    pub fn aborted(duration: Duration) -> Self {
+        let text = aborted_text(duration);
+        Self { exit_code: 130, duration, ..Self::not_started(text) }
+    }
+
+    /// A command whose terminal has shown its end.
+    pub(super) fn shown(shown: &Shown) -> Self {
+        let text = String::from_utf8_lossy(&shown.bytes).into_owned();
+        Self {
+            exit_code: shown.exit_code.unwrap_or_default(),
+            is_timeout: false,
+            duration: shown.duration,
+            stdout: text.clone(),
+            stderr: String::new(),
+            total_bytes: shown.total_bytes,
+            lines: text.lines().count(),
+            aggregated: text,
+        }
+    }
+
+    /// What the model is told of a command that has ended in its terminal.
+    pub(super) fn for_model(&self, look: TerminalPoll) -> String {
+        let shown = Shown {
+            bytes: self.aggregated.clone().into_bytes(),
+            total_bytes: self.total_bytes,
+            exit_code: Some(self.exit_code),
+            duration: self.duration,
+        };
+        shown.for_model(look)
+    }
+
+    /// Whether the sandbox is the likely reason of a failure.
+    #[must_use]
+    pub fn looks_denied(&self) -> bool {
+        let text = self.aggregated.to_lowercase();
+        self.exit_code != 0 && !self.is_timeout && DENIALS.iter().any(|denial| text.contains(denial))
+    }
+
+    /// The end as the log keeps it.
+    #[must_use]
+    pub fn end(self, limit: usize) -> CommandEnd {
+        let notice = if self.is_timeout {
+            format!("command timed out after {} milliseconds\n", self.duration.as_millis())
+        } else {
+            String::new()
+        };
+        CommandEnd {
+            formatted: notice + &cut(&self.aggregated, limit, self.total_bytes, self.lines),
+            exit_code: if self.is_timeout { TIMED_OUT } else { self.exit_code },
+            duration: self.duration,
+            stdout: self.stdout,
+            stderr: self.stderr,
+            aggregated: self.aggregated,
+        }
+    }
+}
+
+/// What the model is told of a command that its turn's end cut off.
+#[must_use]
+pub fn aborted_text(duration: Duration) -> String {
+    format!("Wall time: {:.1} seconds\naborted by user", duration.as_secs_f64())
+}
+
+/// What the model gets.
+pub(super) fn for_model(end: &CommandEnd) -> String {
+    let seconds = (end.duration.as_secs_f64() * 10.0).round() / 10.0;
+    json!({"output": end.formatted, "metadata": {"exit_code": end.exit_code, "duration_seconds": seconds}}).to_string()
+}
+
+/// A text of at most about so many bytes: its beginning and its end, with what is left out counted between them.
+pub(super) fn cut(text: &str, limit: usize, total_bytes: u64, lines: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let head = (0..=limit / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let tail = (text.len() - limit / 2..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let kept = head + (text.len() - tail);
+    let missing = total_bytes.saturating_sub(kept as u64);
+    format!("Total output lines: {lines}\n\n{}…{missing} chars truncated…{}", &text[..head], &text[tail..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_keeps_its_ends_and_counts_what_is_missing() {
+        assert_eq!(cut("short", 10, 5, 1), "short");
+        let text = format!("{}\n{}", "é".repeat(50), "z".repeat(100));
+        let short = cut(&text, 41, 5000, 2);
+        assert_eq!(
+            short,
+            format!("Total output lines: 2\n\n{}…4960 chars truncated…{}", "é".repeat(10), "z".repeat(20))
+        );
+    }
+
+    #[test]
+    fn a_denial_is_told_from_an_ordinary_failure() {
+        let ran = |exit_code, text: &str| Ran { exit_code, ..Ran::not_started(text.to_owned()) };
+        assert!(ran(1, "touch: cannot touch 'x': Read-only file system").looks_denied());
+        assert!(!ran(1, "assertion failed").looks_denied());
+        assert!(!ran(0, "permission denied, but it went on").looks_denied());
+    }
+}

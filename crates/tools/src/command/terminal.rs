@@ -1,0 +1,182 @@
+//! Commands in terminals that may outlive the call that starts them: `exec_command` and `write_stdin`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_sandbox::Launch;
+use codex_sandbox::terminal::{Glance, Screen, TerminalError, Terminals};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use codex_wire::tokens::BYTES_PER_TOKEN;
+
+use super::output::cut;
+
+/// The size of a terminal that no person looks at.
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;
+
+/// How long a call waits for output when the model does not say.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+const WRITE_PATIENCE: Duration = Duration::from_millis(250);
+
+/// The bounds of what the model may say.
+const LEAST_PATIENCE: Duration = Duration::from_millis(250);
+const MOST_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How many tokens of output the model gets when it does not say.
+const OUTPUT_TOKENS: usize = 10_000;
+
+/// How a call looks at a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalPoll {
+    /// The number that the model calls the terminal by.
+    pub process: u64,
+    /// How long to wait for the command to end.
+    pub patience: Duration,
+    /// How many bytes of output to take.
+    pub limit: usize,
+    /// Whether the command prints as into a file.
+    pub is_verbatim: bool,
+}
+
+impl TerminalPoll {
+    fn new(process: u64, patience: Option<u64>, default: Duration, tokens: Option<usize>) -> Self {
+        let patience = patience.map_or(default, Duration::from_millis).clamp(LEAST_PATIENCE, MOST_PATIENCE);
+        let limit = tokens.unwrap_or(OUTPUT_TOKENS).min(OUTPUT_TOKENS) * BYTES_PER_TOKEN;
+        Self { process, patience, limit, is_verbatim: false }
+    }
+
+    /// A look at a terminal that a call starts.
+    pub(super) fn at_start(process: u64, patience: Option<u64>, tokens: Option<usize>) -> Self {
+        Self::new(process, patience, START_PATIENCE, tokens)
+    }
+}
+
+/// What `write_stdin` is given.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct WriteRequest {
+    session_id: u64,
+    #[serde(default)]
+    chars: String,
+    #[serde(default)]
+    yield_time_ms: Option<u64>,
+    #[serde(default)]
+    max_output_tokens: Option<usize>,
+}
+
+impl WriteRequest {
+    /// Reads the arguments of a call.
+    pub fn read(arguments: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(arguments)
+    }
+
+    /// What is typed.
+    #[must_use]
+    pub fn chars(&self) -> &str {
+        &self.chars
+    }
+
+    /// How the call looks at the terminal then.
+    #[must_use]
+    pub fn look(&self) -> TerminalPoll {
+        TerminalPoll::new(self.session_id, self.yield_time_ms, WRITE_PATIENCE, self.max_output_tokens)
+    }
+}
+
+/// What a look has shown.
+#[derive(Debug)]
+pub struct Shown {
+    /// What was printed since the last look.
+    pub bytes: Vec<u8>,
+    /// How many bytes there were of it.
+    pub total_bytes: u64,
+    /// The exit status, once the command has ended.
+    pub exit_code: Option<i32>,
+    /// How long the look took.
+    pub duration: Duration,
+}
+
+impl Shown {
+    fn new(glance: Glance, duration: Duration) -> Self {
+        Self {
+            total_bytes: glance.output.total_bytes,
+            bytes: glance.output.text().into_bytes(),
+            exit_code: glance.exit.map(codex_sandbox::Exit::shell_code),
+            duration,
+        }
+    }
+
+    /// What the model is told.
+    #[must_use]
+    pub fn for_model(&self, look: TerminalPoll) -> String {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let lines = text.lines().count();
+        let state = match self.exit_code {
+            Some(code) => format!("Process exited with code {code}"),
+            None => format!("Process running with session ID {}", look.process),
+        };
+        format!(
+            "Chunk ID: {:06x}\nWall time: {:.4} seconds\n{state}\nOriginal token count: {}\nOutput:\n{}",
+            self.duration.subsec_nanos() & 0x00ff_ffff,
+            self.duration.as_secs_f64(),
+            self.total_bytes.div_ceil(BYTES_PER_TOKEN as u64),
+            cut(&text, look.limit, self.total_bytes, lines),
+        )
+    }
+}
+
+/// A look that is under way.
+pub type Looking = Pin<Box<dyn Future<Output = Result<Shown, TerminalError>> + Send>>;
+
+/// Looks at a terminal.
+pub fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll) -> Looking {
+    Box::pin(async move {
+        let since = Instant::now();
+        let glance = terminals.poll(terminal, look.patience, look.limit).await?;
+        Ok(Shown::new(glance, since.elapsed()))
+    })
+}
+
+/// A terminal that a call has started and looks at for the first time. Dropped before that, it ends the terminal.
+pub struct Starting {
+    terminals: Arc<Terminals>,
+    pub(super) terminal: Result<u64, Option<TerminalError>>,
+    looking: Option<Looking>,
+}
+
+impl Starting {
+    pub(super) fn new(terminals: Arc<Terminals>, launch: Launch, first: TerminalPoll) -> Self {
+        let screen = Screen { rows: ROWS, cols: COLUMNS, is_verbatim: first.is_verbatim };
+        let terminal = terminals.start(launch, screen).map_err(Some);
+        let looking = terminal.as_ref().ok().map(|id| look(Arc::clone(&terminals), *id, first));
+        Self { terminals, terminal, looking }
+    }
+
+    /// Waits for the first look. Cancelling it loses nothing.
+    pub(super) async fn next(&mut self) -> Result<Shown, TerminalError> {
+        if let Err(error) = &mut self.terminal
+            && let Some(error) = error.take()
+        {
+            return Err(error);
+        }
+        match &mut self.looking {
+            Some(looking) => {
+                let shown = looking.await;
+                self.looking = None;
+                shown
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let (Ok(terminal), Some(_)) = (&self.terminal, &self.looking) {
+            // One that has ended by itself meanwhile needs no end.
+            let _: Result<(), TerminalError> = self.terminals.kill(*terminal);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What the agent can do: the tools a model is offered, and the commands and patches that its calls become.
+//!
+//! Invariant: what a call does is decided by machines without I/O; nothing runs and nothing is written that was not judged
+//! first. Nothing here knows of models, of stored threads, or of clients.
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
+
+pub mod call;
+pub mod command;
+pub mod images;
+pub mod offered;
+pub mod one_off;
+pub mod own_git;
+pub mod patching;
+pub mod plain;
+pub mod rules;
+
+/// An error with its causes, since clients get one line.
+#[must_use]
+pub fn full_message(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(": ");
+        message.push_str(&error.to_string());
+        cause = error.source();
+    }
+    message
+}
