@@ -20,8 +20,9 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::beginning::{Beginning, Insisted, Past};
 use crate::foreign;
 use crate::journal::Journal;
+use crate::open_error::OpenError;
+use crate::setup::Setup;
 use crate::skills;
-use crate::thread::{Setup, StartError};
 use codex_config::models::Catalogue;
 use codex_config::project_doc::{self, ProjectDocs};
 use codex_log::settings::{Mode, Settings};
@@ -94,11 +95,11 @@ struct Source {
 
 impl Opening {
     /// Reads what the thread needs and opens its log. One that somebody else has open is waited for.
-    pub(crate) async fn prepare(setup: &Setup) -> Result<Self, StartError> {
+    pub(crate) async fn prepare(setup: &Setup) -> Result<Self, OpenError> {
         let begun = Instant::now();
         loop {
             match Self::attempt(setup.clone()).await {
-                Err(StartError::Store(error))
+                Err(OpenError::Store(error))
                     if error.kind() == StoreErrorKind::Locked && begun.elapsed() < HELD_TIME =>
                 {
                     sleep(HELD_PAUSE).await;
@@ -109,17 +110,17 @@ impl Opening {
     }
 
     /// Reads and opens it, on a thread that may block.
-    async fn attempt(setup: Setup) -> Result<Self, StartError> {
+    async fn attempt(setup: Setup) -> Result<Self, OpenError> {
         match timeout(PREPARING_TIME, tokio::task::spawn_blocking(move || Self::read(&setup))).await {
             Ok(Ok(opening)) => opening,
-            Ok(Err(error)) => Err(StartError::Prepare(error)),
-            Err(_) => Err(StartError::Slow { after: PREPARING_TIME }),
+            Ok(Err(error)) => Err(OpenError::Prepare(error)),
+            Err(_) => Err(OpenError::Slow { after: PREPARING_TIME }),
         }
     }
 
-    fn read(setup: &Setup) -> Result<Self, StartError> {
+    fn read(setup: &Setup) -> Result<Self, OpenError> {
         if !setup.cwd.is_dir() {
-            return Err(StartError::NoSuchFolder { cwd: setup.cwd.clone() });
+            return Err(OpenError::NoSuchFolder { cwd: setup.cwd.clone() });
         }
         let instructions = instructions(setup)?;
         let mut configured = configured(setup);
@@ -180,7 +181,7 @@ impl Opening {
 }
 
 impl Source {
-    fn open(setup: &Setup, meta: &SessionMeta) -> Result<Self, StartError> {
+    fn open(setup: &Setup, meta: &SessionMeta) -> Result<Self, OpenError> {
         let store = &setup.store;
         match &setup.beginning {
             Beginning::Unsaved(beginning) => Self::unsaved(setup, beginning, meta),
@@ -204,7 +205,7 @@ impl Source {
     }
 
     /// What a thread that is not saved goes on with. What is kept of it is only read.
-    fn unsaved(setup: &Setup, beginning: &Beginning, meta: &SessionMeta) -> Result<Self, StartError> {
+    fn unsaved(setup: &Setup, beginning: &Beginning, meta: &SessionMeta) -> Result<Self, OpenError> {
         let (history, insisted) = match beginning {
             Beginning::New | Beginning::Given(_) => (None, Insisted::default()),
             Beginning::Resumed { thread, insisted } => (Some(setup.store.history(*thread)?), *insisted),
@@ -223,7 +224,7 @@ impl Source {
     }
 
     /// Goes on with a thread. The lock comes first, so that nobody adds to what is read.
-    fn resume(setup: &Setup, thread: ThreadId, insisted: Insisted) -> Result<Self, StartError> {
+    fn resume(setup: &Setup, thread: ThreadId, insisted: Insisted) -> Result<Self, OpenError> {
         let opened = setup.store.open(thread)?;
         let history = setup.store.history(thread)?;
         let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
@@ -287,13 +288,13 @@ fn base_instructions() -> &'static Arc<str> {
     SHARED.get_or_init(|| BASE_INSTRUCTIONS.into())
 }
 
-fn instructions(setup: &Setup) -> Result<Arc<str>, StartError> {
+fn instructions(setup: &Setup) -> Result<Arc<str>, OpenError> {
     Ok(match (&setup.base_instructions, &setup.config.instructions.base_file) {
         (Some(text), _) => Arc::clone(text),
         (None, Some(path)) => instructions_file(path).map_err(|source| {
             let names = |key: &&str| setup.config.tree.get(&[key]).is_some();
             let key = INSTRUCTIONS_KEYS.into_iter().find(names).unwrap_or(INSTRUCTIONS_KEYS[0]);
-            StartError::Instructions { key, path: path.clone(), source }
+            OpenError::Instructions { key, path: path.clone(), source }
         })?,
         (None, None) => Arc::clone(base_instructions()),
     })

@@ -11,7 +11,7 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use super::Session;
 use crate::compaction::{self, Summary};
-use crate::thread::Recall;
+use crate::setup::Recall;
 use crate::turn::{Manners, Window};
 use crate::work::Work;
 use codex_wire::tokens::BYTES_PER_TOKEN;

@@ -14,7 +14,7 @@ use super::Session;
 use crate::beginning::Past;
 use crate::context::Point;
 use crate::environment::{Environment, shell_name};
-use crate::thread::WayBack;
+use codex_thread::WayBack;
 use codex_tools::images::read_beside;
 
 /// How many bookmarks are kept, the newest ones.

@@ -8,9 +8,9 @@ use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
 use crate::opening::asks_first;
-use crate::thread::OpenQuestions;
 use crate::turn::Input;
 use crate::work::{CallEvent, Doing, RunningCall, Work};
+use codex_thread::OpenQuestions;
 use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::command::{self, CommandRequest, Place};
 use codex_tools::patching::{self, PatchRequest};

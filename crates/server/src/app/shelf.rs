@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use codex_engine::Thread;
 use codex_log::settings::Settings;
 use codex_log::store::{ListQuery, SectionFilter, SortKey, SourceKind, StoreError, StoreErrorKind, ThreadStore};
 use codex_protocol::methods::{ClientRequest, call};
@@ -16,6 +15,7 @@ use codex_protocol::v2::thread::{
 };
 use codex_protocol::v2::thread_list::{OneOrMany, ThreadListParams, ThreadListResponse, ThreadSortKey};
 use codex_protocol::v2::turn::{Turn, TurnStatus};
+use codex_thread::Thread;
 use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
