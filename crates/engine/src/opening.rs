@@ -23,7 +23,7 @@ use crate::journal::Journal;
 use crate::open_error::OpenError;
 use crate::setup::Setup;
 use crate::skills;
-use codex_config::models::Catalogue;
+use codex_config::ModelTable;
 use codex_config::project_doc::{self, ProjectDocs};
 use codex_log::settings::{Mode, Settings};
 use codex_log::{Record, ThreadStarted, TurnId};
@@ -61,7 +61,7 @@ pub(crate) struct Opening {
     /// Its log, open.
     pub(crate) journal: Journal,
     /// The models that the user has described.
-    pub(crate) catalogue: Catalogue,
+    pub(crate) models: ModelTable,
     /// What the user has decided about commands.
     pub(crate) rules: Rules,
     /// What it goes on with.
@@ -159,7 +159,7 @@ impl Opening {
             instruction_sources: told.sources.clone(),
         };
         let preface = told.preface(setup, &cwd);
-        let (catalogue, unread) = catalogue(setup);
+        let (models, unread) = ModelTable::read(&setup.config.model);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
         let past = history.map(|history| Box::new(continued(history, before, &preface, asks_again)));
         let mut warnings: Vec<String> =
@@ -170,7 +170,7 @@ impl Opening {
             preface,
             rules: rules::or_none(&setup.home, &mut warnings),
             warnings,
-            catalogue,
+            models,
             skills: told.skills,
             journal,
             past,
@@ -334,15 +334,6 @@ fn meta(setup: &Setup) -> SessionMeta {
         model_provider: Some(setup.config.provider.id.clone()),
         lineage: SessionLineage::default(),
         git: codex_workspace::git::git_info(&setup.cwd),
-    }
-}
-
-/// The models that the user has described, and why they cannot be read.
-fn catalogue(setup: &Setup) -> (Catalogue, Option<String>) {
-    match setup.config.model.catalogue.as_deref().map(Catalogue::read) {
-        None => (Catalogue::default(), None),
-        Some(Ok(catalogue)) => (catalogue, None),
-        Some(Err(why)) => (Catalogue::default(), Some(why)),
     }
 }
 

@@ -29,7 +29,7 @@ impl Session {
             cwd: &self.turn_settings().cwd,
             shell: self.setup.shell.as_deref().unwrap_or("/bin/sh"),
             next_process: self.terminals.next,
-            is_verbatim: self.catalogue.info(&self.turn_settings().model).has_terminals,
+            is_verbatim: self.models.info(&self.turn_settings().model).has_terminals,
         };
         match PatchRequest::read(call, place.cwd) {
             Some(Ok(request)) => {
