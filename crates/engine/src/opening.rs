@@ -23,7 +23,7 @@ use crate::journal::Journal;
 use crate::open_error::OpenError;
 use crate::setup::Setup;
 use crate::skills;
-use codex_config::models::Catalogue;
+use codex_config::ModelTable;
 use codex_config::project_doc::{self, ProjectDocs};
 use codex_log::settings::{Mode, Settings};
 use codex_log::{Record, ThreadStarted, TurnId};
@@ -61,7 +61,7 @@ pub(crate) struct Opening {
     /// Its log, open.
     pub(crate) journal: Journal,
     /// The models that the user has described.
-    pub(crate) catalogue: Catalogue,
+    pub(crate) models: ModelTable,
     /// What the user has decided about commands.
     pub(crate) rules: Rules,
     /// What it goes on with.
@@ -161,7 +161,7 @@ impl Opening {
             instruction_sources: told.sources.clone(),
         };
         let preface = told.preface(setup, &cwd);
-        let (catalogue, unread) = catalogue(setup);
+        let (models, unread) = ModelTable::read(&setup.config.model);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
         let past = history.map(|history| Box::new(continued(history, before, &preface, asks_again)));
         let mut warnings: Vec<String> =
@@ -172,7 +172,7 @@ impl Opening {
             preface,
             rules: rules::or_none(&setup.home, &mut warnings),
             warnings,
-            catalogue,
+            models,
             skills: told.skills,
             journal,
             past,
@@ -264,7 +264,7 @@ impl Told {
         }
         .read();
         let skills = skills::list(config, home, cwd);
-        let known = skills::describe(&skills.skills).or_else(|| setup.without_skills.map(str::to_owned));
+        let known = skills::describe(&skills.skills).or_else(|| setup.profile.without_skills.map(str::to_owned));
         let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).chain(known).collect();
         let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);
         Self {
@@ -339,20 +339,11 @@ fn meta(setup: &Setup) -> SessionMeta {
     }
 }
 
-/// The models that the user has described, and why they cannot be read.
-fn catalogue(setup: &Setup) -> (Catalogue, Option<String>) {
-    match setup.config.model.catalogue.as_deref().map(Catalogue::read) {
-        None => (Catalogue::default(), None),
-        Some(Ok(catalogue)) => (catalogue, None),
-        Some(Err(why)) => (Catalogue::default(), Some(why)),
-    }
-}
-
 /// Whether questions that nobody has answered are asked again: only under the very policy they were asked under, and
 /// not where a command may have run before the question.
 fn asks_again(setup: &Setup, now: &Settings, before: Option<&Settings>) -> bool {
     let is_same = before.is_some_and(|before| before.approval_policy == now.approval_policy);
-    setup.asks_again && is_same && asks_first(now) && matches!(setup.beginning, Beginning::Resumed { .. })
+    setup.profile.asks_again && is_same && asks_first(now) && matches!(setup.beginning, Beginning::Resumed { .. })
 }
 
 /// Whether a person is asked before a command runs, and not only after it has failed.

@@ -16,7 +16,7 @@ mod terminals;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use codex_config::models::Catalogue;
+use codex_config::ModelTable;
 use codex_log::keys::IdempotencyKeys;
 use codex_log::settings::Settings;
 use codex_log::{Abort, Approval, Body, Item, Record, ThreadStarted, TurnId};
@@ -61,7 +61,7 @@ pub(crate) struct Session {
     instructions: Arc<str>,
     skills: Arc<[SkillMetadata]>,
     tools: Tools,
-    catalogue: Catalogue,
+    models: ModelTable,
     context: Context,
     allowed: Allowed,
     terminals: OpenTerminals,
@@ -117,7 +117,7 @@ enum Wake {
 impl Session {
     /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
     pub(crate) async fn start(mut setup: Setup) -> Result<(Self, Thread, Feed), OpenError> {
-        let Opening { started, instructions, preface, skills, warnings, mut journal, catalogue, rules, past } =
+        let Opening { started, instructions, preface, skills, warnings, mut journal, models, rules, past } =
             Opening::prepare(&setup).await?;
         let is_copy = matches!(setup.beginning, Beginning::Forked { .. });
         let given = std::mem::take(&mut setup.beginning).given();
@@ -130,10 +130,10 @@ impl Session {
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
         let allowed = Allowed::by(rules);
         let has_terminals = setup.config.features.get("unified_exec").copied();
-        let has_terminals = has_terminals.unwrap_or_else(|| catalogue.info(&settings.model).has_terminals);
+        let has_terminals = has_terminals.unwrap_or_else(|| models.info(&settings.model).has_terminals);
         let mut session = Self {
             tools: Tools::offered(has_terminals, setup.config.web_search),
-            catalogue,
+            models,
             setup,
             started,
             settings,
@@ -192,8 +192,8 @@ impl Session {
     async fn go_on(&mut self, continued: Continued) {
         let Continued { mut past, tokens, before, heard, unfinished, goal } = continued;
         self.heard = heard;
-        self.aims.goal = Pursuit::resumed(goal, self.setup.follows_goals && self.has_goals());
-        let tokens = tokens.filter(|_| !self.setup.counts_anew);
+        self.aims.goal = Pursuit::resumed(goal, self.setup.profile.follows_goals && self.has_goals());
+        let tokens = tokens.filter(|_| !self.setup.profile.counts_from_zero);
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
             self.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
+use codex_wire::conversation_item::ConversationItem;
 use codex_wire::decision::ReviewDecision;
-use codex_wire::encoded::EncodedItem;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -143,7 +143,7 @@ pub enum Body {
         /// The provider's name for the answer.
         response_id: String,
         /// What the model sees of the conversation from here on, after what every conversation of the thread begins with.
-        replacement: Vec<EncodedItem>,
+        replacement: Vec<ConversationItem>,
     },
     /// The last turns were forgotten.
     RolledBack(RolledBack),
@@ -207,7 +207,7 @@ pub struct Record {
     /// The item.
     pub item: Arc<ResponseItem>,
     /// The same as JSON.
-    pub json: EncodedItem,
+    pub json: ConversationItem,
 }
 
 impl Record {
@@ -217,7 +217,7 @@ impl Record {
     /// Only if an item held something JSON cannot express, which none does.
     pub fn new(item: ResponseItem) -> Result<Self, serde_json::Error> {
         let item = Arc::new(item);
-        Ok(Self { json: EncodedItem::new(&item)?, item })
+        Ok(Self { json: ConversationItem::new(&item)?, item })
     }
 }
 
@@ -249,7 +249,7 @@ pub struct Compacted {
     /// What the model wrote.
     pub summary: String,
     /// What the model sees of the conversation from here on.
-    pub replacement: Vec<EncodedItem>,
+    pub replacement: Vec<ConversationItem>,
     /// About how many tokens the conversation had.
     pub before: usize,
     /// About how many it has now.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, Outcome};
-use codex_wire::encoded::EncodedItem;
+use codex_wire::conversation_item::ConversationItem;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::rollout::TurnContextItem;
 
@@ -84,7 +84,7 @@ impl Session {
         self.went_back(response, replacement).await
     }
 
-    async fn went_back(&mut self, response: &str, replacement: Vec<EncodedItem>) -> WayBack {
+    async fn went_back(&mut self, response: &str, replacement: Vec<ConversationItem>) -> WayBack {
         self.emit(Body::WentBack { response_id: response.to_owned(), replacement });
         self.aims.goal.start_over();
         self.log_goal();

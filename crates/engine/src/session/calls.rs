@@ -29,7 +29,7 @@ impl Session {
             cwd: &self.turn_settings().cwd,
             shell: self.setup.shell.as_deref().unwrap_or("/bin/sh"),
             next_process: self.terminals.next,
-            is_verbatim: self.catalogue.info(&self.turn_settings().model).has_terminals,
+            is_verbatim: self.models.info(&self.turn_settings().model).has_terminals,
         };
         match PatchRequest::read(call, place.cwd) {
             Some(Ok(request)) => {
@@ -163,7 +163,7 @@ impl Session {
     fn asks_again(&self) -> bool {
         let Some(running) = &self.running else { return false };
         let has_run = |call: &RunningCall| matches!(&call.doing, Doing::Command(it) if !it.call.asks_first());
-        self.setup.asks_again
+        self.setup.profile.asks_again
             && asks_first(&running.settings)
             && self.reviewing.is_none()
             && self.journal.is_saved()

@@ -11,7 +11,7 @@ impl Session {
     /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows how
     /// it went, and neither a summary nor a command of the user's own is a result.
     pub(super) async fn note_result(&mut self, outcome: &Outcome) {
-        let Some(running) = self.running.as_ref().filter(|_| self.setup.notes_results) else { return };
+        let Some(running) = self.running.as_ref().filter(|_| self.setup.profile.keeps_read_marks) else { return };
         if matches!(outcome, Outcome::Aborted(_)) || !running.machine.is_for_user() || self.journal.is_in_memory() {
             return;
         }
