@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use codex_config::{Config, Home};
 use codex_log::settings::{Settings, SettingsChange};
-use codex_log::{Approval, Event, ThreadStarted, TurnId};
+use codex_log::{Answer, Event, Question, QuestionId, ThreadStarted, TurnId};
 use codex_model::Model;
 use codex_store::{ForkError, Notes, ReadError, RolloutError};
-use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::response::ResponseItem;
@@ -181,7 +180,7 @@ pub struct Subscription {
     /// The turn that runs.
     pub running: Option<TurnId>,
     /// The questions that wait for an answer.
-    pub asked: Vec<Arc<Approval>>,
+    pub asked: Vec<Arc<Question>>,
     /// What the thread has used; none before the first answer.
     pub tokens: Option<TokenUsageInfo>,
     /// The events of a running turn before the feed that its events refer to: how the turn began, which items are not
@@ -235,6 +234,15 @@ pub enum OpenQuestions {
     Interrupt,
 }
 
+/// How a client says which question it answers.
+#[derive(Debug)]
+pub(crate) enum QuestionName {
+    /// By its own name.
+    Id(QuestionId),
+    /// By the call it is about, or by its turn when only one is asked there.
+    CallOrTurn(String),
+}
+
 /// What a session is asked to do.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -246,7 +254,7 @@ pub(crate) enum Command {
     Review { turn: TurnId, request: Box<ReviewRequest>, reply: oneshot::Sender<()> },
     RunOwn { turn: TurnId, command: String, timeout: Option<Duration>, reply: oneshot::Sender<bool> },
     Inject { items: Vec<ResponseItem>, reply: oneshot::Sender<bool> },
-    Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
+    Answer { question: QuestionName, answer: Answer, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
     RollBack { turns: usize, reply: oneshot::Sender<bool> },
     SetGoal { change: Box<GoalChange>, reply: oneshot::Sender<Result<Goal, GoalError>> },
@@ -383,13 +391,23 @@ impl Thread {
         skills::list(&self.config, &self.home, cwd.unwrap_or(&self.started.settings.cwd))
     }
 
+    /// Answers a question; false when it does not wait for an answer any more.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn answer(&self, question: QuestionId, answer: Answer) -> Result<bool, Closed> {
+        let question = QuestionName::Id(question);
+        self.ask(|reply| Command::Answer { question, answer, reply }).await
+    }
+
     /// Answers the question about a call, named by the call, or by its turn when only one is asked about; false when
     /// nothing that is meant waits for an answer.
     ///
     /// # Errors
     /// When the thread has ended.
-    pub async fn answer(&self, id: String, decision: ReviewDecision) -> Result<bool, Closed> {
-        self.ask(|reply| Command::Answer { id, decision, reply }).await
+    pub async fn answer_named(&self, name: String, answer: Answer) -> Result<bool, Closed> {
+        let question = QuestionName::CallOrTurn(name);
+        self.ask(|reply| Command::Answer { question, answer, reply }).await
     }
 
     /// Stops the running turn and returns when it has ended; false when none was running.
