@@ -51,7 +51,7 @@ pub fn unenforced_memory_limit(limit: Option<u64>) -> Option<String> {
 }
 
 /// Removes what commands have left; there are none.
-pub fn remove_left_stand_ins(_: &std::path::Path, _: &crate::names::Names) {}
+pub fn remove_left_stand_ins(_: &std::path::Path, _: &codex_guard::names::Names) {}
 
 /// Refuses: neither confined nor supervised commands can be run here.
 pub fn spawn(_: Launch) -> Result<Running, SpawnError> {

@@ -118,7 +118,7 @@ macro_rules! steps {
 
 steps! {
     Descriptors = "make pipes or a terminal",
-    StandIn = "hold a protected name",
+    Placeholder = "hold a protected name",
     Rules = "make the Landlock rules",
     Clone = "make a process",
     Namespaces = "make namespaces",

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::launch::Rung;
 use crate::layout::Layout;
-use crate::names::SECRETS;
 use crate::profile::Profile;
+use codex_guard::names::SECRETS;
 
 /// What a profile means on a rung. Its text is for people.
 #[derive(Debug, Clone, PartialEq, Eq)]

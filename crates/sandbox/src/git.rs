@@ -5,15 +5,17 @@
 //!
 //! Invariant: git is not run, and no configuration is obeyed except to close more.
 
-pub(crate) mod allowed;
-pub(crate) mod config;
+pub(crate) mod effective;
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use self::config::{Effective, Entry};
+use codex_guard::git::config::Entry;
+use codex_guard::git::{allowed, config};
+use codex_guard::names::{DOT_GIT, GIT, GIT_MAIN_CHECKOUT, GIT_WORKTREE, Placeholder};
+
+use self::effective::Effective;
 use crate::layout::Builder;
-use crate::names::{DOT_GIT, GIT, GIT_MAIN_CHECKOUT, GIT_WORKTREE, StandIn};
 
 /// How much of a git file is read.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -54,7 +56,7 @@ pub(crate) fn protect_checkout(builder: &mut Builder, root: &Path, outside: Outs
             builder.close(&dot_git, None);
             protect_linked(builder, root, &dot_git, outside);
         }
-        _ => builder.close(&dot_git, Some(DOT_GIT.stand_in)),
+        _ => builder.close(&dot_git, Some(DOT_GIT.placeholder)),
     }
 }
 
@@ -62,7 +64,7 @@ pub(crate) fn protect_checkout(builder: &mut Builder, root: &Path, outside: Outs
 pub(crate) fn protect_git_folder(builder: &mut Builder, git: &Path, checkout: &Path) {
     builder.pin(git);
     for name in GIT {
-        builder.close(&git.join(name.path), Some(name.stand_in));
+        builder.close(&git.join(name.path), Some(name.placeholder));
     }
     protect_configured(builder, git, checkout);
     protect_modules(builder, &git.join("modules"), checkout, MAX_MODULE_DEPTH);
@@ -80,7 +82,7 @@ fn protect_configured(builder: &mut Builder, git: &Path, checkout: &Path) {
     let entries: Vec<Entry> = user.entries.iter().cloned().chain(own.entries).collect();
     for file in included.iter().take(MAX_NAMED) {
         // A folder would be an error to git, so this one stand-in can be seen by `git add`.
-        builder.close(file, Some(StandIn::File("")));
+        builder.close(file, Some(Placeholder::File("")));
     }
     let mut left = MAX_NAMED;
     for entry in entries.iter().filter(|entry| allowed::may_run(entry)) {
@@ -88,7 +90,7 @@ fn protect_configured(builder: &mut Builder, git: &Path, checkout: &Path) {
         if let Some(folder) = entry.path(checkout).filter(|_| is_folder) {
             // A folder around the checkout cannot be closed; hooks in it are found after the command.
             if !checkout.starts_with(&folder) {
-                builder.close(&folder, Some(StandIn::Folder));
+                builder.close(&folder, Some(Placeholder::Folder));
             }
             continue;
         }
@@ -137,7 +139,7 @@ fn protect_worktrees(builder: &mut Builder, worktrees: &Path) {
 
 fn protect_worktree_folder(builder: &mut Builder, folder: &Path) {
     for name in GIT_WORKTREE {
-        let stand_in = (name.path == "config.worktree").then_some(name.stand_in);
+        let stand_in = (name.path == "config.worktree").then_some(name.placeholder);
         builder.close(&folder.join(name.path), stand_in);
     }
 }
@@ -201,19 +203,6 @@ pub(crate) fn is_submodule_of(git: &Path, root: &Path) -> bool {
 fn worktree_of(git: &Path) -> Option<PathBuf> {
     let config = config::parse(&read(&git.join("config"))?);
     config.entries.iter().rev().find(|entry| entry.is("core", "worktree"))?.path(git)
-}
-
-/// The path without `.` and `..`.
-pub(crate) fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 fn is_git_folder(path: &Path) -> bool {

@@ -14,10 +14,10 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use crate::git;
-use crate::git::config::Effective;
-use crate::names::{DOT_GIT, StandIn};
+use crate::git::effective::Effective;
 use crate::profile::Profile;
 use crate::search;
+use codex_guard::names::{DOT_GIT, Placeholder};
 
 /// How many links are followed from one protected name to the place that it stands for.
 const MAX_LINKS: usize = 8;
@@ -46,7 +46,7 @@ pub(crate) struct Place {
     pub(crate) path: PathBuf,
     pub(crate) kind: Kind,
     /// Set when nothing is there yet, or another command's stand-in.
-    pub(crate) stand_in: Option<StandIn>,
+    pub(crate) stand_in: Option<Placeholder>,
 }
 
 /// All places, parents before children.
@@ -72,7 +72,7 @@ impl Layout {
         for root in profile.workspaces() {
             // All are empty folders, because git does not see those: `git add -A` must not commit them.
             for name in profile.names().held() {
-                builder.close(&root.join(name), Some(StandIn::Folder));
+                builder.close(&root.join(name), Some(Placeholder::Folder));
             }
             git::protect_checkout(&mut builder, root, git::Outside::Opened);
         }
@@ -87,7 +87,7 @@ impl Layout {
             git::protect_checkout(&mut builder, folder, git::Outside::Left);
         }
         if !profile.codex_home().as_os_str().is_empty() {
-            builder.close(profile.codex_home(), Some(StandIn::Folder));
+            builder.close(profile.codex_home(), Some(Placeholder::Folder));
         }
         Self { workspaces: profile.workspaces().to_vec(), ..builder.finish() }
     }
@@ -133,7 +133,7 @@ impl Layout {
 /// Collects places in any order.
 #[derive(Default)]
 pub(crate) struct Builder {
-    places: BTreeMap<PathBuf, (Kind, Option<StandIn>)>,
+    places: BTreeMap<PathBuf, (Kind, Option<Placeholder>)>,
     notes: Vec<String>,
     user_config: OnceCell<Rc<Effective>>,
 }
@@ -177,11 +177,11 @@ impl Builder {
     /// Closes a path inside an open folder; outside of all of them it is closed anyway.
     ///
     /// What is missing is closed only when a stand-in is given.
-    pub(crate) fn close(&mut self, path: &Path, stand_in: Option<StandIn>) {
+    pub(crate) fn close(&mut self, path: &Path, stand_in: Option<Placeholder>) {
         self.close_following(path, stand_in, MAX_LINKS);
     }
 
-    fn close_following(&mut self, path: &Path, stand_in: Option<StandIn>, links_left: usize) {
+    fn close_following(&mut self, path: &Path, stand_in: Option<Placeholder>, links_left: usize) {
         let Some(root) = self.root_of(path) else { return };
         let Ok(below) = path.strip_prefix(&root) else { return };
         let mut here = root;
@@ -191,7 +191,7 @@ impl Builder {
             let last = rest.as_path().as_os_str().is_empty();
             let Ok(found) = fs::symlink_metadata(&here) else {
                 let Some(stand_in) = stand_in else { return };
-                let stand_in = if last { stand_in } else { StandIn::Folder };
+                let stand_in = if last { stand_in } else { Placeholder::Folder };
                 return self.insert_closed(here, Some(stand_in));
             };
             if found.is_symlink() {
@@ -223,7 +223,7 @@ impl Builder {
         path.ancestors().skip(1).find(is_open).map(Path::to_owned)
     }
 
-    fn insert_closed(&mut self, path: PathBuf, stand_in: Option<StandIn>) {
+    fn insert_closed(&mut self, path: PathBuf, stand_in: Option<Placeholder>) {
         if let Some(parent) = path.parent() {
             self.pin(parent);
         }
@@ -262,13 +262,13 @@ impl Builder {
 
 /// Whether something is a stand-in that another command made and has not removed yet.
 #[cfg(unix)]
-fn looks_like_stand_in(found: &fs::Metadata, stand_in: StandIn) -> bool {
+fn looks_like_stand_in(found: &fs::Metadata, stand_in: Placeholder) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
 
     is_stand_in_mode(found.permissions().mode())
         && match stand_in {
-            StandIn::Folder => found.is_dir(),
-            StandIn::File(text) => found.is_file() && found.len() <= text.len() as u64,
+            Placeholder::Folder => found.is_dir(),
+            Placeholder::File(text) => found.is_file() && found.len() <= text.len() as u64,
         }
 }
 
@@ -279,7 +279,7 @@ pub(crate) fn is_stand_in_mode(mode: u32) -> bool {
 }
 
 #[cfg(not(unix))]
-fn looks_like_stand_in(_: &fs::Metadata, _: StandIn) -> bool {
+fn looks_like_stand_in(_: &fs::Metadata, _: Placeholder) -> bool {
     false
 }
 
@@ -323,7 +323,7 @@ mod tests {
         check(
             &["a/x"],
             |builder, root| {
-                builder.close(&root.join("a/b/c"), Some(StandIn::File("")));
+                builder.close(&root.join("a/b/c"), Some(Placeholder::File("")));
                 builder.close(&root.join("d"), None);
             },
             &["Pinned a", "Closed a/b (missing)"],
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn outside_of_open_folders_nothing_needs_closing() {
-        check(&["a"], |builder, _| builder.close(Path::new("/etc/passwd"), Some(StandIn::Folder)), &[]);
+        check(&["a"], |builder, _| builder.close(Path::new("/etc/passwd"), Some(Placeholder::Folder)), &[]);
         check(&["work-evil/x"], |builder, root| builder.close(&root.join("work"), None), &[]);
     }
 }

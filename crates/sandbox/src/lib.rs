@@ -21,15 +21,12 @@ mod launch;
 mod layout;
 #[cfg(target_os = "linux")]
 mod linux;
-mod names;
 mod profile;
 mod roots;
 mod run;
 mod search;
 mod seatbelt;
-mod secrets;
 pub mod terminal;
-mod walk;
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere as platform;
@@ -37,11 +34,11 @@ use elsewhere as platform;
 use linux as platform;
 
 pub use captured::Captured;
+pub use codex_guard::names::{Names, ProtectedName, Protection, protected_names};
 pub use error::{SpawnError, Step};
 pub use explain::{Explanation, explain};
 pub use inspect::{Finding, Findings, Report};
 pub use launch::{Confinement, Exit, Launch, Rung, Stdio};
-pub use names::{Names, ProtectedName, Protection, protected_names};
 pub use platform::{
     Input, Output, Pty, Running, force_rung, harden, landlock_rung, raise_descriptor_limit, remove_left_stand_ins,
     rung, spawn, tidied, unenforced_memory_limit, with_first_descriptor_limit,

@@ -12,10 +12,10 @@ use codex_wire::policy::SandboxPolicy;
 use crate::error::SpawnError;
 use crate::inspect::Findings;
 use crate::layout::Layout;
-use crate::names::Names;
 use crate::roots::{Found, HeldRoots, Root};
 use crate::search::{self, Survey};
-use crate::secrets::Secrets;
+use codex_guard::names::Names;
+use codex_guard::secrets::Secrets;
 
 /// Where the session lives, besides its working directory.
 #[derive(Debug, Clone, Default)]

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use crate::git;
 use crate::layout::Builder;
-use crate::names::{DEPENDENCIES, DOT_GIT, GIT_HOOKS, Names, Protection};
-use crate::walk::{EntryKind, Root, Stamp};
+use codex_guard::names::{DEPENDENCIES, DOT_GIT, GIT_HOOKS, Names, Protection};
+use codex_guard::walk::{EntryKind, Root, Stamp};
 
 /// How many folders are looked into.
 const MAX_FOLDERS: usize = 200_000;

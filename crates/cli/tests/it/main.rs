@@ -11,6 +11,7 @@ mod commands;
 mod config_warnings;
 mod crashes;
 mod demo;
+mod docs;
 mod escapes;
 mod exec;
 mod exec_ends;

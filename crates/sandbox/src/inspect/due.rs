@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::sequencer::{self, Executed};
 use crate::layout::{Kind, Layout};
 use crate::profile::Profile;
 use crate::search::{Point, Survey, What};
-use crate::walk::Stamp;
+use codex_guard::git::sequencer::{self, Executed};
+use codex_guard::walk::Stamp;
 
 /// File systems stamp with a clock that may be behind by a few milliseconds.
 const CLOCK_SLACK: Duration = Duration::from_millis(50);

@@ -8,15 +8,11 @@
 //! closed or is older than the command, is left alone. No link is followed, and everything has a budget.
 
 #[cfg(target_os = "linux")]
-mod disarm;
-#[cfg(target_os = "linux")]
 mod due;
 #[cfg(target_os = "linux")]
 mod queue;
 #[cfg(target_os = "linux")]
 mod repository;
-#[cfg(target_os = "linux")]
-mod sequencer;
 #[cfg(target_os = "linux")]
 mod workspace;
 

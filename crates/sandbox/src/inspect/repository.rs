@@ -5,13 +5,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::disarm;
-use super::sequencer;
 use super::workspace::Inspector;
-use crate::git::allowed::{self, Place};
-use crate::git::config::{self, Entry};
-use crate::names::GIT_HOOKS;
-use crate::walk::{EntryKind, Folder, Root};
+use codex_guard::disarm;
+use codex_guard::git::allowed::{self, Place};
+use codex_guard::git::config::{self, Entry};
+use codex_guard::git::sequencer;
+use codex_guard::names::GIT_HOOKS;
+use codex_guard::walk::{EntryKind, Folder, Root};
 
 /// How deep submodules may be nested in `modules`, in folders.
 const MAX_MODULE_DEPTH: usize = 4;

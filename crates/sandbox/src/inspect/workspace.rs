@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::disarm;
 use super::due::Due;
 use super::repository::Role;
 use super::{Finding, Report};
 use crate::layout::is_stand_in_mode;
 use crate::search::{self, Point, Survey, What};
-use crate::walk::{EntryKind, Folder, Root, Stamp};
+use codex_guard::disarm;
+use codex_guard::walk::{EntryKind, Folder, Root, Stamp};
 
 /// How long the git folders may take, after the survey.
 const MAX_TIME: Duration = Duration::from_secs(1);

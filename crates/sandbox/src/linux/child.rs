@@ -136,7 +136,7 @@ fn place_stand_ins(plan: &Plan, stand_ins: &mut StandIns, mountable: &mut [u8]) 
     match stand_ins.place(mountable) {
         // Fits into the pipe at once, however many there are: a page and more.
         Ok(()) => drop(rustix::io::write(sys::borrow(plan.pipes.places[1]), mountable)),
-        Err((errno, place)) => report(plan, Failure::at(Step::StandIn, place)(errno)),
+        Err((errno, place)) => report(plan, Failure::at(Step::Placeholder, place)(errno)),
     }
     // The first process gives up when nothing comes.
     close_each(&plan.pipes.places);

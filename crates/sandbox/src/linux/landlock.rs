@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::sys;
 use crate::layout::Layout;
 use crate::roots::Root;
-use crate::secrets::Secrets;
+use codex_guard::secrets::Secrets;
 
 const EXECUTE: u64 = 1;
 const WRITE_FILE: u64 = 1 << 1;

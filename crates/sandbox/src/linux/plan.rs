@@ -20,9 +20,9 @@ use super::world::Maps;
 use crate::error::{SpawnError, Step};
 use crate::launch::{Launch, Rung};
 use crate::layout::{Kind, Layout};
-use crate::names::GIT_MAIN_CHECKOUT;
 use crate::profile::Profile;
 use crate::roots::Identity;
+use codex_guard::names::GIT_MAIN_CHECKOUT;
 
 /// Where programs are looked for when the command has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -279,7 +279,7 @@ fn mount_places(layout: Layout, profile: &Profile, stand_ins: &mut StandIns) -> 
         if let Some(stand_in) = place.stand_in {
             let path = &place.path;
             stand_ins.want(path, stand_in, places.len()).map_err(|errno| SpawnError::Confine {
-                step: Step::StandIn,
+                step: Step::Placeholder,
                 path: Some(path.clone()),
                 source: errno.into(),
             })?;

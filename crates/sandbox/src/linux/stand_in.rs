@@ -21,7 +21,7 @@ use rustix::io::{Errno, write};
 
 use super::sys;
 use crate::layout::{STAND_IN_FILE, STAND_IN_FOLDER, is_stand_in_mode};
-use crate::names::{DOT_GIT, Names, StandIn};
+use codex_guard::names::{DOT_GIT, Names, Placeholder};
 
 /// How often a name is tried that others create and remove at the same time.
 const ATTEMPTS: usize = 200;
@@ -41,7 +41,7 @@ pub(super) struct StandIns {
 struct Wanted {
     parent: usize,
     name: CString,
-    stand_in: StandIn,
+    stand_in: Placeholder,
     /// Which place of the plan it is for.
     place: usize,
     /// Its descriptor in the supervisor, who never closes it.
@@ -60,7 +60,7 @@ enum Placed {
 
 impl StandIns {
     /// Notes that `path`, the plan's place number `place`, needs a stand-in.
-    pub(super) fn want(&mut self, path: &Path, stand_in: StandIn, place: usize) -> Result<(), Errno> {
+    pub(super) fn want(&mut self, path: &Path, stand_in: Placeholder, place: usize) -> Result<(), Errno> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
         let name = CString::new(name.as_bytes()).map_err(|_| Errno::INVAL)?;
         let parent = self.parent(folder)?;
@@ -114,7 +114,7 @@ impl StandIns {
             let name = wanted.name.as_c_str();
             let (Ok(ours), Ok(now)) = (fstat(lock), statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)) else { continue };
             if same(&now, &ours) {
-                let is_folder = wanted.stand_in == StandIn::Folder;
+                let is_folder = wanted.stand_in == Placeholder::Folder;
                 let _ = unlinkat(parent, name, if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() });
             }
         }
@@ -157,7 +157,7 @@ fn is_shared(folder: &OwnedFd) -> bool {
 }
 
 /// Creates the stand-in or joins the one that is there.
-fn hold(parent: &OwnedFd, name: &CStr, stand_in: StandIn) -> Result<Placed, Errno> {
+fn hold(parent: &OwnedFd, name: &CStr, stand_in: Placeholder) -> Result<Placed, Errno> {
     for attempt in 0..ATTEMPTS {
         if attempt > EAGER_ATTEMPTS {
             let _ = rustix::thread::nanosleep(&PAUSE);
@@ -192,10 +192,10 @@ fn hold(parent: &OwnedFd, name: &CStr, stand_in: StandIn) -> Result<Placed, Errn
     Err(Errno::AGAIN)
 }
 
-fn create(parent: &OwnedFd, name: &CStr, stand_in: StandIn) -> Result<(), Errno> {
+fn create(parent: &OwnedFd, name: &CStr, stand_in: Placeholder) -> Result<(), Errno> {
     match stand_in {
-        StandIn::Folder => mkdirat(parent, name, Mode::from_raw_mode(STAND_IN_FOLDER)),
-        StandIn::File(text) => {
+        Placeholder::Folder => mkdirat(parent, name, Mode::from_raw_mode(STAND_IN_FOLDER)),
+        Placeholder::File(text) => {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = openat(parent, name, flags, Mode::from_raw_mode(STAND_IN_FILE))?;
             if text.is_empty() { Ok(()) } else { write(&file, text.as_bytes()).map(drop) }

@@ -17,7 +17,7 @@ use rustix::mount::{MountFlags, mount};
 
 use super::sys::{self, READ_ONLY};
 use super::world::{open_path, put, take, take_path};
-use crate::secrets::Secrets;
+use codex_guard::secrets::Secrets;
 
 /// What is put over the home, and over secrets elsewhere.
 #[derive(Default)]

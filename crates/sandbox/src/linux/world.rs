@@ -52,7 +52,7 @@ pub(super) fn build(
     if let Some(stand_ins) = stand_ins {
         let told = rustix::io::read(sys::borrow(stand_ins), &mut *workings.mountable);
         if told != Ok(workings.mountable.len()) {
-            return Err(Failure::of(Step::StandIn)(Errno::CANCELED));
+            return Err(Failure::of(Step::Placeholder)(Errno::CANCELED));
         }
     }
     put_places(world, workings)?;

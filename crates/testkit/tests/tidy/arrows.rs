@@ -16,7 +16,7 @@ const ROOT: &str = "cli";
 /// The crates from the bottom up. A crate may use those on lower levels only.
 const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
-    &["log", "protocol", "transport"],
+    &["guard", "log", "protocol", "transport"],
     &["client", "config", "dialects", "mcp", "model", "patch", "sandbox", "shell", "store", "workspace"],
     &["tools", "tui"],
     &["engine"],

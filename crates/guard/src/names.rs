@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 /// What stands in for a protected name that does not exist yet, so that it cannot be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StandIn {
+pub enum Placeholder {
     /// An empty folder.
     Folder,
     /// A file with this text, harmless to the programs that read it.
@@ -18,19 +18,19 @@ pub(crate) enum StandIn {
 
 /// One name below a git folder.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Name {
+pub struct Name {
     /// Relative to the folder that the list is about.
-    pub(crate) path: &'static str,
+    pub path: &'static str,
     /// How it is kept from being created.
-    pub(crate) stand_in: StandIn,
+    pub placeholder: Placeholder,
 }
 
 const fn folder(path: &'static str) -> Name {
-    Name { path, stand_in: StandIn::Folder }
+    Name { path, placeholder: Placeholder::Folder }
 }
 
 const fn file(path: &'static str, text: &'static str) -> Name {
-    Name { path, stand_in: StandIn::File(text) }
+    Name { path, placeholder: Placeholder::File(text) }
 }
 
 /// How a name is protected.
@@ -233,13 +233,13 @@ static TABLE: &[&[ProtectedName]] = &[
 ];
 
 /// The folder or file that marks a git checkout. Its inside is judged by [`GIT`].
-pub(crate) const DOT_GIT: Name = folder(".git");
+pub const DOT_GIT: Name = folder(".git");
 
 /// What the user cannot take away.
 const ALWAYS: [&str; 2] = [DOT_GIT.path, ".codex"];
 
 /// Directly below `CODEX_HOME`: logins, those of other releases included, and what belongs to a running server.
-pub(crate) const SECRETS: &[&str] = &["auth.json", ".credentials.json", "run"];
+pub const SECRETS: &[&str] = &["auth.json", ".credentials.json", "run"];
 
 /// The table of protected names, for people.
 pub fn protected_names() -> impl Iterator<Item = &'static ProtectedName> {
@@ -305,7 +305,8 @@ impl Names {
     }
 
     /// What is done about `name` in `folder`.
-    pub(crate) fn protection(&self, folder: &Path, name: &OsStr) -> Option<Protection> {
+    #[must_use]
+    pub fn protection(&self, folder: &Path, name: &OsStr) -> Option<Protection> {
         let find = |last: &OsStr| {
             let known = self.inner.by_last.get(last)?;
             known.iter().find(|(before, _)| folder.ends_with(before)).map(|(_, protection)| *protection)
@@ -314,7 +315,7 @@ impl Names {
     }
 
     /// The names that are held in the root of a workspace.
-    pub(crate) fn held(&self) -> impl Iterator<Item = &Path> {
+    pub fn held(&self) -> impl Iterator<Item = &Path> {
         self.inner.all.iter().filter(|(_, protection)| *protection == Held).map(|(path, _)| path.as_path())
     }
 
@@ -330,7 +331,7 @@ impl Names {
 /// `commondir` would move the whole configuration elsewhere. A file with `.` means the folder itself, so git goes on
 /// working while the stand-in is there. `modules` may not get new entries, because git would take a planted folder for
 /// the submodule of that name; those that exist are opened one by one, with these same names closed.
-pub(crate) const GIT: &[Name] = &[
+pub const GIT: &[Name] = &[
     folder("hooks"),
     file("config", ""),
     file("config.worktree", ""),
@@ -340,14 +341,13 @@ pub(crate) const GIT: &[Name] = &[
 ];
 
 /// Below the folder of one linked worktree, `worktrees/NAME`: which repository and which checkout it belongs to.
-pub(crate) const GIT_WORKTREE: &[Name] =
-    &[file("config.worktree", ""), file("commondir", "../..\n"), file("gitdir", "")];
+pub const GIT_WORKTREE: &[Name] = &[file("config.worktree", ""), file("commondir", "../..\n"), file("gitdir", "")];
 
 /// Below the shared git folder when the workspace is a linked worktree: the state of the main checkout.
-pub(crate) const GIT_MAIN_CHECKOUT: &[&str] = &["HEAD", "index"];
+pub const GIT_MAIN_CHECKOUT: &[&str] = &["HEAD", "index"];
 
 /// The names of hooks in githooks(5), and the one that git's own samples suggest for `core.fsmonitor`.
-pub(crate) const GIT_HOOKS: &[&str] = &[
+pub const GIT_HOOKS: &[&str] = &[
     "applypatch-msg",
     "pre-applypatch",
     "post-applypatch",
@@ -379,7 +379,7 @@ pub(crate) const GIT_HOOKS: &[&str] = &[
 ];
 
 /// Folders of dependencies and build output: repositories and settings in them count, ordinary files in them do not.
-pub(crate) const DEPENDENCIES: &[&str] =
+pub const DEPENDENCIES: &[&str] =
     &["node_modules", "target", "vendor", ".venv", "venv", "site-packages", "dist", "build", "__pycache__"];
 
 #[cfg(test)]

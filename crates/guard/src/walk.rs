@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// What an entry of a folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EntryKind {
+pub enum EntryKind {
     Folder,
     File,
     Link,
@@ -17,23 +17,25 @@ pub(crate) enum EntryKind {
 
 /// What tells one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Stamp {
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
+pub struct Stamp {
+    pub device: u64,
+    pub inode: u64,
     /// When the file itself was changed last, in nanoseconds. No program can choose this.
-    pub(crate) changed: i128,
-    pub(crate) mode: u32,
-    pub(crate) size: u64,
+    pub changed: i128,
+    pub mode: u32,
+    pub size: u64,
 }
 
 impl Stamp {
     /// Which file it is, whatever its state.
-    pub(crate) fn identity(&self) -> (u64, u64) {
+    #[must_use]
+    pub fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
 
     /// What it is.
-    pub(crate) fn kind(&self) -> EntryKind {
+    #[must_use]
+    pub fn kind(&self) -> EntryKind {
         match self.mode & 0o170_000 {
             0o040_000 => EntryKind::Folder,
             0o100_000 => EntryKind::File,
@@ -45,47 +47,52 @@ impl Stamp {
 
 /// A folder that everything is looked at from.
 #[derive(Debug)]
-pub(crate) struct Root {
+pub struct Root {
     path: PathBuf,
     handle: platform::Handle,
 }
 
 impl Root {
     /// Opens a folder that is no link and lies behind none.
-    pub(crate) fn open(path: &Path) -> Option<Self> {
+    #[must_use]
+    pub fn open(path: &Path) -> Option<Self> {
         Some(Self { path: path.to_owned(), handle: platform::open_root(path)? })
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Opens a folder below, by a relative path; the root itself for an empty one.
-    pub(crate) fn folder(&self, below: &Path) -> Option<Folder> {
+    #[must_use]
+    pub fn folder(&self, below: &Path) -> Option<Folder> {
         Some(Folder { handle: platform::open_below(&self.handle, below)? })
     }
 }
 
 /// An open folder.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
+    /// On Linux a descriptor, elsewhere its path.
     pub(crate) handle: platform::Handle,
 }
 
 impl Folder {
     /// What the folder itself is like.
-    pub(crate) fn stamp(&self) -> Option<Stamp> {
+    #[must_use]
+    pub fn stamp(&self) -> Option<Stamp> {
         platform::stamp(&self.handle)
     }
 
     /// What an entry is like.
-    pub(crate) fn stamp_of(&self, name: impl AsRef<Path>) -> Option<Stamp> {
+    pub fn stamp_of(&self, name: impl AsRef<Path>) -> Option<Stamp> {
         platform::stamp_of(&self.handle, name.as_ref())
     }
 
     /// Shows every entry. `false` ends it.
-    pub(crate) fn each(&self, show: &mut dyn FnMut(&OsStr, EntryKind) -> bool) {
+    pub fn each(&self, show: &mut dyn FnMut(&OsStr, EntryKind) -> bool) {
         platform::each(&self.handle, show);
     }
 }
@@ -102,7 +109,7 @@ mod platform {
 
     use super::{EntryKind, Stamp};
 
-    pub(crate) type Handle = OwnedFd;
+    pub(super) type Handle = OwnedFd;
 
     /// How much of a folder is listed at once.
     const LISTED: usize = 16 * 1024;
@@ -176,7 +183,7 @@ mod platform {
 
     use super::{EntryKind, Stamp};
 
-    pub(crate) type Handle = PathBuf;
+    pub(super) type Handle = PathBuf;
 
     pub(super) fn open_root(path: &Path) -> Option<Handle> {
         path.is_dir().then(|| path.to_owned())

@@ -19,10 +19,10 @@ const SUFFIX: &str = ".disabled-by-codex";
 /// How many names are tried.
 const ATTEMPTS: usize = 1000;
 /// How much of a file is read.
-pub(super) const MAX_FILE: usize = 1024 * 1024;
+pub const MAX_FILE: usize = 1024 * 1024;
 
 /// Renames an entry beside itself and returns its new name.
-pub(super) fn move_aside(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
+pub fn move_aside(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
     match rename(folder, name) {
         // Whoever may change the mode of a folder may also have taken it away from us.
         Err(Errno::ACCESS) if reopen(folder) => rename(folder, name),
@@ -63,14 +63,14 @@ fn open_up(folder: impl AsFd, mode: u32) -> Result<(), Errno> {
 }
 
 /// Makes a folder readable for its owner, by its name in the folder around it.
-pub(super) fn make_readable(around: &Folder, name: &Path) -> Result<(), Errno> {
+pub fn make_readable(around: &Folder, name: &Path) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = openat(&around.handle, name, flags, Mode::empty())?;
     open_up(&folder, fstat(&folder)?.st_mode)
 }
 
 /// Reads a file, if it is one. A file that is too long is read in part.
-pub(super) fn read(folder: &Folder, name: impl AsRef<Path>) -> Option<Vec<u8>> {
+pub fn read(folder: &Folder, name: impl AsRef<Path>) -> Option<Vec<u8>> {
     let file = open(folder, name.as_ref())?;
     let mut text = Vec::new();
     file.take(MAX_FILE as u64).read_to_end(&mut text).ok()?;
@@ -84,21 +84,21 @@ fn open(folder: &Folder, name: &Path) -> Option<File> {
 }
 
 /// Puts a new file where there is none.
-pub(super) fn write_new(folder: &Folder, name: &OsStr, text: &[u8]) -> Result<(), Errno> {
+pub fn write_new(folder: &Folder, name: &OsStr, text: &[u8]) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(&folder.handle, name, flags, Mode::from_raw_mode(0o644))?);
     file.write_all(text).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 /// Renames a file and puts another in its place. Returns the name that the old one has now.
-pub(super) fn replace(folder: &Folder, name: &OsStr, text: &[u8]) -> Result<OsString, Errno> {
+pub fn replace(folder: &Folder, name: &OsStr, text: &[u8]) -> Result<OsString, Errno> {
     let aside = move_aside(folder, name)?;
     write_new(folder, name, text)?;
     Ok(aside)
 }
 
 /// Makes a file not executable.
-pub(super) fn take_execute_bits(folder: &Folder, name: &OsStr) -> Result<(), Errno> {
+pub fn take_execute_bits(folder: &Folder, name: &OsStr) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(&folder.handle, name, flags, Mode::empty())?;
     let mode = fstat(&file)?.st_mode & 0o7777 & !0o6111;

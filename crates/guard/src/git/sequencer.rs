@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::disarm;
+use crate::disarm;
 use crate::walk::{Root, Stamp};
 
 /// Lists of what is to be done, below a git folder.
-pub(super) const LISTS: [(&str, &str); 2] = [("rebase-merge", "git-rebase-todo"), ("sequencer", "todo")];
+pub const LISTS: [(&str, &str); 2] = [("rebase-merge", "git-rebase-todo"), ("sequencer", "todo")];
 
 /// The strategies that git brings along. Of any other name git runs a program of that name.
 const STRATEGIES: [&str; 7] = ["ort", "recursive", "resolve", "octopus", "ours", "subtree", ""];
 
 /// The lines of each list that execute something, as they were before a command.
-pub(super) type Executed = HashMap<PathBuf, Vec<Vec<u8>>>;
+pub type Executed = HashMap<PathBuf, Vec<Vec<u8>>>;
 
 /// Remembers what the lists of some git folders execute, if they were written before `earliest`.
-pub(super) fn executed(git_folders: &[PathBuf], earliest: i128) -> Executed {
+pub fn executed(git_folders: &[PathBuf], earliest: i128) -> Executed {
     let mut executed = Executed::new();
     for git in git_folders {
         for (folder, list) in LISTS {
@@ -45,7 +45,8 @@ fn executes(line: &[u8]) -> bool {
 }
 
 /// The list without what is executed and was not in it before; nothing if there is nothing to change.
-pub(super) fn without_execution(text: &[u8], before: &[Vec<u8>]) -> Option<Vec<u8>> {
+#[must_use]
+pub fn without_execution(text: &[u8], before: &[Vec<u8>]) -> Option<Vec<u8>> {
     let is_new = |line: &&[u8]| executes(line) && !before.iter().any(|known| known.trim_ascii() == line.trim_ascii());
     lines(text).any(|line| is_new(&line)).then(|| {
         let mut safe = Vec::with_capacity(text.len() + 16);
@@ -60,7 +61,8 @@ pub(super) fn without_execution(text: &[u8], before: &[Vec<u8>]) -> Option<Vec<u
 }
 
 /// Whether the name of a merge strategy is that of one in git.
-pub(super) fn is_known_strategy(text: &[u8]) -> bool {
+#[must_use]
+pub fn is_known_strategy(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok_and(|text| STRATEGIES.contains(&text.trim()))
 }
 

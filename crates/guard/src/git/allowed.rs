@@ -9,13 +9,13 @@ use super::plain;
 
 /// Where a configuration lies.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     /// The git folder.
-    pub(crate) git: &'a Path,
+    pub git: &'a Path,
     /// The writable folder around it.
-    pub(crate) root: &'a Path,
+    pub root: &'a Path,
     /// Whether the git folder is a checkout at the same time, or none at all.
-    pub(crate) is_bare: bool,
+    pub is_bare: bool,
 }
 
 const CORE: &[&str] = &[
@@ -107,7 +107,7 @@ const ADDRESSES: &[(&str, &[&str])] =
     &[("remote", &["url", "pushurl"]), ("branch", &["remote", "pushremote"]), ("submodule", &["url"])];
 
 /// Whether an entry does no harm.
-pub(crate) fn is_allowed(entry: &Entry, place: Place<'_>) -> bool {
+pub fn is_allowed(entry: &Entry, place: Place<'_>) -> bool {
     let listed = |table: &[(&str, &[&str])]| {
         table.iter().any(|(section, keys)| *section == entry.section && keys.contains(&entry.key.as_str()))
     };
@@ -149,7 +149,8 @@ const DATA: &[(&str, &str)] = &[
 ];
 
 /// Whether a value may be a command, or name a file that is one.
-pub(crate) fn may_run(entry: &Entry) -> bool {
+#[must_use]
+pub fn may_run(entry: &Entry) -> bool {
     let nowhere = Path::new("");
     let place = Place { git: nowhere, root: nowhere, is_bare: true };
     !DATA.iter().any(|(section, key)| entry.is(section, key)) && !is_allowed(entry, place)

@@ -1,45 +1,42 @@
-//! Git's configuration: its syntax as git reads it, and its files with what they include.
+//! Git's configuration: its syntax as git reads it.
 //!
-//! Invariant: reading is bounded and never blocks, and a file that git would refuse is known to be one. Conditions of
-//! `includeIf` are not evaluated: what may be read counts as read.
+//! Invariant: a text that git would refuse is known to be one.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{plain, read};
-
-/// How deep files may include each other, as in git.
-const MAX_DEPTH: usize = 10;
-/// How many files are read for one repository.
-const MAX_FILES: usize = 64;
+use super::plain;
 
 /// One line of a configuration: `section.subsection.key = value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// In lower case.
-    pub(crate) section: String,
+    pub section: String,
     /// As it was written; in lower case where it was written with a dot.
-    pub(crate) subsection: Option<Vec<u8>>,
+    pub subsection: Option<Vec<u8>>,
     /// In lower case.
-    pub(crate) key: String,
+    pub key: String,
     /// None for a key that stands alone, which means true.
-    pub(crate) value: Option<Vec<u8>>,
+    pub value: Option<Vec<u8>>,
 }
 
 impl Entry {
     /// Whether this is the key, in whatever subsection.
-    pub(crate) fn is(&self, section: &str, key: &str) -> bool {
+    #[must_use]
+    pub fn is(&self, section: &str, key: &str) -> bool {
         self.section == section && self.key == key
     }
 
     /// The value as a path, with the home folder put in. A key alone is no path.
-    pub(crate) fn path(&self, base: &Path) -> Option<PathBuf> {
+    #[must_use]
+    pub fn path(&self, base: &Path) -> Option<PathBuf> {
         resolve(self.value.as_deref()?, base)
     }
 }
 
 /// A path in a value or in a command, relative to `base`.
-pub(crate) fn resolve(value: &[u8], base: &Path) -> Option<PathBuf> {
+#[must_use]
+pub fn resolve(value: &[u8], base: &Path) -> Option<PathBuf> {
     let value = os_string(value)?;
     if value.is_empty() {
         return None;
@@ -65,14 +62,15 @@ fn os_string(bytes: &[u8]) -> Option<OsString> {
 
 /// A configuration that was read.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Parsed {
-    pub(crate) entries: Vec<Entry>,
+pub struct Parsed {
+    pub entries: Vec<Entry>,
     /// Whether git would refuse the file. Then the entries are those before the mistake, which git obeys.
-    pub(crate) is_broken: bool,
+    pub is_broken: bool,
 }
 
 /// Reads text as git does.
-pub(crate) fn parse(text: &[u8]) -> Parsed {
+#[must_use]
+pub fn parse(text: &[u8]) -> Parsed {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut source = Source { text, at: 0 };
     let mut parsed = Parsed::default();
@@ -239,7 +237,8 @@ fn is_key(byte: u8) -> bool {
 }
 
 /// Writes entries so that git reads exactly them.
-pub(crate) fn print(entries: &[Entry]) -> Vec<u8> {
+#[must_use]
+pub fn print(entries: &[Entry]) -> Vec<u8> {
     let mut text = Vec::new();
     let mut heading = Vec::new();
     for entry in entries {
@@ -285,53 +284,6 @@ fn quoted(value: &[u8]) -> Vec<u8> {
     text
 }
 
-/// What some files and all that they include say.
-#[derive(Debug, Default)]
-pub(crate) struct Effective {
-    pub(crate) entries: Vec<Entry>,
-    /// What is included, whether it exists or not.
-    pub(crate) included: Vec<PathBuf>,
-    seen: Vec<PathBuf>,
-}
-
-impl Effective {
-    /// The files that count for every repository of this user.
-    pub(crate) fn of_user() -> Self {
-        let mut user = Self::default();
-        user.add(Path::new("/etc/gitconfig"));
-        let home = std::env::home_dir();
-        let own = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        let own = own.or_else(|| home.as_ref().map(|home| home.join(".config")));
-        for file in [own.map(|folder| folder.join("git/config")), home.map(|home| home.join(".gitconfig"))] {
-            user.add(&file.unwrap_or_default());
-        }
-        user
-    }
-
-    /// Reads one more file.
-    pub(crate) fn add(&mut self, file: &Path) {
-        self.add_included(file, MAX_DEPTH);
-    }
-
-    fn add_included(&mut self, file: &Path, depth_left: usize) {
-        if self.seen.len() >= MAX_FILES || self.seen.iter().any(|seen| seen == file) {
-            return;
-        }
-        self.seen.push(file.to_owned());
-        let Some(text) = read(file) else { return };
-        for entry in parse(&text).entries {
-            let includes = entry.is("include", "path") || entry.is("includeif", "path");
-            if let Some(path) = file.parent().filter(|_| includes).and_then(|folder| entry.path(folder)) {
-                self.included.push(path.clone());
-                if depth_left > 0 {
-                    self.add_included(&path, depth_left - 1);
-                }
-            }
-            self.entries.push(entry);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,19 +327,6 @@ mod tests {
         check("[a]\n= 1\n", &["broken"]);
         check("[a\nb]\n", &["broken"]);
         check("[a]\nb_c = 1\n", &["broken"]);
-    }
-
-    #[test]
-    fn files_are_read_with_what_they_include() {
-        let base = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| std::fs::write(base.path().join(name), text).unwrap();
-        write("config", "[include]\npath = one ; shared\n[includeIf \"gitdir:~/x\"]\npath=./sub/../two\n");
-        write("one", "[include]\npath = config\n[core]\nhooksPath = a\n");
-        let mut read = Effective::default();
-        read.add(&base.path().join("config"));
-        let included: Vec<_> = read.included.iter().map(|path| path.strip_prefix(base.path()).unwrap()).collect();
-        assert_eq!(included, [Path::new("one"), Path::new("config"), Path::new("two")]);
-        assert!(read.entries.iter().any(|entry| entry.is("core", "hookspath")));
     }
 
     /// Whatever git reads in a text, we read.

@@ -14,7 +14,7 @@ use crate::names::SECRETS;
 
 /// The secrets of a home.
 #[derive(Debug, Default)]
-pub(crate) struct Secrets {
+pub struct Secrets {
     /// The home; empty if the caller named none.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only namespaces cover a folder as a whole"))]
     home: PathBuf,
@@ -24,7 +24,8 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     /// Those of a home whose links are resolved.
-    pub(crate) fn of(home: &Path) -> Self {
+    #[must_use]
+    pub fn of(home: &Path) -> Self {
         // A home that is everything would hide everything.
         if home.parent().is_none() {
             return Self::default();
@@ -43,20 +44,22 @@ impl Secrets {
     }
 
     /// Where secrets are or would be.
-    pub(crate) fn paths(&self) -> &[PathBuf] {
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
     /// The home, if it is there, and what else is in it.
     #[cfg(target_os = "linux")]
-    pub(crate) fn beside(&self) -> Option<(&Path, Vec<fs::DirEntry>)> {
+    #[must_use]
+    pub fn beside(&self) -> Option<(&Path, Vec<fs::DirEntry>)> {
         let entries = fs::read_dir(&self.home).ok()?.flatten();
         Some((&self.home, entries.filter(|entry| !self.paths.contains(&entry.path())).collect()))
     }
 
     /// Secrets that lie elsewhere, and whether each is a folder.
     #[cfg(target_os = "linux")]
-    pub(crate) fn elsewhere(&self) -> impl Iterator<Item = (&Path, bool)> {
+    pub fn elsewhere(&self) -> impl Iterator<Item = (&Path, bool)> {
         let is_elsewhere = |path: &&PathBuf| path.parent() != Some(&self.home);
         self.paths.iter().filter(is_elsewhere).map(|path| (path.as_path(), path.is_dir()))
     }

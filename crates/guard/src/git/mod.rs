@@ -1,0 +1,24 @@
+//! What git would do with the files of a repository.
+//!
+//! Invariant: git is not run, and nothing is read but what the caller hands over.
+
+pub mod allowed;
+pub mod config;
+#[cfg(target_os = "linux")]
+pub mod sequencer;
+
+use std::path::{Component, Path, PathBuf};
+
+/// The path without `.` and `..`.
+#[must_use]
+pub fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
