@@ -60,9 +60,9 @@ fn input(line: &str) -> Input {
     match line {
         "yes" => Input::Answered(ReviewDecision::Approved.into()),
         "always" => Input::Answered(ReviewDecision::ApprovedForSession.into()),
-        "rule" => Input::Answered(ReviewDecision::ApprovedExecpolicyAmendment {
+        "rule" => Input::Answered(Answer::Decision(ReviewDecision::ApprovedExecpolicyAmendment {
             proposed_execpolicy_amendment: vec!["touch".to_owned()],
-        }),
+        })),
         "no" => Input::Answered(ReviewDecision::Denied.into()),
         "abort" => Input::Answered(ReviewDecision::Abort.into()),
         "late" => Input::Unanswered(Duration::from_secs(120)),
