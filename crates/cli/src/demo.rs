@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::{Beginning, Feed, Recall, Setup, Thread, connect};
+use codex_engine::{Beginning, Recall, Setup, connect};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
+use codex_thread::Feed;
 use codex_tui::wrap::Flow;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -66,7 +67,7 @@ impl<W: Write> Write for Flowing<W> {
 async fn show<W: Write>(setup: Setup, mut terminal: Terminal<W>) -> anyhow::Result<()> {
     terminal.line("A real turn of the engine with a scripted model: no API key, no network.")?;
     terminal.line(&format!("Project: {}\n", setup.cwd.display()))?;
-    let (thread, feed) = Thread::start(setup).await?;
+    let (thread, feed) = setup.start().await?;
     let task = UserInput::text(TASK);
     thread.say(TurnId::new("demo"), vec![task], SettingsChange::default()).await?;
     let usage = follow(feed, &mut terminal).await?;

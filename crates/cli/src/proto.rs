@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
-use codex_engine::{Beginning, Recall, Setup, Thread, connect};
-use codex_server::proto::{self, Prompts, Served};
+use codex_engine::{Beginning, Recall, Setup, connect};
+use codex_server::proto::{self, Prompts, Served, User};
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
@@ -24,9 +24,9 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(runtime.spawn(async move {
         let vocabulary = Vocabulary { raw_reasoning: setup.config.reasoning.raw, ..Vocabulary::default() };
-        let prompts = prompts(&setup);
-        let (thread, feed) = Thread::start(setup).await?;
-        let served = Served { thread: thread.clone(), feed, vocabulary, prompts };
+        let user = user(&setup);
+        let (thread, feed) = setup.start().await?;
+        let served = Served { thread: thread.clone(), feed, vocabulary, user };
         let mut stop = signals::stop()?;
         tokio::select! {
             served = proto::serve(served, stdio::input(), stdio::output(output)) => {
@@ -43,11 +43,12 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
     served.context("the server broke down")?
 }
 
-fn prompts(setup: &Setup) -> Prompts {
+fn user(setup: &Setup) -> User {
     let Setup { config, home, .. } = setup;
     let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
     let history = is_kept.then(|| home.history_file());
-    Prompts::new(history, config.history.max_bytes, home.prompts())
+    let prompts = Prompts::new(history, config.history.max_bytes, home.prompts());
+    User { config: Arc::clone(config), home: home.clone(), prompts }
 }
 
 /// What a thread of the submission queue is made of.

@@ -3,7 +3,7 @@
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::response::{ContentItem, Message, ResponseItem};
 
-use crate::thread::Recall;
+use crate::setup::Recall;
 
 /// What the model is told when it is to sum up.
 pub(crate) const PROMPT: &str = include_str!("../prompts/compact.md");

@@ -7,8 +7,8 @@ use codex_wire::policy::SandboxPolicy;
 use codex_wire::rollout::SessionMeta;
 
 use crate::beginning::Insisted;
+use crate::setup::Setup;
 use crate::skills::is_distrusted;
-use crate::thread::Setup;
 use codex_config::project_doc::repository_root;
 use codex_log::settings::Settings;
 

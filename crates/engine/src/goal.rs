@@ -6,11 +6,9 @@
 #[cfg(test)]
 mod tests;
 
-pub use codex_wire::goal::{Goal, GoalStatus};
+use codex_thread::goal::{GoalChange, GoalError, LONGEST_OBJECTIVE};
+use codex_wire::goal::{Goal, GoalStatus};
 use tokio::time::Instant;
-
-/// How many characters an objective may have.
-const LONGEST_OBJECTIVE: usize = 4_000;
 
 /// How many turns in a row the thread may begin by itself without acting, whatever the model says in them.
 const MOST_IDLE_TURNS: u32 = 3;
@@ -29,49 +27,6 @@ const BUDGET_USED_UP: &str = "<goal>\nThe tokens set aside for the goal are used
 
 /// What the model is told when it no longer works towards the goal, and not because it said so itself.
 const PUT_ASIDE: &str = "<goal>\nThe goal was put aside. Do what the person says, and no more.\n</goal>";
-
-/// What a client wants of a goal.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GoalChange {
-    /// What is to be reached. Another objective than the present one is a new goal.
-    pub objective: Option<String>,
-    /// How far it is; a new goal is active unless something else is said.
-    pub status: Option<GoalStatus>,
-    /// How many tokens may be used for it, or `Some(None)` for as many as it takes.
-    pub token_budget: Option<Option<i64>>,
-}
-
-/// Why a goal cannot be set like that.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GoalError {
-    /// There is nothing in the objective.
-    #[error("the objective must not be empty")]
-    EmptyObjective,
-    /// The objective is longer than a model should be told again and again.
-    #[error("the objective has {characters} characters, {LONGEST_OBJECTIVE} are allowed")]
-    LongObjective {
-        /// How many it has.
-        characters: usize,
-    },
-    /// The budget leaves nothing to work with.
-    #[error("the token budget must be at least 1, not {budget}")]
-    NoBudget {
-        /// What was asked for.
-        budget: i64,
-    },
-    /// The goal cannot be active any more.
-    #[error("the token budget of {budget} is used up; set a larger one")]
-    BudgetUsedUp {
-        /// The budget.
-        budget: i64,
-    },
-    /// There is nothing to change.
-    #[error("the thread has no goal; set one with an objective")]
-    NoGoal,
-    /// The user wants none.
-    #[error("goals are switched off: `features.goals` is false")]
-    SwitchedOff,
-}
 
 /// How a turn ended, as far as it matters for a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use codex_wire::marks;
 use codex_wire::response::{ContentItem, Message};
 use codex_wire::skill::SkillMetadata;
 
+use crate::setup::Recall;
 use crate::skills;
-use crate::thread::Recall;
 use crate::turn::UserMessage;
 
 /// Makes a message of what the user said; pictures are read where blocking is allowed.

@@ -10,9 +10,9 @@ use codex_log::encode::{encode, has_lines};
 use codex_log::replay_buffer::ReplayBuffer;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_store::{RolloutError, RolloutFile};
+use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
 
-use crate::feed::{Feed, FeedWriter, feed};
 use codex_tools::full_message;
 
 /// Numbers, saves and publishes the events of one thread.

@@ -7,29 +7,25 @@ mod beginning;
 mod compaction;
 mod context;
 mod environment;
-mod feed;
 mod foreign;
-pub mod goal;
+mod goal;
 mod images;
 mod journal;
 mod login;
 mod notify;
+mod open_error;
 mod opening;
 pub mod preview;
 mod provider;
 pub mod review;
 mod session;
+mod setup;
 pub mod skills;
-mod thread;
 mod turn;
 mod work;
 
 pub use codex_model::Model;
 
 pub use beginning::{Beginning, Insisted};
-pub use feed::Feed;
 pub use provider::{ConnectError, connect};
-pub use thread::{
-    Closed, FeedStart, OpenQuestions, Place, Recall, Saying, Setup, StartError, Subscription, Thread, TurnStart,
-    WayBack,
-};
+pub use setup::{Recall, Setup};

@@ -20,9 +20,10 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::beginning::{Beginning, Insisted, Past};
 use crate::foreign;
 use crate::journal::Journal;
+use crate::open_error::OpenError;
+use crate::setup::Setup;
 use crate::skills;
-use crate::thread::{Setup, StartError};
-use codex_config::models::Catalogue;
+use codex_config::ModelTable;
 use codex_config::project_doc::{self, ProjectDocs};
 use codex_log::settings::{Mode, Settings};
 use codex_log::{Record, ThreadStarted, TurnId};
@@ -60,7 +61,7 @@ pub(crate) struct Opening {
     /// Its log, open.
     pub(crate) journal: Journal,
     /// The models that the user has described.
-    pub(crate) catalogue: Catalogue,
+    pub(crate) models: ModelTable,
     /// What the user has decided about commands.
     pub(crate) rules: Rules,
     /// What it goes on with.
@@ -94,11 +95,11 @@ struct Source {
 
 impl Opening {
     /// Reads what the thread needs and opens its log. One that somebody else has open is waited for.
-    pub(crate) async fn prepare(setup: &Setup) -> Result<Self, StartError> {
+    pub(crate) async fn prepare(setup: &Setup) -> Result<Self, OpenError> {
         let begun = Instant::now();
         loop {
             match Self::attempt(setup.clone()).await {
-                Err(StartError::Rollout(RolloutError::Locked { .. })) if begun.elapsed() < HELD_TIME => {
+                Err(OpenError::Rollout(RolloutError::Locked { .. })) if begun.elapsed() < HELD_TIME => {
                     sleep(HELD_PAUSE).await;
                 }
                 opened => return opened,
@@ -107,17 +108,17 @@ impl Opening {
     }
 
     /// Reads and opens it, on a thread that may block.
-    async fn attempt(setup: Setup) -> Result<Self, StartError> {
+    async fn attempt(setup: Setup) -> Result<Self, OpenError> {
         match timeout(PREPARING_TIME, tokio::task::spawn_blocking(move || Self::read(&setup))).await {
             Ok(Ok(opening)) => opening,
-            Ok(Err(error)) => Err(StartError::Prepare(error)),
-            Err(_) => Err(StartError::Slow { after: PREPARING_TIME }),
+            Ok(Err(error)) => Err(OpenError::Prepare(error)),
+            Err(_) => Err(OpenError::Slow { after: PREPARING_TIME }),
         }
     }
 
-    fn read(setup: &Setup) -> Result<Self, StartError> {
+    fn read(setup: &Setup) -> Result<Self, OpenError> {
         if !setup.cwd.is_dir() {
-            return Err(StartError::NoSuchFolder { cwd: setup.cwd.clone() });
+            return Err(OpenError::NoSuchFolder { cwd: setup.cwd.clone() });
         }
         let instructions = instructions(setup)?;
         let mut configured = configured(setup);
@@ -158,7 +159,7 @@ impl Opening {
             instruction_sources: told.sources.clone(),
         };
         let preface = told.preface(setup, &cwd);
-        let (catalogue, unread) = catalogue(setup);
+        let (models, unread) = ModelTable::read(&setup.config.model);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
         let past = history.map(|history| Box::new(continued(history, before, &preface, asks_again)));
         let mut warnings: Vec<String> =
@@ -169,7 +170,7 @@ impl Opening {
             preface,
             rules: rules::or_none(&setup.home, &mut warnings),
             warnings,
-            catalogue,
+            models,
             skills: told.skills,
             journal,
             past,
@@ -178,7 +179,7 @@ impl Opening {
 }
 
 impl Source {
-    fn open(setup: &Setup, meta: &SessionMeta) -> Result<Self, StartError> {
+    fn open(setup: &Setup, meta: &SessionMeta) -> Result<Self, OpenError> {
         let new = || RolloutFile::place(&setup.home.sessions(), meta.id, Local::now());
         match &setup.beginning {
             Beginning::Unsaved(beginning) => Self::unsaved(beginning, meta, new()),
@@ -201,7 +202,7 @@ impl Source {
     }
 
     /// What a thread that is not saved goes on with. Its own file, if it had one, is only read.
-    fn unsaved(beginning: &Beginning, meta: &SessionMeta, rollout: PathBuf) -> Result<Self, StartError> {
+    fn unsaved(beginning: &Beginning, meta: &SessionMeta, rollout: PathBuf) -> Result<Self, OpenError> {
         let (history, insisted) = match beginning {
             Beginning::New | Beginning::Given(_) => (None, Insisted::default()),
             Beginning::Resumed { path, insisted } => (Some(read_history(path)?), *insisted),
@@ -220,7 +221,7 @@ impl Source {
     }
 
     /// Goes on with a file. The lock comes first, so that nobody adds to what is read.
-    fn resume(setup: &Setup, path: PathBuf, insisted: Insisted) -> Result<Self, StartError> {
+    fn resume(setup: &Setup, path: PathBuf, insisted: Insisted) -> Result<Self, OpenError> {
         let file = RolloutFile::reopen_in(setup.home.path(), path.clone())?;
         let history = read_history(&path)?;
         let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
@@ -285,13 +286,13 @@ fn base_instructions() -> &'static Arc<str> {
     SHARED.get_or_init(|| BASE_INSTRUCTIONS.into())
 }
 
-fn instructions(setup: &Setup) -> Result<Arc<str>, StartError> {
+fn instructions(setup: &Setup) -> Result<Arc<str>, OpenError> {
     Ok(match (&setup.base_instructions, &setup.config.instructions.base_file) {
         (Some(text), _) => Arc::clone(text),
         (None, Some(path)) => instructions_file(path).map_err(|source| {
             let names = |key: &&str| setup.config.tree.get(&[key]).is_some();
             let key = INSTRUCTIONS_KEYS.into_iter().find(names).unwrap_or(INSTRUCTIONS_KEYS[0]);
-            StartError::Instructions { key, path: path.clone(), source }
+            OpenError::Instructions { key, path: path.clone(), source }
         })?,
         (None, None) => Arc::clone(base_instructions()),
     })
@@ -333,15 +334,6 @@ fn meta(setup: &Setup) -> SessionMeta {
         model_provider: Some(setup.config.provider.id.clone()),
         lineage: SessionLineage::default(),
         git: codex_workspace::git::git_info(&setup.cwd),
-    }
-}
-
-/// The models that the user has described, and why they cannot be read.
-fn catalogue(setup: &Setup) -> (Catalogue, Option<String>) {
-    match setup.config.model.catalogue.as_deref().map(Catalogue::read) {
-        None => (Catalogue::default(), None),
-        Some(Ok(catalogue)) => (catalogue, None),
-        Some(Err(why)) => (Catalogue::default(), Some(why)),
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, TurnId};
 use codex_model::{Answer, Model, ModelError, Prompt, request_body};
+use codex_thread::{Closed, StartError};
 use codex_wire::input::UserInput;
 use serde_json::Value;
 
-use crate::{Beginning, Closed, Setup, StartError, Thread};
+use crate::{Beginning, Setup};
 
 /// Why there is no request.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +36,7 @@ pub async fn first_request(setup: Setup, content: Vec<UserInput>) -> Result<Valu
     let seen = Arc::new(Seen::default());
     let model: Arc<dyn Model> = Arc::clone(&seen) as Arc<dyn Model>;
     let beginning = Beginning::Unsaved(Box::new(setup.beginning));
-    let (thread, mut feed) = Thread::start(Setup { model, beginning, ..setup }).await?;
+    let (thread, mut feed) = Setup { model, beginning, ..setup }.start().await?;
     thread.say(TurnId::new("preview"), content, SettingsChange::default()).await?;
     while let Some(event) = feed.next().await {
         if matches!(event.body, Body::TurnEnded(_)) {

@@ -16,7 +16,7 @@ mod terminals;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use codex_config::models::Catalogue;
+use codex_config::ModelTable;
 use codex_log::keys::IdempotencyKeys;
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, Item, Question, Record, ThreadStarted, TurnId};
@@ -39,13 +39,14 @@ pub(crate) use self::terminals::PollingTerminal;
 use crate::beginning::Beginning;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
-use crate::feed::Feed;
 use crate::goal::Pursuit;
 use crate::journal::Journal;
+use crate::open_error::OpenError;
 use crate::opening::{Continued, Opening};
-use crate::thread::{Command, FeedStart, Place, Setup, StartError, Subscription};
+use crate::setup::Setup;
 use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
+use codex_thread::{Cursor, Feed, FeedStart, Subscription, Thread, ThreadRequest};
 use codex_tools::offered::Tools;
 
 /// How many things a session does before it lets others run, should it never have to wait.
@@ -60,7 +61,7 @@ pub(crate) struct Session {
     instructions: Arc<str>,
     skills: Arc<[SkillMetadata]>,
     tools: Tools,
-    catalogue: Catalogue,
+    models: ModelTable,
     context: Context,
     allowed: Allowed,
     terminals: OpenTerminals,
@@ -77,7 +78,7 @@ pub(crate) struct Session {
     is_finishing: bool,
     journal: Journal,
     running: Option<Running>,
-    inbox: mpsc::Receiver<Box<Command>>,
+    inbox: mpsc::Receiver<Box<ThreadRequest>>,
 }
 
 /// What the thread is after.
@@ -107,7 +108,7 @@ struct Running {
 
 /// What woke the session.
 enum Wake {
-    Command(Option<Command>),
+    Request(Option<ThreadRequest>),
     Arrived(Arrived),
     /// Nothing runs, nobody has said anything, and the goal is not reached.
     Idle,
@@ -115,27 +116,26 @@ enum Wake {
 
 impl Session {
     /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
-    pub(crate) async fn start(
-        mut setup: Setup,
-        inbox: mpsc::Receiver<Box<Command>>,
-    ) -> Result<(Self, Feed), StartError> {
-        let Opening { started, instructions, preface, skills, warnings, mut journal, catalogue, rules, past } =
+    pub(crate) async fn start(mut setup: Setup) -> Result<(Self, Thread, Feed), OpenError> {
+        let Opening { started, instructions, preface, skills, warnings, mut journal, models, rules, past } =
             Opening::prepare(&setup).await?;
         let is_copy = matches!(setup.beginning, Beginning::Forked { .. });
         let given = std::mem::take(&mut setup.beginning).given();
         journal.keep_recent(setup.recent_bytes);
         let feed = journal.subscribe();
         journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
+        let started = Arc::new(started);
+        let (thread, inbox) = Thread::new(Arc::clone(&started));
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
         let allowed = Allowed::by(rules);
         let has_terminals = setup.config.features.get("unified_exec").copied();
-        let has_terminals = has_terminals.unwrap_or_else(|| catalogue.info(&settings.model).has_terminals);
+        let has_terminals = has_terminals.unwrap_or_else(|| models.info(&settings.model).has_terminals);
         let mut session = Self {
             tools: Tools::offered(has_terminals, setup.config.web_search),
-            catalogue,
+            models,
             setup,
-            started: Arc::new(started),
+            started,
             settings,
             environment,
             instructions,
@@ -169,7 +169,7 @@ impl Session {
             }
             return Err(error.into());
         }
-        Ok((session, feed))
+        Ok((session, thread, feed))
     }
 
     fn begin_conversation(&mut self, preface: Vec<Message>, given: Vec<ResponseItem>) {
@@ -213,11 +213,6 @@ impl Session {
         }
     }
 
-    /// How the thread began.
-    pub(crate) fn started(&self) -> Arc<ThreadStarted> {
-        Arc::clone(&self.started)
-    }
-
     /// Serves the thread until it is closed or nobody holds it any more.
     ///
     /// What happens seldom is boxed, so that a thread which waits costs only what it waits with.
@@ -226,7 +221,7 @@ impl Session {
         let mut retired = None;
         let mut steps = 0_u32;
         while self.running.is_some() || closing.is_empty() {
-            // A model that always has something to say must not keep commands, or other threads, waiting. To give way more
+            // A model that always has something to say must not keep requests, or other threads, waiting. To give way more
             // often would cost: what piles up meanwhile is merged for clients.
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(STEPS_AT_ONCE) {
@@ -235,16 +230,16 @@ impl Session {
             match self.wake().await {
                 Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
                 Wake::Arrived(Arrived::Call(id, news)) => Box::pin(self.step_call(id, news)).await,
-                Wake::Command(Some(Command::Finish { reply })) => {
+                Wake::Request(Some(ThreadRequest::Finish { reply })) => {
                     self.expect_no_answers();
                     closing.push(reply);
                 }
-                Wake::Command(Some(Command::Close { reply })) => {
+                Wake::Request(Some(ThreadRequest::Close { reply })) => {
                     self.is_finishing = true;
                     Box::pin(self.stop(Abort::Interrupted)).await;
                     closing.push(reply);
                 }
-                Wake::Command(Some(Command::Retire { questions, reply })) => {
+                Wake::Request(Some(ThreadRequest::Retire { questions, reply })) => {
                     if self.is_retirable(questions) {
                         Box::pin(self.leave_turn()).await;
                         retired = Some(reply);
@@ -252,9 +247,9 @@ impl Session {
                     }
                     let _: Result<(), bool> = reply.send(false);
                 }
-                Wake::Command(Some(command)) => Box::pin(self.obey(command)).await,
+                Wake::Request(Some(request)) => Box::pin(self.obey(request)).await,
                 Wake::Idle => Box::pin(self.pursue()).await,
-                Wake::Command(None) => {
+                Wake::Request(None) => {
                     self.is_finishing = true;
                     Box::pin(self.stop(Abort::Interrupted)).await;
                     break;
@@ -275,51 +270,51 @@ impl Session {
 
     async fn wake(&mut self) -> Wake {
         match &mut self.running {
-            // Commands first: an interrupt must not wait behind a flood of deltas.
+            // Requests first: an interrupt must not wait behind a flood of deltas.
             Some(running) => tokio::select! {
                 biased;
-                command = self.inbox.recv() => Wake::Command(command.map(|command| *command)),
+                request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
                 arrived = running.work.next() => Wake::Arrived(arrived),
             },
             // What somebody has sent meanwhile goes first.
             None if self.aims.goal.is_due() => match self.inbox.try_recv() {
-                Ok(command) => Wake::Command(Some(*command)),
+                Ok(request) => Wake::Request(Some(*request)),
                 Err(mpsc::error::TryRecvError::Empty) => Wake::Idle,
-                Err(mpsc::error::TryRecvError::Disconnected) => Wake::Command(None),
+                Err(mpsc::error::TryRecvError::Disconnected) => Wake::Request(None),
             },
-            None => Wake::Command(self.inbox.recv().await.map(|command| *command)),
+            None => Wake::Request(self.inbox.recv().await.map(|request| *request)),
         }
     }
 
-    async fn obey(&mut self, command: Command) {
-        match command {
-            Command::Say { turn, saying, reply } => give(reply, self.hear(turn, *saying).await),
-            Command::Configure { change, reply } => {
+    async fn obey(&mut self, request: ThreadRequest) {
+        match request {
+            ThreadRequest::Say { turn, input, reply } => give(reply, self.hear(turn, *input).await),
+            ThreadRequest::Configure { change, reply } => {
                 self.settings = Arc::new(self.settings.changed(&change));
                 give(reply, Arc::clone(&self.settings));
             }
-            Command::Reconfigure { change, reply } => {
+            ThreadRequest::Reconfigure { change, reply } => {
                 self.stop(Abort::Interrupted).await;
                 self.keep_bookmarks();
                 self.settings = Arc::new(self.settings.changed(&change));
                 give(reply, Arc::clone(&self.settings));
             }
-            Command::GoBack { response, reply } => give(reply, self.go_back(&response).await),
-            Command::Compact { turn, reply } => {
+            ThreadRequest::GoBack { response, reply } => give(reply, self.go_back(&response).await),
+            ThreadRequest::Compact { turn, reply } => {
                 self.compact(turn).await;
                 give(reply, ());
             }
-            Command::Review { turn, request, reply } => {
+            ThreadRequest::Review { turn, request, reply } => {
                 self.review(turn, *request).await;
                 give(reply, ());
             }
-            Command::RunOwn { turn, command, timeout, reply } => {
+            ThreadRequest::RunUserShell { turn, command, timeout, reply } => {
                 give(reply, self.run_own(turn, command, timeout).await);
             }
-            Command::Inject { items, reply } => give(reply, self.inject(items).await),
-            Command::Answer { question, answer, reply } => give(reply, self.answer(&question, answer).await),
-            Command::Interrupt { reply } => give(reply, self.stop(Abort::Interrupted).await),
-            Command::RollBack { turns, reply } => {
+            ThreadRequest::Inject { items, reply } => give(reply, self.inject(items).await),
+            ThreadRequest::Answer { question, answer, reply } => give(reply, self.answer(&question, answer).await),
+            ThreadRequest::Interrupt { reply } => give(reply, self.stop(Abort::Interrupted).await),
+            ThreadRequest::RollBack { turns, reply } => {
                 let gone = if self.running.is_none() { self.context.roll_back(turns) } else { None };
                 let done = gone.is_some();
                 if let Some(gone) = gone {
@@ -329,18 +324,18 @@ impl Session {
                 }
                 give(reply, done);
             }
-            Command::SetGoal { change, reply } => give(reply, self.set_goal(*change).await),
-            Command::ClearGoal { reply } => give(reply, self.clear_goal().await),
-            Command::Goal { reply } => give(reply, self.aims.goal.goal().cloned()),
-            Command::Running { reply } => give(reply, self.running.as_ref().map(|running| running.id.clone())),
-            Command::CountListeners { reply } => give(reply, self.journal.listeners()),
-            Command::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
-            Command::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
-            Command::Finish { .. } | Command::Close { .. } | Command::Retire { .. } => {}
+            ThreadRequest::SetGoal { change, reply } => give(reply, self.set_goal(*change).await),
+            ThreadRequest::ClearGoal { reply } => give(reply, self.clear_goal().await),
+            ThreadRequest::Goal { reply } => give(reply, self.aims.goal.goal().cloned()),
+            ThreadRequest::Running { reply } => give(reply, self.running.as_ref().map(|running| running.id.clone())),
+            ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
+            ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
+            ThreadRequest::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
+            ThreadRequest::Finish { .. } | ThreadRequest::Close { .. } | ThreadRequest::Retire { .. } => {}
         }
     }
 
-    fn subscribe(&mut self, after: Option<&Place>) -> Subscription {
+    fn subscribe(&mut self, after: Option<&Cursor>) -> Subscription {
         let log = self.journal.log();
         let after = after.filter(|place| place.log.as_ref().is_none_or(|name| *name == log.to_string()));
         let unbroken = after.and_then(|place| self.journal.subscribe_after(place.seq));
@@ -468,7 +463,7 @@ impl Session {
     }
 }
 
-/// Answers a command. A client that no longer waits is no reason to undo what it asked for.
+/// Answers a request. A client that no longer waits is no reason to undo what it asked for.
 fn give<T>(reply: oneshot::Sender<T>, answer: T) {
     let _: Result<(), T> = reply.send(answer);
 }

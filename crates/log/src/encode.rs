@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
-use codex_wire::encoded::EncodedItem;
+use codex_wire::conversation_item::ConversationItem;
 use codex_wire::event::EventMsg;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -289,7 +289,7 @@ fn shown(item: &Item) -> ShownItem<'_> {
 #[derive(Serialize)]
 struct CompactedLine<'a> {
     message: &'a str,
-    replacement_history: &'a [EncodedItem],
+    replacement_history: &'a [ConversationItem],
 }
 
 fn turn_context(settings: &Settings) -> TurnContextItem {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_wire::encoded::EncodedItem;
+use codex_wire::conversation_item::ConversationItem;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -139,7 +139,7 @@ pub enum Body {
         /// The provider's name for the answer.
         response_id: String,
         /// What the model sees of the conversation from here on, after what every conversation of the thread begins with.
-        replacement: Vec<EncodedItem>,
+        replacement: Vec<ConversationItem>,
     },
     /// The last turns were forgotten.
     RolledBack(RolledBack),
@@ -203,7 +203,7 @@ pub struct Record {
     /// The item.
     pub item: Arc<ResponseItem>,
     /// The same as JSON.
-    pub json: EncodedItem,
+    pub json: ConversationItem,
 }
 
 impl Record {
@@ -213,7 +213,7 @@ impl Record {
     /// Only if an item held something JSON cannot express, which none does.
     pub fn new(item: ResponseItem) -> Result<Self, serde_json::Error> {
         let item = Arc::new(item);
-        Ok(Self { json: EncodedItem::new(&item)?, item })
+        Ok(Self { json: ConversationItem::new(&item)?, item })
     }
 }
 
@@ -245,7 +245,7 @@ pub struct Compacted {
     /// What the model wrote.
     pub summary: String,
     /// What the model sees of the conversation from here on.
-    pub replacement: Vec<EncodedItem>,
+    pub replacement: Vec<ConversationItem>,
     /// About how many tokens the conversation had.
     pub before: usize,
     /// About how many it has now.

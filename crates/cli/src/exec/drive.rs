@@ -4,9 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_engine::{Closed, Feed, Thread};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Item, Outcome, Question, TurnId};
+use codex_thread::{Closed, Feed, Thread};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewRequest;

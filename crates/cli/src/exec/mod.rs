@@ -22,7 +22,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use codex_config::Env;
 use codex_dialects::Vintage;
-use codex_engine::{Setup, Thread};
+use codex_engine::Setup;
+use codex_thread::Thread;
 use codex_wire::input::UserInput;
 use codex_wire::review::{BaseBranchTarget, CommitTarget, ReviewRequest, ReviewTarget};
 
@@ -169,7 +170,7 @@ impl Prepared {
         let newest = setup.config.model.catalogue.as_ref().map(|_| Vintage::V0166);
         let release = options.emulate.map(Into::into).or(newest);
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
-        let (thread, feed) = Thread::start(setup).await?;
+        let (thread, feed) = setup.start().await?;
         if options.max_cost.is_some() {
             bill.check(reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
         }

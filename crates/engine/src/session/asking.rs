@@ -11,7 +11,7 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use super::Session;
 use crate::compaction::{self, Summary};
-use crate::thread::Recall;
+use crate::setup::Recall;
 use crate::turn::{Manners, Window};
 use crate::work::Work;
 use codex_wire::tokens::BYTES_PER_TOKEN;
@@ -49,7 +49,7 @@ impl Session {
         let is_wanted = self.setup.config.features.get("parallel").copied().unwrap_or(true);
         // With the least of thought the models that can make several calls at once cannot.
         let thinks = settings.effort != Some(ReasoningEffort::Minimal);
-        is_wanted && thinks && self.catalogue.info(&settings.model).calls_in_parallel
+        is_wanted && thinks && self.models.info(&settings.model).calls_in_parallel
     }
 
     /// Asks the model, or asks again what it was asked last.
@@ -86,14 +86,14 @@ impl Session {
 
     pub(super) fn context_window(&self) -> Option<i64> {
         let configured = self.setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
-        let window = configured.or(self.catalogue.info(&self.turn_settings().model).context_window);
+        let window = configured.or(self.models.info(&self.turn_settings().model).context_window);
         // A model does not do well at the very end of its window; clients of the queue were told all of it.
         window.map(|window| if self.setup.recall == Recall::Full { window * USABLE_PERCENT / 100 } else { window })
     }
 
     pub(super) fn prompt(&self) -> Prompt {
         let Settings { model, effort, summary, verbosity, .. } = &**self.turn_settings();
-        let reasons = self.catalogue.info(model).reasons || effort.is_some();
+        let reasons = self.models.info(model).reasons || effort.is_some();
         Prompt {
             thread: self.started.meta.id,
             model: model.clone(),

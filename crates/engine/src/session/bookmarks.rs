@@ -5,7 +5,7 @@
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, Outcome};
 use codex_store::history_after_answer;
-use codex_wire::encoded::EncodedItem;
+use codex_wire::conversation_item::ConversationItem;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::rollout::TurnContextItem;
 
@@ -13,7 +13,7 @@ use super::Session;
 use crate::beginning::Past;
 use crate::context::Point;
 use crate::environment::{Environment, shell_name};
-use crate::thread::WayBack;
+use codex_thread::WayBack;
 use codex_tools::images::read_beside;
 
 /// How many bookmarks are kept, the newest ones.
@@ -83,7 +83,7 @@ impl Session {
         self.went_back(response, replacement).await
     }
 
-    async fn went_back(&mut self, response: &str, replacement: Vec<EncodedItem>) -> WayBack {
+    async fn went_back(&mut self, response: &str, replacement: Vec<ConversationItem>) -> WayBack {
         self.emit(Body::WentBack { response_id: response.to_owned(), replacement });
         self.aims.goal.start_over();
         self.log_goal();

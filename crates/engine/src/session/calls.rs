@@ -9,9 +9,9 @@ use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
 use crate::opening::asks_first;
-use crate::thread::{OpenQuestions, QuestionName};
 use crate::turn::Input;
 use crate::work::{CallEvent, Doing, RunningCall, Work};
+use codex_thread::{OpenQuestions, QuestionName};
 use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::command::{self, CommandRequest, Place};
 use codex_tools::patching::{self, PatchRequest};
@@ -30,7 +30,7 @@ impl Session {
             cwd: &self.turn_settings().cwd,
             shell: self.setup.shell.as_deref().unwrap_or("/bin/sh"),
             next_process: self.terminals.next,
-            is_verbatim: self.catalogue.info(&self.turn_settings().model).has_terminals,
+            is_verbatim: self.models.info(&self.turn_settings().model).has_terminals,
         };
         match PatchRequest::read(call, place.cwd) {
             Some(Ok(request)) => {

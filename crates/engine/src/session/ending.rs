@@ -6,7 +6,7 @@ use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::Message;
 
 use super::Session;
-use crate::thread::Recall;
+use crate::setup::Recall;
 use crate::turn::Input;
 use codex_tools::full_message;
 

@@ -8,8 +8,9 @@ use codex_wire::response::{FunctionCallOutputPayload, Message};
 use serde::Deserialize;
 
 use super::Session;
-use crate::goal::{GoalChange, GoalError, TurnEnd};
+use crate::goal::TurnEnd;
 use crate::turn::{Input, Turn, UserMessage};
+use codex_thread::goal::{GoalChange, GoalError};
 use codex_tools::call::{ToolCall, ToolInput};
 
 /// The tool by which the model says how a goal stands.

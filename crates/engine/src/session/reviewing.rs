@@ -14,7 +14,7 @@ use codex_wire::text::Text;
 use super::{Running, Session};
 use crate::context::Context;
 use crate::review;
-use crate::thread::Recall;
+use crate::setup::Recall;
 use crate::turn::{Turn, UserMessage};
 use crate::work::Work;
 

@@ -11,12 +11,12 @@ use codex_wire::response::ResponseItem;
 use super::Session;
 use crate::environment::{Environment, shell_name};
 use crate::images;
-use crate::thread::{Saying, TurnStart};
 use crate::turn::{Input, Turn, UserMessage};
+use codex_thread::{TurnInput, TurnStart};
 
 impl Session {
     /// Obeys what was said, unless it was said before.
-    pub(super) async fn hear(&mut self, turn: TurnId, saying: Saying) -> TurnStart {
+    pub(super) async fn hear(&mut self, turn: TurnId, saying: TurnInput) -> TurnStart {
         let key = saying.key.clone();
         if let Some(known) = key.as_deref().and_then(|key| self.heard.turn_of(key)) {
             return TurnStart::Known(known.clone());
@@ -32,8 +32,8 @@ impl Session {
         start
     }
 
-    async fn say(&mut self, turn: TurnId, saying: Saying) -> TurnStart {
-        let Saying { content, change, key } = saying;
+    async fn say(&mut self, turn: TurnId, saying: TurnInput) -> TurnStart {
+        let TurnInput { content, change, key } = saying;
         if self.bookmarks.is_some() {
             // The clients that have bookmarks were written for input that takes the place of what runs.
             self.stop(Abort::Replaced).await;

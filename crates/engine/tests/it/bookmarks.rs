@@ -1,8 +1,8 @@
 //! Sessions whose client goes back to earlier answers.
 
-use codex_engine::{TurnStart, WayBack};
 use codex_log::settings::SettingsChange;
 use codex_log::{Abort, Body, Outcome, TurnId};
+use codex_thread::{TurnStart, WayBack};
 
 use crate::world::{Client, outcome, start};
 

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use codex_engine::goal::{Goal, GoalChange, GoalError, GoalStatus};
-use codex_engine::{Beginning, Insisted, Setup, TurnStart};
+use codex_engine::{Beginning, Insisted, Setup};
 use codex_log::history::ForkPoint;
 use codex_log::{Abort, Body, Event, Outcome, TurnId};
+use codex_thread::TurnStart;
+use codex_thread::goal::{GoalChange, GoalError};
+use codex_wire::goal::{Goal, GoalStatus};
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewRequest, ReviewTarget};
 use expect_test::expect;

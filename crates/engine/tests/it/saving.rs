@@ -7,10 +7,11 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use codex_engine::{Beginning, Feed, Insisted, Setup, Thread};
+use codex_engine::{Beginning, Insisted, Setup};
 use codex_log::history::ForkPoint;
 use codex_log::{Body, Event, Item, Outcome};
 use codex_store::RolloutFile;
+use codex_thread::Feed;
 use expect_test::expect;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, sleep};
@@ -148,7 +149,7 @@ async fn what_was_sent_is_what_is_saved() {
 
 /// Tries to start what cannot be saved, and returns why not, with the day's folder as `DAY`.
 async fn refusal(world: &World, setup: Setup) -> String {
-    let error = Thread::start(setup).await.expect_err("the thread must not start");
+    let error = setup.start().await.expect_err("the thread must not start");
     let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
     let day = chrono::Local::now().format("%Y/%m/%d").to_string();
     world.without_path(&format!("{error}{cause}")).replace(&day, "DAY")
@@ -161,7 +162,7 @@ async fn a_thread_that_cannot_be_saved_does_not_start() {
     expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
     let (setup, _) = world.setup(r#"[{"items": [{"text": "still here"}]}]"#);
     let setup = Setup { beginning: Beginning::Unsaved(Box::default()), ..setup };
-    let (thread, feed) = Thread::start(setup).await.expect("a thread that is not to be saved starts");
+    let (thread, feed) = setup.start().await.expect("a thread that is not to be saved starts");
     let mut client = Client { world, thread, feed, prompts: Prompts::default() };
     let events = client.turn("1", "hi").await;
     assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("still here".into()), bookmark: None });
@@ -217,7 +218,7 @@ async fn a_thread_that_somebody_else_has_open_is_waited_for_two_seconds() {
     let reopen = || RolloutFile::reopen_in(&world.path("home"), path.clone()).expect("nobody has it open");
     let resume = || {
         let beginning = Beginning::Resumed { path: path.clone(), insisted: Insisted::default() };
-        tokio::spawn(Thread::start(Setup { beginning, ..world.setup("[]").0 }))
+        tokio::spawn(Setup { beginning, ..world.setup("[]").0 }.start())
     };
     let (held, begun) = (reopen(), Instant::now());
     let starting = resume();

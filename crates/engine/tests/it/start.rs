@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use codex_engine::StartError;
 use codex_log::Body;
+use codex_thread::Fault;
 use expect_test::expect;
 
 use crate::shown;
@@ -77,7 +77,7 @@ async fn a_working_directory_that_does_not_exist_is_refused() {
     let world = World::new();
     std::fs::remove_dir(world.path("project")).unwrap();
     let error = world.start_error().await;
-    assert!(matches!(error, StartError::NoSuchFolder { .. }), "{error:?}");
+    assert_eq!(error.fault(), Fault::Request);
     expect!["the working directory TEMP/project does not exist"].assert_eq(&world.without_path(&error.to_string()));
 }
 
@@ -98,8 +98,8 @@ async fn a_file_of_instructions_that_does_not_exist_is_refused() {
 async fn two_threads_in_one_home_do_not_share_a_file() {
     let world = World::new();
     let (first, second) = (world.setup("[]").0, world.setup("[]").0);
-    let (first, _feed) = codex_engine::Thread::start(first).await.unwrap();
-    let (second, _feed) = codex_engine::Thread::start(second).await.unwrap();
+    let (first, _feed) = first.start().await.unwrap();
+    let (second, _feed) = second.start().await.unwrap();
     assert_ne!(first.id(), second.id());
     assert_ne!(first.started().rollout, second.started().rollout);
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use codex_engine::{Closed, Setup, Thread};
+use codex_engine::Setup;
 use codex_log::settings::SettingsChange;
 use codex_log::{Abort, Body, Outcome, TurnId};
 use codex_model::{Answer, Model, ModelEvent, Prompt};
+use codex_thread::Closed;
 use codex_wire::tokens::RateLimitSnapshot;
 use expect_test::expect;
 use futures_util::stream;
@@ -52,7 +53,7 @@ impl Model for Talkative {
 async fn an_interrupt_is_obeyed_while_the_model_never_pauses() {
     let world = World::new();
     let (setup, prompts) = world.setup("[]");
-    let (thread, feed) = Thread::start(Setup { model: Arc::new(Talkative), ..setup }).await.expect("it starts");
+    let (thread, feed) = Setup { model: Arc::new(Talkative), ..setup }.start().await.expect("it starts");
     let mut client = Client { world, thread, feed, prompts };
     client.say("1", "hi").await;
     client.until(|body| matches!(body, Body::ItemDelta { .. })).await;

@@ -77,7 +77,7 @@ async fn an_interrupted_summary_takes_nothing_away() {
     let world = World::new();
     let (mut setup, prompts) = world.setup(script);
     setup.recall = codex_engine::Recall::Brief;
-    let (thread, mut feed) = codex_engine::Thread::start(setup).await.expect("the thread starts");
+    let (thread, mut feed) = setup.start().await.expect("the thread starts");
     let say = |turn: &'static str| {
         thread.say(TurnId::new(turn), vec![said(turn)], codex_log::settings::SettingsChange::default())
     };

@@ -1,8 +1,8 @@
 //! Turns as they go.
 
-use codex_engine::TurnStart;
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Item, Outcome, TurnId};
+use codex_thread::TurnStart;
 use codex_wire::response::ResponseItem;
 use codex_wire::text::Text;
 use expect_test::expect;

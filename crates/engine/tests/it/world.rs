@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::{Beginning, Feed, Recall, Setup, StartError, Thread, TurnStart};
+use codex_engine::{Beginning, Recall, Setup};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
+use codex_thread::{Feed, StartError, Thread, TurnStart};
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
@@ -87,13 +88,13 @@ impl World {
     /// Starts a thread that cannot start, and tells why.
     pub(crate) async fn start_error(&self) -> StartError {
         let (setup, _) = self.setup("[]");
-        Thread::start(setup).await.expect_err("the thread must not start")
+        setup.start().await.expect_err("the thread must not start")
     }
 
     /// Starts a thread whose model plays a script.
     pub(crate) async fn start(self, script: &str) -> Client {
         let (setup, prompts) = self.setup(script);
-        let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
+        let (thread, feed) = setup.start().await.expect("the thread starts");
         Client { world: self, thread, feed, prompts }
     }
 }
@@ -186,7 +187,7 @@ impl Client {
         self.close().await;
         let rollout = self.rollout().to_owned();
         let (setup, prompts) = self.world.setup(script);
-        let (thread, feed) = Thread::start(change(rollout, setup)).await.expect("the thread starts");
+        let (thread, feed) = change(rollout, setup).start().await.expect("the thread starts");
         Self { world: self.world, thread, feed, prompts }
     }
 

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_engine::{Feed, Thread};
 use codex_log::{Body, Event, Question, QuestionId, TurnId};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
 use codex_protocol::v2::thread::UnsubscribeStatus;
+use codex_thread::{Feed, Thread};
 use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
 use serde::Serialize;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use codex_engine::{Feed, Thread};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::{LoadedListResponse, PageParams, ThreadUnsubscribeResponse};
+use codex_thread::{Feed, Thread};
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 

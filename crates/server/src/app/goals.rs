@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use codex_engine::goal::GoalChange;
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::goal::{
@@ -10,6 +9,7 @@ use codex_protocol::v2::goal::{
     ThreadGoalUpdated,
 };
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
+use codex_thread::goal::GoalChange;
 
 use super::connection::Unanswered;
 use super::desk::Desk;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use codex_engine::{OpenQuestions, Thread};
+use codex_thread::{OpenQuestions, Thread};
 use codex_wire::ids::ThreadId;
 use tokio::time::timeout;
 

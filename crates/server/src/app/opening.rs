@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_engine::{Beginning, Insisted, Setup, Subscription, Thread};
+use codex_engine::{Beginning, Insisted, Setup};
 use codex_log::history::ForkPoint;
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
@@ -15,6 +15,7 @@ use codex_protocol::v2::pages::InitialTurnsPageParams;
 use codex_protocol::v2::thread::{
     ThreadForkParams, ThreadOpened, ThreadOptions, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
+use codex_thread::{Fault, Subscription, Thread};
 use codex_wire::collaboration::CollaborationMode;
 use codex_wire::ids::ThreadId;
 use codex_wire::response::ResponseItem;
@@ -134,10 +135,13 @@ pub(crate) async fn begin(
     listening: Listening,
 ) -> Result<Begun, ErrorObject> {
     let wishes = Wishes { raw_items, raw_reasoning: setup.config.reasoning.raw, goals: false };
-    let (thread, feed) = Thread::start(setup).await.map_err(|error| {
+    let (thread, feed) = setup.start().await.map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         let message = format!("{error}{cause}");
-        if error.is_unsaved() { ErrorObject::internal(message) } else { ErrorObject::invalid(message) }
+        match error.fault() {
+            Fault::Host => ErrorObject::internal(message),
+            Fault::Request => ErrorObject::invalid(message),
+        }
     })?;
     let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
     connection.host.loaded.add(thread.clone());

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use codex_engine::review;
-use codex_engine::{Saying, TurnStart};
 use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
@@ -17,6 +16,7 @@ use codex_protocol::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
     TurnStartResponse, TurnSteerParams, TurnSteerResponse,
 };
+use codex_thread::{TurnInput, TurnStart};
 use codex_wire::ids::{RequestId, ThreadId};
 use codex_wire::input::UserInput;
 use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewRequest, ReviewTarget};
@@ -81,7 +81,7 @@ pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: Clie
             outbox.answer::<call::ThreadInjectItems>(id, inject(desk, params.items).await).await;
         }
         ClientRequest::ThreadShellCommand(params) => {
-            outbox.answer::<call::ThreadShellCommand>(id, run_own(desk, *params).await).await;
+            outbox.answer::<call::ThreadShellCommand>(id, run_user_shell(desk, *params).await).await;
         }
         request => goals::serve(desk, unanswered, request).await,
     }
@@ -114,7 +114,7 @@ async fn start(desk: &mut Desk, params: TurnStartParams) -> Result<TurnStartResp
     }
     .under(params.collaboration_mode);
     let key = params.client_user_message_id.map(Into::into);
-    let turn = match say(desk, Saying { content: params.input, change, key }).await? {
+    let turn = match say(desk, TurnInput { content: params.input, change, key }).await? {
         Taken { turn, is_new: true } => Turn::begun(turn),
         Taken { turn, is_new: false } => earlier(desk, turn).await?,
     };
@@ -151,10 +151,10 @@ struct Taken {
 }
 
 /// Says something.
-async fn say(desk: &Desk, saying: Saying) -> Result<Taken, ErrorObject> {
-    check_turn(desk, &saying.change, &saying.content).await?;
+async fn say(desk: &Desk, input: TurnInput) -> Result<Taken, ErrorObject> {
+    check_turn(desk, &input.change, &input.content).await?;
     let turn = fresh_turn();
-    let start = desk.thread.say_once(turn.clone(), saying).await.map_err(|_| closed(desk))?;
+    let start = desk.thread.say_once(turn.clone(), input).await.map_err(|_| closed(desk))?;
     Ok(match start {
         TurnStart::Started => Taken { turn: turn.as_str().to_owned(), is_new: true },
         TurnStart::Joined(running) => Taken { turn: running.as_str().to_owned(), is_new: true },
@@ -169,7 +169,7 @@ async fn steer(desk: &mut Desk, params: TurnSteerParams) -> Result<TurnSteerResp
     }
     check_running(desk, &expected_turn_id).await?;
     let key = client_user_message_id.map(Into::into);
-    let turn_id = say(desk, Saying { content: input, key, ..Saying::default() }).await?.turn;
+    let turn_id = say(desk, TurnInput { content: input, key, ..TurnInput::default() }).await?.turn;
     Ok(TurnSteerResponse { turn_id })
 }
 
@@ -235,12 +235,12 @@ fn trimmed(target: ReviewTarget) -> Result<ReviewTarget, ErrorObject> {
     })
 }
 
-async fn run_own(desk: &mut Desk, params: ThreadShellCommandParams) -> Result<Empty, ErrorObject> {
+async fn run_user_shell(desk: &mut Desk, params: ThreadShellCommandParams) -> Result<Empty, ErrorObject> {
     if params.command.trim().is_empty() {
         return Err(ErrorObject::invalid("command must not be empty"));
     }
     let timeout = params.timeout_ms.map(Duration::from_millis);
-    match desk.thread.run_own(fresh_turn(), params.command, timeout).await {
+    match desk.thread.run_user_shell(fresh_turn(), params.command, timeout).await {
         Ok(true) => Ok(Empty {}),
         Ok(false) => Err(ErrorObject::invalid("a turn is running; wait for its end or interrupt it")),
         Err(_) => Err(closed(desk)),

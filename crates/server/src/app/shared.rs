@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_engine::OpenQuestions;
+use codex_thread::OpenQuestions;
 use codex_wire::ids::ThreadId;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, duplex};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_engine::Thread;
 use codex_log::settings::Settings;
 use codex_log::store::{ListQuery, SectionFilter, SortKey, SourceKind};
 use codex_protocol::methods::{ClientRequest, call};
@@ -18,6 +17,7 @@ use codex_protocol::v2::thread::{
 use codex_protocol::v2::thread_list::{OneOrMany, ThreadListParams, ThreadListResponse, ThreadSortKey};
 use codex_protocol::v2::turn::{Turn, TurnStatus};
 use codex_store::{IndexError, ShelfError};
+use codex_thread::Thread;
 use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use codex_engine::{FeedStart, Place, Subscription};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::subscribe::{ThreadCaughtUp, ThreadSubscribeParams, ThreadSubscribeResponse};
 use codex_protocol::v2::thread::{ThreadOptions, ThreadResumeParams};
+use codex_thread::{Cursor, FeedStart, Subscription};
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
@@ -147,11 +147,11 @@ async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
 }
 
 async fn subscribe(
-    thread: &codex_engine::Thread,
+    thread: &codex_thread::Thread,
     params: &ThreadSubscribeParams,
-) -> Result<Subscription, codex_engine::Closed> {
+) -> Result<Subscription, codex_thread::Closed> {
     match params.after {
-        Some(seq) => thread.subscribe_after(Place { log: params.log_id.clone(), seq }).await,
+        Some(seq) => thread.subscribe_after(Cursor { log: params.log_id.clone(), seq }).await,
         None => thread.subscribe().await,
     }
 }

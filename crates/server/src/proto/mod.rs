@@ -7,8 +7,11 @@ mod prompts;
 mod reader;
 mod writer;
 
+use std::sync::Arc;
+
+use codex_config::{Config, Home};
 use codex_dialects::eq::Vocabulary;
-use codex_engine::{Feed, Thread};
+use codex_thread::{Feed, Thread};
 use codex_wire::event::EventMsg;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
@@ -30,7 +33,18 @@ pub struct Served {
     pub feed: Feed,
     /// Which messages the client wants.
     pub vocabulary: Vocabulary,
-    /// The prompts of the user.
+    /// What is the user's.
+    pub user: User,
+}
+
+/// What is the user's, whatever the thread: what is asked of it waits for no turn.
+#[derive(Debug)]
+pub struct User {
+    /// What the user has set.
+    pub config: Arc<Config>,
+    /// The home folder.
+    pub home: Home,
+    /// The prompts.
     pub prompts: Prompts,
 }
 
@@ -45,9 +59,9 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let Served { thread, feed, vocabulary, prompts } = served;
     let (answers, waiting) = mpsc::channel(WAITING_ANSWERS);
-    let reader = Reader::new(thread.clone(), prompts, answers);
+    let Served { thread, feed, vocabulary, user } = served;
+    let reader = Reader::new(thread.clone(), user, answers);
     let mut writer = Writer::new(output, vocabulary);
     let write = writer.run(feed, waiting);
     tokio::pin!(write);

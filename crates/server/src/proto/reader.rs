@@ -1,11 +1,12 @@
 //! The reading side: lines in, commands to the thread.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use codex_dialects::eq;
-use codex_engine::{Closed, Thread, WayBack};
 use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
+use codex_thread::{Closed, Thread, WayBack};
 use codex_wire::event::{
     ConversationPathEvent, ErrorEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent,
     ListSkillsResponseEvent, McpListToolsResponseEvent, TaskCompleteEvent, WarningEvent,
@@ -20,7 +21,7 @@ use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::{Answer, Prompts};
+use super::{Answer, User};
 use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
 
 /// What some programs put before their first line.
@@ -31,7 +32,7 @@ const FILES_TIME: Duration = Duration::from_secs(30);
 /// The reading side.
 pub(super) struct Reader {
     thread: Thread,
-    prompts: Prompts,
+    user: User,
     answers: mpsc::Sender<Answer>,
     line: u64,
 }
@@ -45,8 +46,8 @@ enum Next {
 
 impl Reader {
     /// Reads for a thread.
-    pub(super) fn new(thread: Thread, prompts: Prompts, answers: mpsc::Sender<Answer>) -> Self {
-        Self { thread, prompts, answers, line: 0 }
+    pub(super) fn new(thread: Thread, user: User, answers: mpsc::Sender<Answer>) -> Self {
+        Self { thread, user, answers, line: 0 }
     }
 
     /// Reads and obeys until the client is done.
@@ -119,11 +120,11 @@ impl Reader {
             Op::ListSkills(request) => self.list_skills(id, request).await,
             Op::Review(review) => self.thread.review(TurnId::new(id), review.review_request).await,
             Op::Compact => self.thread.compact(TurnId::new(id)).await,
-            Op::ListMcpTools if !self.thread.has_tool_servers() => {
+            Op::ListMcpTools if self.user.config.tree.get(&["mcp_servers"]).is_none() => {
                 self.answer(id, EventMsg::McpListToolsResponse(McpListToolsResponseEvent::default())).await;
                 Ok(())
             }
-            Op::RunUserShellCommand(own) => self.run_own(id, own.command).await,
+            Op::RunUserShellCommand(shell) => self.run_user_shell(id, shell.command).await,
             Op::ResolveElicitation(_) | Op::ListMcpTools | Op::Undo | Op::ListModels => {
                 self.warn(id, format!("`{}` is not supported by this release", op.kind())).await;
                 Ok(())
@@ -137,8 +138,8 @@ impl Reader {
         if obeyed == Err(Closed) { Next::Stop } else { Next::GoOn }
     }
 
-    async fn run_own(&self, id: String, command: String) -> Result<(), Closed> {
-        if !self.thread.run_own(TurnId::new(id.as_str()), command, None).await? {
+    async fn run_user_shell(&self, id: String, command: String) -> Result<(), Closed> {
+        if !self.thread.run_user_shell(TurnId::new(id.as_str()), command, None).await? {
             self.warn(id, "a turn is running, so the command was not run".to_owned()).await;
         }
         Ok(())
@@ -187,7 +188,7 @@ impl Reader {
     }
 
     async fn remember(&self, id: String, text: String) -> Result<(), Closed> {
-        let (prompts, thread) = (self.prompts.clone(), self.thread.id());
+        let (prompts, thread) = (self.user.prompts.clone(), self.thread.id());
         if let Err(problem) = blocking(move || prompts.add(thread, &text)).await {
             self.warn(id, format!("the prompt was not kept: {problem}")).await;
         }
@@ -195,7 +196,7 @@ impl Reader {
     }
 
     async fn recall(&self, id: String, request: GetHistoryEntryRequest) -> Result<(), Closed> {
-        let (prompts, GetHistoryEntryRequest { offset, log_id }) = (self.prompts.clone(), request);
+        let (prompts, GetHistoryEntryRequest { offset, log_id }) = (self.user.prompts.clone(), request);
         let entry = blocking(move || Ok::<_, std::convert::Infallible>(prompts.entry(log_id, offset))).await;
         let entry = entry.unwrap_or_default();
         let answer = GetHistoryEntryResponseEvent { offset, log_id, entry };
@@ -204,7 +205,7 @@ impl Reader {
     }
 
     async fn list_prompts(&self, id: String) -> Result<(), Closed> {
-        let prompts = self.prompts.clone();
+        let prompts = self.user.prompts.clone();
         match blocking(move || prompts.custom()).await {
             Ok(custom_prompts) => {
                 let answer = ListCustomPromptsResponseEvent { custom_prompts };
@@ -216,11 +217,12 @@ impl Reader {
     }
 
     async fn list_skills(&self, id: String, request: ListSkills) -> Result<(), Closed> {
-        let thread = self.thread.clone();
+        let (config, home) = (Arc::clone(&self.user.config), self.user.home.clone());
+        let own = self.thread.started().settings.cwd.clone();
         let listed = blocking(move || {
-            let of = |cwd: Option<&std::path::Path>| thread.skills(cwd);
-            let listed = request.cwds.iter().map(|cwd| of(Some(cwd))).collect::<Vec<_>>();
-            Ok::<_, std::convert::Infallible>(if listed.is_empty() { vec![of(None)] } else { listed })
+            let cwds = if request.cwds.is_empty() { vec![own] } else { request.cwds };
+            let listed = cwds.iter().map(|cwd| codex_engine::skills::list(&config, &home, cwd)).collect::<Vec<_>>();
+            Ok::<_, std::convert::Infallible>(listed)
         });
         let skills = listed.await.unwrap_or_default();
         self.answer(id, EventMsg::ListSkillsResponse(ListSkillsResponseEvent { skills })).await;

@@ -1,8 +1,8 @@
 //! The writing side: the thread's log and direct answers, as lines.
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_engine::Feed;
 use codex_log::{Body, Event};
+use codex_thread::Feed;
 use codex_wire::change::put_tags_outside;
 use codex_wire::event::EventMsg;
 use serde::Serialize;

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use codex_config::{Config, Env, Home, Overrides};
 use codex_dialects::eq::Vocabulary;
-use codex_engine::{Beginning, Recall, Setup, Thread};
+use codex_engine::{Beginning, Recall, Setup};
 use codex_model::ScriptedModel;
-use codex_server::proto::{Prompts, Served, serve};
+use codex_server::proto::{Prompts, Served, User, serve};
+use codex_thread::Thread;
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
 use serde_json::Value;
@@ -104,11 +105,13 @@ impl Client {
             tells_of_interrupts: false,
             marks_images: false,
         };
-        let (thread, feed) = Thread::start(setup).await.expect("the thread starts");
+        let config = Arc::clone(&setup.config);
+        let (thread, feed) = setup.start().await.expect("the thread starts");
         let (input, server_input) = duplex(options.pipe);
         let (server_output, output) = duplex(options.pipe);
         let prompts = Prompts::new(None, None, home.prompts());
-        let served = Served { thread: thread.clone(), feed, vocabulary: options.vocabulary, prompts };
+        let user = User { config, home, prompts };
+        let served = Served { thread: thread.clone(), feed, vocabulary: options.vocabulary, user };
         let served = tokio::spawn(serve(served, server_input, server_output));
         let output = BufReader::new(output).lines();
         Self { folder, thread, input, output, served, transcript: String::new(), in_full: options.in_full }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_engine::{Beginning, Setup, Thread};
+use codex_engine::{Beginning, Setup};
 use codex_log::history::ForkPoint;
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
@@ -14,6 +14,7 @@ use codex_protocol::v1::conversation::{
 };
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::thread::ThreadOptions;
+use codex_thread::Thread;
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 

@@ -24,7 +24,7 @@ pub struct Feed {
 
 /// The writing end, held by the session.
 #[derive(Debug)]
-pub(crate) struct FeedWriter {
+pub struct FeedWriter {
     shared: Arc<Shared>,
 }
 
@@ -41,7 +41,8 @@ struct Queue {
 }
 
 /// Makes both ends of a queue.
-pub(crate) fn feed() -> (FeedWriter, Feed) {
+#[must_use]
+pub fn feed() -> (FeedWriter, Feed) {
     let shared = Arc::new(Shared::default());
     (FeedWriter { shared: Arc::clone(&shared) }, Feed { shared })
 }
@@ -75,12 +76,14 @@ impl Feed {
 
 impl FeedWriter {
     /// Whether anybody will read what is queued.
-    pub(crate) fn is_read(&self) -> bool {
+    #[must_use]
+    pub fn is_read(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }
 
     /// Queues an event. Returns false when nobody will read it any more.
-    pub(crate) fn push(&self, event: &Arc<Event>) -> bool {
+    #[expect(clippy::must_use_candidate, reason = "a reader who left is also noticed with the next event")]
+    pub fn push(&self, event: &Arc<Event>) -> bool {
         if !self.is_read() {
             return false;
         }

@@ -1,0 +1,63 @@
+//! Why a thread could not be opened.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use codex_store::{ForkError, ReadError, RolloutError};
+use codex_thread::{Fault, StartError};
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    /// The working directory is unusable.
+    #[error("the working directory {cwd} does not exist", cwd = .cwd.display())]
+    NoSuchFolder {
+        /// Which one.
+        cwd: PathBuf,
+    },
+    /// The file that replaces the base instructions could not be read.
+    #[error("{key}: could not read {path}", path = .path.display())]
+    Instructions {
+        /// What names it in the configuration.
+        key: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// What it should go on with could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Its file could not be made, opened or written.
+    #[error(transparent)]
+    Rollout(#[from] RolloutError),
+    /// The other thread could not be copied.
+    #[error(transparent)]
+    Fork(#[from] ForkError),
+    /// The work before the start was cut off by the end of the program.
+    #[error("could not prepare the thread")]
+    Prepare(#[source] tokio::task::JoinError),
+    /// The files of the thread or of its project could not be read in time.
+    #[error("the files of the thread and its project could not be read within {} s", .after.as_secs())]
+    Slow {
+        /// How long they were waited for.
+        after: Duration,
+    },
+    /// Our own tool descriptions could not be encoded.
+    #[error("could not describe the tools")]
+    Tools(#[from] serde_json::Error),
+}
+
+impl OpenError {
+    /// Whether the thread could not be saved, which is no fault of whoever asked for it.
+    fn is_unsaved(&self) -> bool {
+        let (Self::Rollout(error) | Self::Fork(ForkError::Write(error))) = self else { return false };
+        !matches!(error, RolloutError::Locked { .. } | RolloutError::Moved { .. })
+    }
+}
+
+impl From<OpenError> for StartError {
+    fn from(error: OpenError) -> Self {
+        Self::new(if error.is_unsaved() { Fault::Host } else { Fault::Request }, error)
+    }
+}
