@@ -6,8 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
-use codex_engine::{Beginning, Recall, Setup, connect};
+use codex_engine::{Beginning, Setup, connect};
 use codex_server::proto::{self, Prompts, Served, User};
+use codex_thread::ClientProfile;
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
@@ -70,17 +71,11 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
         programs,
-        recall: Recall::Brief,
+        profile: ClientProfile::QUEUE,
         base_instructions: None,
         beginning: Beginning::New,
-        without_skills: None,
-        counts_anew: false,
-        follows_goals: false,
         recent_bytes: 0,
         notes: None,
-        asks_again: false,
-        tells_of_interrupts: false,
-        marks_images: false,
         cwd,
     })
 }

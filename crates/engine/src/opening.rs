@@ -262,7 +262,7 @@ impl Told {
         }
         .read();
         let skills = skills::list(config, home, cwd);
-        let known = skills::describe(&skills.skills).or_else(|| setup.without_skills.map(str::to_owned));
+        let known = skills::describe(&skills.skills).or_else(|| setup.profile.without_skills.map(str::to_owned));
         let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).chain(known).collect();
         let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);
         Self {
@@ -341,7 +341,7 @@ fn meta(setup: &Setup) -> SessionMeta {
 /// not where a command may have run before the question.
 fn asks_again(setup: &Setup, now: &Settings, before: Option<&Settings>) -> bool {
     let is_same = before.is_some_and(|before| before.approval_policy == now.approval_policy);
-    setup.asks_again && is_same && asks_first(now) && matches!(setup.beginning, Beginning::Resumed { .. })
+    setup.profile.asks_again && is_same && asks_first(now) && matches!(setup.beginning, Beginning::Resumed { .. })
 }
 
 /// Whether a person is asked before a command runs, and not only after it has failed.

@@ -192,8 +192,8 @@ impl Session {
     async fn go_on(&mut self, continued: Continued) {
         let Continued { mut past, tokens, before, heard, unfinished, goal } = continued;
         self.heard = heard;
-        self.aims.goal = Pursuit::resumed(goal, self.setup.follows_goals && self.has_goals());
-        let tokens = tokens.filter(|_| !self.setup.counts_anew);
+        self.aims.goal = Pursuit::resumed(goal, self.setup.profile.follows_goals && self.has_goals());
+        let tokens = tokens.filter(|_| !self.setup.profile.counts_from_zero);
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
             self.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, Home, Origin, TrustLevel};
-use codex_engine::{Beginning, Insisted, Recall, Setup, connect};
+use codex_engine::{Beginning, Insisted, Setup, connect};
 use codex_log::history::ForkPoint;
 use codex_store::ThreadIndex;
+use codex_thread::ClientProfile;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
 
@@ -38,14 +39,8 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     let beginning = beginning(args, &config, &home, &cwd)?;
     let beginning = if args.options.ephemeral { Beginning::Unsaved(Box::new(beginning)) } else { beginning };
     Ok(Setup {
-        without_skills: None,
-        counts_anew: false,
-        follows_goals: false,
         recent_bytes: 0,
         notes: None,
-        asks_again: false,
-        tells_of_interrupts: false,
-        marks_images: false,
         config: Arc::new(config),
         programs: apply_patch::install(&home),
         home,
@@ -54,7 +49,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
         originator,
         source: SessionSource::Exec,
         shell: env.text("SHELL"),
-        recall: Recall::Full,
+        profile: ClientProfile::EXEC,
         base_instructions: None,
         beginning,
     })

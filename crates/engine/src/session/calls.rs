@@ -170,7 +170,7 @@ impl Session {
     fn asks_again(&self) -> bool {
         let Some(running) = &self.running else { return false };
         let has_run = |call: &RunningCall| matches!(&call.doing, Doing::Command(it) if !it.call.asks_first());
-        self.setup.asks_again
+        self.setup.profile.asks_again
             && asks_first(&running.settings)
             && self.reviewing.is_none()
             && self.journal.is_saved()

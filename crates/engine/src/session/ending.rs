@@ -6,8 +6,8 @@ use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::Message;
 
 use super::Session;
-use crate::setup::Recall;
 use crate::turn::Input;
+use codex_thread::HistoryMode;
 use codex_tools::full_message;
 
 /// What the model is told when somebody has stopped a turn.
@@ -42,10 +42,10 @@ impl Session {
 
     /// Ends the turn: what it leaves behind is looked after and saved, then its end is told.
     pub(super) async fn end(&mut self, outcome: Outcome) {
-        if matches!(outcome, Outcome::Aborted(_)) && self.setup.recall == Recall::Brief {
+        if matches!(outcome, Outcome::Aborted(_)) && self.setup.profile.history == HistoryMode::Brief {
             self.context.forget_unfinished();
         }
-        if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.tells_of_interrupts {
+        if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
             self.tell_model(Message::user(INTERRUPTED));
         }
         self.look_after_terminals().await;

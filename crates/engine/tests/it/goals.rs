@@ -346,7 +346,7 @@ async fn goals_can_be_switched_off_and_clients_that_know_none_see_nothing_of_the
     set(&client, wish("ship it")).await;
     let old = |path, setup| Setup {
         beginning: Beginning::Resumed { path, insisted: Insisted::default() },
-        follows_goals: false,
+        profile: codex_thread::ClientProfile::EXEC,
         ..setup
     };
     let mut client = client.start_again(r#"[{"items": [{"text": "Hi."}]}]"#, old).await;

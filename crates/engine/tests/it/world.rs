@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::{Beginning, Recall, Setup};
+use codex_engine::{Beginning, Setup};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
-use codex_thread::{Feed, StartError, Thread, TurnStart};
+use codex_thread::{ClientProfile, Feed, StartError, Thread, TurnStart};
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
@@ -70,17 +70,11 @@ impl World {
             source: SessionSource::Exec,
             shell: Some("/bin/zsh".to_owned()),
             programs: None,
-            recall: Recall::Full,
+            profile: ClientProfile { follows_goals: true, ..ClientProfile::EXEC },
             base_instructions: None,
             beginning: Beginning::New,
-            without_skills: None,
-            counts_anew: false,
-            follows_goals: true,
             recent_bytes: 0,
             notes: None,
-            asks_again: false,
-            tells_of_interrupts: false,
-            marks_images: false,
         };
         (setup, prompts)
     }

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, Weak};
 use codex_config::{
     Config, ConfigWarning, Env, Home, Layers, Overrides, ProjectFiles, ProviderConfig, WireApi, config_files,
 };
-use codex_engine::{Beginning, Model, Recall, Setup, connect};
+use codex_engine::{Beginning, Model, Setup, connect};
 use codex_files::Stamp;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
 use codex_store::ThreadIndex;
+use codex_thread::ClientProfile;
 use codex_wire::rollout::SessionSource;
 use serde_json::{Map, Value};
 
@@ -20,9 +21,6 @@ use super::disk::Places;
 use super::hearing::Dialect;
 use super::loaded::Loaded;
 use codex_dialects::Vintage;
-
-/// What the model is told where there are no skills.
-const NO_SKILLS: &str = "## Skills\nThere are no skills here.";
 
 /// How the server was started.
 #[derive(Debug, Clone)]
@@ -179,7 +177,7 @@ impl Host {
 
     /// What a thread is made of. It reads files; run it off the async threads.
     pub(crate) fn setup(&self, options: &ThreadOptions, client: Option<&Client>) -> Result<Setup, ErrorObject> {
-        let vintage = client.map(|client| client.vintage).unwrap_or_default();
+        let profile = profile(client.map(|client| client.vintage).unwrap_or_default());
         let Start { home, env, cwd, programs, overrides, .. } = &self.start;
         let originator = client.map_or(&*self.start.originator, |client| self.originator(&client.name));
         let cwd = options.cwd.as_ref().map_or_else(|| cwd.clone(), |wish| cwd.join(wish));
@@ -202,17 +200,11 @@ impl Host {
             source: self.start.source.clone(),
             shell: env.text("SHELL"),
             programs: programs.clone(),
-            recall: Recall::Full,
+            profile,
             base_instructions: options.base_instructions.as_deref().map(Arc::from),
             beginning: Beginning::New,
-            without_skills: Some(NO_SKILLS),
-            counts_anew: vintage == Vintage::V077,
-            asks_again: true,
-            tells_of_interrupts: vintage == Vintage::V0166,
-            marks_images: vintage == Vintage::V0166,
-            follows_goals: vintage == Vintage::V0166,
             recent_bytes: self.start.recent_bytes,
-            notes: (vintage == Vintage::V0166).then(|| self.index.notes()),
+            notes: profile.keeps_read_marks.then(|| self.index.notes()),
             cwd,
         })
     }
@@ -233,6 +225,14 @@ impl Host {
         let (provider, originator) = (config.provider.clone(), originator.to_owned());
         models.push(SharedModel { provider, originator, model: Arc::clone(&model) });
         Ok(model)
+    }
+}
+
+/// What clients of a release expect.
+fn profile(vintage: Vintage) -> ClientProfile {
+    match vintage {
+        Vintage::V077 => ClientProfile::V077,
+        Vintage::V0166 => ClientProfile::V0166,
     }
 }
 
