@@ -59,11 +59,9 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
             let thread_id = event.thread;
             file.append("event_msg", &CompletedLine { kind: "item_completed", thread_id, names, item: shown(item) })
         }
-        Body::ApprovalAsked(approval) => {
-            file.append("event_msg", &ApprovalLine::of(event, "approval_asked", &approval.call))
-        }
-        Body::ApprovalAnswered { item, .. } => {
-            file.append("event_msg", &ApprovalLine::of(event, "approval_answered", item.id()))
+        Body::Asked(question) => file.append("event_msg", &ApprovalLine::of(event, "approval_asked", question.item())),
+        Body::Answered { question, .. } => {
+            file.append("event_msg", &ApprovalLine::of(event, "approval_answered", question.item()))
         }
         Body::RolledBack(RolledBack { said, first, .. }) => {
             let turn_id = first.as_ref().map(TurnId::as_str);
