@@ -30,7 +30,7 @@ pub trait LineSink {
 ///
 /// # Errors
 /// When the sink does not take one of them.
-pub fn encode<S: LineSink>(event: &Event, sink: &mut S) -> Result<(), S::Error> {
+pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S::Error> {
     let mut file = Timed { at_ms: event.at_ms, sink };
     match &event.body {
         Body::ThreadStarted(started) if started.is_resumed => Ok(()),
@@ -47,11 +47,9 @@ pub fn encode<S: LineSink>(event: &Event, sink: &mut S) -> Result<(), S::Error> 
             let replacement_history = replacement;
             file.append("compacted", &CompactedLine { message: "", replacement_history })
         }
-        Body::ApprovalAsked(approval) => {
-            file.append("event_msg", &ApprovalLine::of(event, "approval_asked", &approval.call))
-        }
-        Body::ApprovalAnswered { item, .. } => {
-            file.append("event_msg", &ApprovalLine::of(event, "approval_answered", item.id()))
+        Body::Asked(question) => file.append("event_msg", &ApprovalLine::of(event, "approval_asked", question.item())),
+        Body::Answered { question, .. } => {
+            file.append("event_msg", &ApprovalLine::of(event, "approval_answered", question.item()))
         }
         Body::RolledBack(RolledBack { said, first, .. }) => {
             let turn_id = first.as_ref().map(TurnId::as_str);
@@ -78,7 +76,7 @@ pub fn encode<S: LineSink>(event: &Event, sink: &mut S) -> Result<(), S::Error> 
 }
 
 /// Appends an item that is whole.
-fn append_item<S: LineSink>(event: &Event, item: &Item, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
+fn append_item<S: LineSink + ?Sized>(event: &Event, item: &Item, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
     if item.is_kept_elsewhere() {
         return Ok(());
     }
@@ -88,7 +86,7 @@ fn append_item<S: LineSink>(event: &Event, item: &Item, file: &mut Timed<'_, S>)
 }
 
 /// Appends what is kept in the words of the event queue.
-fn append_kept<S: LineSink>(event: &Event, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
+fn append_kept<S: LineSink + ?Sized>(event: &Event, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
     let item = match &event.body {
         Body::ItemCompleted(item) => Some(item),
         _ => None,
@@ -100,12 +98,12 @@ fn append_kept<S: LineSink>(event: &Event, file: &mut Timed<'_, S>) -> Result<()
 }
 
 /// A sink for the lines of one event.
-struct Timed<'a, S> {
+struct Timed<'a, S: ?Sized> {
     at_ms: i64,
     sink: &'a mut S,
 }
 
-impl<S: LineSink> Timed<'_, S> {
+impl<S: LineSink + ?Sized> Timed<'_, S> {
     fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), S::Error> {
         self.sink.line(self.at_ms, kind, payload)
     }

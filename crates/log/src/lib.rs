@@ -15,6 +15,7 @@ pub mod keys;
 pub mod line;
 pub mod messages;
 pub mod open_items;
+mod question;
 mod read_state;
 pub mod replay_buffer;
 pub mod request_item;
@@ -26,11 +27,11 @@ mod weight;
 
 pub use delta::Delta;
 pub use event::{
-    Abort, Approval, Body, Class, Compacted, Event, Failure, Outcome, Record, ReviewEntered, RolledBack, Subject,
-    ThreadStarted, TurnId,
+    Abort, Body, Class, Compacted, Event, Failure, Outcome, Record, ReviewEntered, RolledBack, ThreadStarted, TurnId,
 };
 pub use item::{
     AgentMessage, CommandEnd, CommandItem, CommandStatus, Item, ItemId, PatchEnd, PatchItem, PatchStatus, Reasoning,
     Status, StoredItem, UserMessage, WebSearch,
 };
+pub use question::{Answer, Question, QuestionId, QuestionKind};
 pub use read_state::{ReadState, Unread};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use codex_log::{Abort, Approval, Body, Event, Failure, ItemId, Outcome, Status};
+use codex_log::{Abort, Body, Event, Failure, ItemId, Outcome, Question, QuestionKind, Status};
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
 
@@ -44,7 +44,7 @@ impl Projector {
             Body::TurnStarted { .. } => out.push(ThreadEvent::TurnStarted),
             // What is asked about begins when somebody has said yes.
             Body::ItemStarted(item) if item.status() == Some(Status::Running) => self.item_started(item, out),
-            Body::ApprovalAnswered { item, decision, is_again: false } if decision.allows() => {
+            Body::Answered { item: Some(item), answer, .. } if answer.allows() => {
                 self.item_started(item, out);
             }
             Body::ItemCompleted(item) => self.item_completed(item, out),
@@ -60,8 +60,8 @@ impl Projector {
                 out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
             }
             Body::TurnEnded(outcome) => self.turn_ended(outcome, out),
-            Body::ApprovalAsked(_)
-            | Body::ApprovalAnswered { .. }
+            Body::Asked(_)
+            | Body::Answered { .. }
             | Body::ItemStarted(_)
             | Body::ItemDelta { .. }
             | Body::ModelAsked(_)
@@ -95,15 +95,15 @@ impl Projector {
 
     /// The event that asks.
     #[must_use]
-    pub fn ask(approval: &Approval) -> ThreadEvent {
-        let subject = match &approval.subject {
-            codex_log::Subject::Command { argv, cwd, .. } => {
+    pub fn ask(question: &Question) -> ThreadEvent {
+        let subject = match &question.kind {
+            QuestionKind::Command { argv, cwd, .. } => {
                 Subject::Command { command: codex_wire::command_line::join(argv), argv: argv.clone(), cwd: cwd.clone() }
             }
-            codex_log::Subject::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
+            QuestionKind::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
         };
         let request =
-            ApprovalRequest { id: approval.call.as_str().to_owned(), reason: approval.reason.clone(), subject };
+            ApprovalRequest { id: question.item().as_str().to_owned(), reason: question.reason.clone(), subject };
         ThreadEvent::ApprovalRequested { request }
     }
 

@@ -13,7 +13,7 @@ pub fn forwarded(event: &Event) -> Option<Cow<'_, Event>> {
     let body = match &event.body {
         Body::ItemStarted(item) if is_patch(item, Status::AwaitingApproval) => return None,
         Body::ItemCompleted(item) if is_patch(item, Status::Declined) => return None,
-        Body::ApprovalAnswered { item, decision, .. } if item.patch().is_some() && decision.allows() => {
+        Body::Answered { item: Some(item), answer, .. } if item.patch().is_some() && answer.allows() => {
             Body::ItemStarted(item.clone())
         }
         Body::ItemCompleted(item) if item.status() == Some(Status::Declined) => {

@@ -7,13 +7,13 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::ItemHead;
-use codex_log::store::ThreadSummary;
+use codex_log::store::{Entry, ThreadSummary};
 use codex_log::{Body, Record};
 use codex_wire::rollout::SessionMeta;
 
 use super::places::RolloutName;
 use super::said::{beginning, is_said_by_the_harness, message_text};
-use crate::rollout::{Entry, LostMeta, ReadError, RolloutLines};
+use crate::rollout::{LostMeta, ReadError, RolloutLines};
 
 /// How far into a file the first words of the user are looked for.
 const HEAD_LINES: u64 = 100;
