@@ -11,7 +11,6 @@ use codex_log::line::Line;
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, Delta, Event, Item, ItemId, Outcome, ThreadStarted, TurnId};
 use codex_wire::ids::ThreadId;
-use codex_wire::rollout::TurnContextItem;
 
 /// Plays the log of a thread from its lines.
 #[derive(Debug)]
@@ -22,7 +21,7 @@ pub struct Player {
     /// How the thread began, until something happens in it.
     started: Option<Box<ThreadStarted>>,
     /// What its first turn ran under.
-    context: Option<TurnContextItem>,
+    settings: Option<Arc<Settings>>,
     next: u64,
     /// The turn that runs.
     turn: Option<TurnId>,
@@ -34,14 +33,14 @@ pub struct Player {
 impl Player {
     /// Plays that file, whose first turn ran under this.
     #[must_use]
-    pub fn new(path: &Path, context: Option<TurnContextItem>) -> Self {
+    pub fn new(path: &Path, settings: Option<Arc<Settings>>) -> Self {
         let calls = Wanted::CALLS | Wanted::PLANS | Wanted::GOALS | Wanted::TOKENS | Wanted::COMPACTIONS;
         Self {
             decoder: Decoder::new(Wanted::META | Wanted::TURNS | Wanted::SHOWN | calls),
             path: path.to_owned(),
             thread: None,
             started: None,
-            context,
+            settings,
             next: 0,
             turn: None,
             turns: 0,
@@ -95,10 +94,7 @@ impl Player {
     /// Tells that the thread is ready, once. It was ready before its first turn began, which may be waiting already.
     fn start(&mut self, out: &mut Vec<Event>) {
         let Some(started) = self.started.take() else { return };
-        let settings = self.context.take().map_or_else(
-            || Arc::clone(&started.settings),
-            |context| Arc::new(Settings { mode: started.settings.mode.clone(), ..Settings::recorded(context) }),
-        );
+        let settings = self.settings.take().unwrap_or_else(|| Arc::clone(&started.settings));
         let started = ThreadStarted { settings, rollout: self.path.clone(), ..*started };
         out.extend(self.event(None, Body::ThreadStarted(Box::new(started))));
     }

@@ -2,10 +2,9 @@
 
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::Line;
-use codex_log::{Body, Event, Failure, Item, ItemId, Outcome, ReviewEntered, RolledBack, TurnId, UserMessage, review};
-use codex_protocol::v2::item::{ThreadItem, TimedItem};
+use codex_log::{Body, Event, Failure, Item, ItemId, Outcome, ReviewEntered, RolledBack, TurnId, review};
+use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
-use codex_wire::input::UserInput;
 
 use super::items::thread_item;
 use crate::Vintage;
@@ -98,9 +97,9 @@ impl TurnReader {
         let (id, review) = (self.item_name(), entered.hint.clone());
         self.add(ThreadItem::EnteredReviewMode { id, review }, at_ms, at_ms);
         if !entered.prompt.is_empty() {
-            let (id, content) = (ItemId::new(self.item_name()), vec![UserInput::text(entered.prompt.as_str())]);
-            let asked = Item::UserMessage(UserMessage { id, key: None, content });
-            self.add(thread_item(&asked, self.vintage), at_ms, at_ms);
+            let (id, client_id) = (self.item_name(), None);
+            let content = vec![InputItem::Text { text: entered.prompt.clone(), text_elements: Vec::new() }];
+            self.add(ThreadItem::UserMessage { id, client_id, content }, at_ms, at_ms);
         }
     }
 

@@ -164,11 +164,11 @@ impl Decoder {
             "user_message" => {
                 self.has_failed = false;
                 let (id, key) = (payload.item_id(), payload.key());
-                self.item(moment, None, Item::UserMessage(UserMessage::of(id, key, payload.said())), out);
+                self.item(moment, None, UserMessage::of(id, key, payload.said()).into(), out);
             }
             "agent_message" => {
                 let answer = AgentMessage { id: payload.item_id(), text: payload.words().into() };
-                self.item(moment, None, Item::AgentMessage(answer), out);
+                self.item(moment, None, answer.into(), out);
             }
             "item_completed" => self.item_completed(moment, &payload, out),
             "token_count" => {
@@ -281,7 +281,7 @@ impl Decoder {
 
     fn flush(&mut self, out: Out<'_>) {
         if let Some(Thought { at_ms, turn, item }) = self.thought.take() {
-            self.item(Moment { at_ms, turn }, None, Item::Reasoning(item), out);
+            self.item(Moment { at_ms, turn }, None, item.into(), out);
         }
     }
 

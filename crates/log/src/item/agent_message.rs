@@ -4,7 +4,7 @@ use codex_wire::event::{AgentMessageEvent, EventMsg};
 use codex_wire::text::Text;
 use serde::Deserialize;
 
-use super::ItemId;
+use super::{Item, ItemId};
 
 /// What the model said.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,12 @@ impl AgentMessage {
 
     pub(super) fn message(&self) -> EventMsg {
         EventMsg::AgentMessage(AgentMessageEvent { message: self.text.clone() })
+    }
+}
+
+impl From<AgentMessage> for Item {
+    fn from(item: AgentMessage) -> Self {
+        Self::AgentMessage(item)
     }
 }
 

@@ -3,7 +3,7 @@
 use codex_wire::event::{AgentReasoningEvent, AgentReasoningRawContentEvent, EventMsg};
 use serde::Deserialize;
 
-use super::ItemId;
+use super::{Item, ItemId};
 
 /// What the model thought.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +47,12 @@ impl Reasoning {
         let thought =
             |text: &String| EventMsg::AgentReasoningRawContent(AgentReasoningRawContentEvent { text: text.clone() });
         out.extend(self.raw.iter().filter(|_| wants_thoughts).map(thought));
+    }
+}
+
+impl From<Reasoning> for Item {
+    fn from(item: Reasoning) -> Self {
+        Self::Reasoning(item)
     }
 }
 

@@ -6,7 +6,7 @@ use codex_wire::event::{EventMsg, UserMessageEvent};
 use codex_wire::input::UserInput;
 use serde::Deserialize;
 
-use super::ItemId;
+use super::{Item, ItemId};
 
 /// What the user said.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +54,12 @@ impl UserMessage {
             _ => 0,
         };
         self.content.iter().map(piece).sum()
+    }
+}
+
+impl From<UserMessage> for Item {
+    fn from(item: UserMessage) -> Self {
+        Self::UserMessage(item)
     }
 }
 

@@ -5,12 +5,14 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 
 use codex_dialects::eq::{self, Vocabulary};
+use codex_log::decode::{Decoder, Wanted};
+use codex_log::settings::Settings;
 use codex_log::store::{Entry, LineSource, StoreError};
-use codex_log::{Event, TurnId};
+use codex_log::{Body, Event, TurnId};
 use codex_protocol::rpc::Notification;
-use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 use serde_json::json;
 
@@ -72,7 +74,7 @@ impl Replay {
             Dialect::V2 => Voice::V2(None),
             Dialect::Exec => Voice::Exec(exec::Projector::default()),
         };
-        let player = Player::new(place, first_context(&mut *read()?)?);
+        let player = Player::new(place, first_settings(&mut *read()?)?);
         let lines = read()?;
         Ok(Self { lines, player, voice, waiting: VecDeque::new(), is_over: false })
     }
@@ -102,12 +104,13 @@ impl Replay {
 }
 
 /// What the first turn ran under: clients are told it before the turn begins, and files after.
-fn first_context(lines: &mut dyn LineSource) -> Result<Option<TurnContextItem>, StoreError> {
+fn first_settings(lines: &mut dyn LineSource) -> Result<Option<Arc<Settings>>, StoreError> {
+    let (mut decoder, mut events) = (Decoder::new(Wanted::SETTINGS), Vec::new());
     while let Some(entry) = lines.next_entry()? {
-        if let Entry::Line(line) = entry
-            && line.kind == "turn_context"
-        {
-            return Ok(serde_json::from_str(line.payload.get()).ok());
+        let Entry::Line(line) = entry else { continue };
+        decoder.line(&line, &mut events);
+        if let Some(Event { body: Body::ModelAsked(settings), .. }) = events.pop() {
+            return Ok(Some(settings));
         }
     }
     Ok(None)

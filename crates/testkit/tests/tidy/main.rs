@@ -7,6 +7,7 @@ mod reading;
 mod settings;
 mod sizes;
 mod streams;
+mod vocabulary;
 mod words;
 
 use std::path::{Path, PathBuf};
