@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use codex_log::review;
-use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, ReviewEntered, Status, TurnId};
+use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, ReviewEntered, Status, TurnId};
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
 use codex_protocol::v2::goal::{ThreadGoal, ThreadGoalUpdated};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
@@ -95,15 +95,7 @@ impl Projector {
             Body::Unread(state) => out.push(read_state_changed(self.thread.clone(), state)),
             Body::GoalChanged(_) | Body::GoalCleared => self.goal(event, out),
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
-            Body::Recorded(record) => {
-                if self.raw_items
-                    && let Some(item) = record.item()
-                {
-                    let (thread_id, turn_id) = self.names(turn);
-                    let raw = RawResponseItemCompleted { thread_id, turn_id, item: (*item).clone() };
-                    out.push(ServerNotification::RawResponseItemCompleted(Box::new(raw)));
-                }
-            }
+            Body::Recorded(record) => self.recorded(turn, record, out),
             Body::ItemStarted(item) => {
                 self.waiting += usize::from(is_asked_about(item));
                 // Clients know these orders: a command waits before it is there, a patch is there before it waits.
@@ -144,6 +136,16 @@ impl Projector {
                 out.push(ServerNotification::Warning(Warning { thread_id, message }));
             }
             Body::TurnEnded(outcome) => self.turn_ended(event, turn, outcome, out),
+        }
+    }
+
+    fn recorded(&self, turn: &str, record: &Record, out: Out<'_>) {
+        if self.raw_items
+            && let Some(item) = record.item()
+        {
+            let (thread_id, turn_id) = self.names(turn);
+            let raw = RawResponseItemCompleted { thread_id, turn_id, item: (*item).clone() };
+            out.push(ServerNotification::RawResponseItemCompleted(Box::new(raw)));
         }
     }
 

@@ -5,8 +5,8 @@ use crate::{Source, no_complaints, sources};
 /// How many files of the product may name a kind: its own, the one that lists all kinds, and those of three dialects.
 const MOST_FILES: usize = 5;
 
-/// Where items are made, which is another matter than to know all kinds.
-const MAKERS: &[&str] = &["crates/engine/", "crates/tools/"];
+/// Where items are made, which is another matter than to know all kinds. Those of a model are its own.
+const MAKERS: &[&str] = &["crates/engine/", "crates/tools/", "crates/model/"];
 
 /// The types of lines.
 const LINES: &[&str] = &["event_msg", "response_item", "turn_context", "session_meta", "compacted"];
