@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use codex_config::{AuditedKey, Auth, Config, Env, Home, Layers, Origin, Overrides, Programs, Verdict, WireApi};
+use codex_config::{
+    AuditedKey, Auth, Config, Env, Home, Layers, ModelTable, Origin, Overrides, Programs, Verdict, WireApi,
+};
 use codex_log::store::ListQuery;
 use codex_sandbox::{Confinement, Launch, Profile, Rung, Stdio, Surroundings};
 use codex_store::ThreadIndex;
@@ -140,6 +142,7 @@ fn look(shared: &Shared, env: &Env) -> Report {
                 Finding::bad("config", state, warning.to_string(), None)
             });
             report.findings.extend(warnings);
+            report.findings.extend(models(&config));
             report.findings.extend(wire(&config));
             report.findings.extend([login(&home, &config, env), network(&config)]);
             report.findings.extend(memory(&config));
@@ -163,6 +166,12 @@ fn configuration(config: &Config, keys: &[Audited]) -> Finding {
         (all, lost) => format!("; {all} keys, {lost} without effect"),
     };
     Finding::ok("config", format!("model {}, provider {}{counted}", config.model.name, config.provider.id))
+}
+
+/// Whether the user's own catalogue of models can be read.
+fn models(config: &Config) -> Option<Finding> {
+    let (_, unread) = ModelTable::read(&config.model);
+    unread.map(|why| Finding::bad("models", State::Warning, why, Some("what is built in counts until then".to_owned())))
 }
 
 /// Whether the selected provider speaks something that this program does.

@@ -1,10 +1,9 @@
 //! What a thread begins with: nothing, its own past, or somebody else's.
 
-use std::path::PathBuf;
-
 use codex_log::history::{ForkPoint, History, TurnBegin};
 use codex_log::settings::{Mode, Settings};
-use codex_wire::encoded::EncodedItem;
+use codex_wire::conversation_item::ConversationItem;
+use codex_wire::ids::ThreadId;
 use codex_wire::response::{
     CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
 };
@@ -26,15 +25,15 @@ pub enum Beginning {
     New,
     /// Its own past.
     Resumed {
-        /// Its file.
-        path: PathBuf,
+        /// Which thread it is.
+        thread: ThreadId,
         /// What whoever resumes it has said himself, so that what was in force before does not count.
         insisted: Insisted,
     },
     /// The past of another thread.
     Forked {
-        /// The file of that thread.
-        path: PathBuf,
+        /// That thread.
+        thread: ThreadId,
         /// Up to where.
         point: ForkPoint,
         /// As above.
@@ -98,7 +97,7 @@ impl Insisted {
 #[derive(Debug, Default)]
 pub(crate) struct Past {
     /// Its items.
-    pub(crate) items: Vec<EncodedItem>,
+    pub(crate) items: Vec<ConversationItem>,
     /// How many of them were there before anything was said.
     pub(crate) preface: usize,
     /// What the user said, each with its place.
@@ -129,12 +128,12 @@ impl Past {
                 None => lost.push(lost_output(&open.kind, open.call_id.clone())),
             }
         }
-        let items = items.into_iter().map(EncodedItem::from).collect();
+        let items = items.into_iter().map(ConversationItem::from).collect();
         Self { items, preface, said, turns: std::mem::take(&mut history.turns), lost, asked }
     }
 
     /// Puts items before everything else.
-    pub(crate) fn put_before(&mut self, told: Vec<EncodedItem>) {
+    pub(crate) fn put_before(&mut self, told: Vec<ConversationItem>) {
         let places =
             self.said.iter_mut().map(|(place, _)| place).chain(self.turns.iter_mut().map(|turn| &mut turn.item));
         for place in places {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use codex_log::history::TurnBegin;
 use codex_log::{Record, RolledBack, TurnId};
-use codex_wire::encoded::EncodedItem;
+use codex_wire::conversation_item::ConversationItem;
 use codex_wire::event::TokenCountEvent;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
@@ -17,7 +17,7 @@ use crate::beginning::Past;
 /// cache holds.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
-    items: Vec<EncodedItem>,
+    items: Vec<ConversationItem>,
     /// How many items the model had been sent when it was asked last.
     sent: usize,
     /// Messages of the user, each with its place.
@@ -39,7 +39,7 @@ pub(crate) struct Context {
 /// A state of the conversation that another has taken the place of.
 #[derive(Debug, Clone)]
 struct Branch {
-    items: Vec<EncodedItem>,
+    items: Vec<ConversationItem>,
     said: Vec<(usize, Message)>,
 }
 
@@ -144,7 +144,7 @@ impl Context {
 
     /// The items for a summary, without so many halves of the conversation. What is left begins with something the
     /// user said, so that no output stands there without its call.
-    pub(crate) fn input_without(&self, halvings: u32) -> Vec<EncodedItem> {
+    pub(crate) fn input_without(&self, halvings: u32) -> Vec<ConversationItem> {
         let conversation = self.items.len() - self.preface;
         let from = self.items.len() - conversation.checked_shr(halvings).unwrap_or(0);
         let from = self.said.iter().map(|(place, _)| *place).find(|place| *place >= from).unwrap_or(from);
@@ -154,7 +154,7 @@ impl Context {
 
     /// Puts other items in the place of the conversation. Returns how many bytes there were, and how many there are.
     pub(crate) fn replace(&mut self, records: &[Record]) -> (usize, usize) {
-        let size = |items: &[EncodedItem]| items.iter().map(EncodedItem::json_bytes).sum::<usize>();
+        let size = |items: &[ConversationItem]| items.iter().map(ConversationItem::json_bytes).sum::<usize>();
         let before = size(&self.items);
         self.leave_branch();
         self.items.truncate(self.preface);
@@ -187,7 +187,7 @@ impl Context {
 
     /// Goes back to a point. What came after it is past too, so its own points stay good. Returns the items after the
     /// preface.
-    pub(crate) fn go_back(&mut self, point: &Point) -> Vec<EncodedItem> {
+    pub(crate) fn go_back(&mut self, point: &Point) -> Vec<ConversationItem> {
         self.leave_branch();
         if let Some(branch) = self.past.as_ref().and_then(|past| past.get(point.branch)) {
             self.items.clone_from(&branch.items);
@@ -201,7 +201,7 @@ impl Context {
     }
 
     /// Goes on from another conversation. What was said in this one is past, so its points stay good. Returns all items.
-    pub(crate) fn go_to(&mut self, past: Past) -> Vec<EncodedItem> {
+    pub(crate) fn go_to(&mut self, past: Past) -> Vec<ConversationItem> {
         self.leave_branch();
         let Past { items, preface, said, turns, .. } = past;
         (self.items, self.preface, self.said, self.turns) = (items, preface, said, turns);
@@ -216,7 +216,7 @@ impl Context {
     }
 
     /// All items, for a request.
-    pub(crate) fn input(&self) -> Vec<EncodedItem> {
+    pub(crate) fn input(&self) -> Vec<ConversationItem> {
         self.items.clone()
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use codex_engine::{Beginning, Insisted, Setup};
 use codex_log::{Body, Event, Item, Outcome};
-use codex_wire::encoded::EncodedItem;
+use codex_wire::conversation_item::ConversationItem;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -96,13 +96,13 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     // Who resumes the thread goes on with the conversation that was in memory.
     let known = client.prompts.all().pop().expect("the model was asked").input;
     let mut again = client
-        .start_again(r#"[{"items": [{"text": "end"}]}]"#, |path, setup| Setup {
-            beginning: Beginning::Resumed { path, insisted: Insisted::default() },
+        .start_again(r#"[{"items": [{"text": "end"}]}]"#, |thread, setup| Setup {
+            beginning: Beginning::Resumed { thread, insisted: Insisted::default() },
             ..setup
         })
         .await;
     again.turn("5", "and now?").await;
     let read = again.prompts.all().pop().expect("the model was asked").input;
-    let json = |items: &[EncodedItem]| items.iter().map(|item| item.json().into_owned()).collect::<Vec<String>>();
+    let json = |items: &[ConversationItem]| items.iter().map(|item| item.json().into_owned()).collect::<Vec<String>>();
     assert_eq!(json(&read)[..known.len()], json(&known));
 }

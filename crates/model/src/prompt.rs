@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codex_wire::{
-    encoded::EncodedItem,
+    conversation_item::ConversationItem,
     ids::ThreadId,
     reasoning::{ReasoningEffort, ReasoningSummary, Verbosity},
     tool_spec::ToolList,
@@ -20,7 +20,7 @@ pub struct Prompt {
     /// What the model is told before the conversation.
     pub instructions: Arc<str>,
     /// The conversation, each item encoded once in the form of the Responses API.
-    pub input: Vec<EncodedItem>,
+    pub input: Vec<ConversationItem>,
     /// The tools the model may call.
     pub tools: Arc<ToolList>,
     /// Whether the model may make several calls in one answer.

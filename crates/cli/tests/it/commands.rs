@@ -131,6 +131,15 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
+fn the_doctor_says_that_a_catalogue_of_models_cannot_be_read() {
+    let place =
+        Place::new().file("home/config.toml", "model_catalog_json = 'mine.json'\n").file("home/mine.json", "[]");
+    let run = place.run(&["doctor"], "");
+    let finding = run.stdout.lines().find(|line| line.starts_with("warning  models"));
+    assert!(finding.is_some_and(|line| line.contains("mine.json: invalid type")), "{}", run.stdout);
+}
+
+#[test]
 fn the_doctor_says_whether_a_limit_on_memory_holds() {
     let run = scripted("[]").run(&["-c", "limits.memory=1GiB", "doctor", "--json"], "");
     let report: Value = serde_json::from_str(&run.stdout).unwrap();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use codex_config::{
-    Config, Feature, McpServer, OfferedMode, OfferedModel, WireApi, collaboration_modes, describe_effort,
-    list_features, list_mcp_servers, list_models,
+    Config, Feature, McpServer, ModelTable, OfferedMode, OfferedModel, WireApi, collaboration_modes, describe_effort,
+    list_features, list_mcp_servers,
 };
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
@@ -55,7 +55,9 @@ async fn models(connection: &Arc<Connection>, params: ModelListParams) -> Result
 }
 
 fn page_of_models(config: &Config, params: &ModelListParams) -> Result<ModelListResponse, CursorError> {
-    let models = list_models(config, params.include_hidden == Some(true));
+    // A catalogue that cannot be read is what each thread warns of.
+    let (table, _) = ModelTable::read(&config.model);
+    let models = table.offered(config, params.include_hidden == Some(true));
     let (models, next_cursor) = page(models, params.cursor.as_deref(), params.limit)?;
     Ok(ModelListResponse { data: models.into_iter().map(model).collect(), next_cursor })
 }

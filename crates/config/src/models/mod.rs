@@ -1,0 +1,249 @@
+//! What is known of models: one table, corrected by the user's catalogue.
+
+mod catalogue;
+mod table;
+
+use codex_wire::reasoning::ReasoningEffort;
+
+use self::catalogue::CatalogueModel;
+use self::table::{DEFAULT_EFFORT, MODELS, Row, Shown};
+use crate::{Config, ModelConfig};
+
+/// What a thread has to know of its model. An unknown one has no known window, is not asked to reason, and calls one tool
+/// at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ModelInfo {
+    /// How many tokens fit.
+    pub context_window: Option<i64>,
+    /// Whether it takes an effort and sums up its reasoning.
+    pub reasons: bool,
+    /// Whether it may be told to make several calls in one answer.
+    pub calls_in_parallel: bool,
+    /// Whether it runs its commands in terminals.
+    pub has_terminals: bool,
+}
+
+/// A model that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedModel {
+    /// What the provider calls it.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// What it is good for.
+    pub description: String,
+    /// The efforts it takes, the lowest first; none for a model that does not reason.
+    pub efforts: Vec<ReasoningEffort>,
+    /// The effort when none is chosen.
+    pub default_effort: ReasoningEffort,
+    /// Whether it takes images in.
+    pub takes_images: bool,
+    /// Whether pickers leave it out unless they are asked for all.
+    pub is_hidden: bool,
+    /// Whether it is the configured one.
+    pub is_default: bool,
+}
+
+/// All that is known of models: the built-in table, and the models of a `model_catalog_json` in front of it.
+#[derive(Debug, Default)]
+pub struct ModelTable {
+    catalogue: Vec<CatalogueModel>,
+}
+
+impl ModelTable {
+    /// The table under a configuration, and why its catalogue cannot be read, if so. The built-in rows count then.
+    #[must_use]
+    pub fn read(config: &ModelConfig) -> (Self, Option<String>) {
+        match config.catalogue.as_deref().map(catalogue::read) {
+            None => (Self::default(), None),
+            Some(Ok(catalogue)) => (Self { catalogue }, None),
+            Some(Err(why)) => (Self::default(), Some(why)),
+        }
+    }
+
+    /// Looks a model up.
+    #[must_use]
+    pub fn info(&self, name: &str) -> ModelInfo {
+        let described = self.described(name).map(ModelInfo::from);
+        described.or_else(|| table::row(name).map(ModelInfo::from)).unwrap_or_default()
+    }
+
+    /// The models that can be chosen. The configured one is always among them, and it is the default.
+    #[must_use]
+    pub fn offered(&self, config: &Config, include_hidden: bool) -> Vec<OfferedModel> {
+        let rows = MODELS.iter().filter(|row| row.shown != Shown::Never && self.described(row.id).is_none());
+        let described = self.catalogue.iter().map(OfferedModel::from);
+        let mut models: Vec<OfferedModel> = described.chain(rows.map(OfferedModel::from)).collect();
+        for model in &mut models {
+            model.is_default = model.id == config.model.name;
+            model.is_hidden &= !model.is_default;
+        }
+        models.retain(|model| include_hidden || !model.is_hidden);
+        if !models.iter().any(|model| model.is_default) {
+            models.insert(0, unknown(config));
+        }
+        models
+    }
+
+    fn described(&self, name: &str) -> Option<&CatalogueModel> {
+        self.catalogue.iter().rfind(|model| model.slug == name)
+    }
+}
+
+impl From<&Row> for ModelInfo {
+    fn from(row: &Row) -> Self {
+        Self {
+            context_window: Some(row.window),
+            reasons: !row.efforts.is_empty(),
+            calls_in_parallel: row.parallel,
+            has_terminals: false,
+        }
+    }
+}
+
+impl From<&CatalogueModel> for ModelInfo {
+    fn from(model: &CatalogueModel) -> Self {
+        Self {
+            context_window: model.context_window,
+            reasons: model.supports_reasoning_summaries,
+            calls_in_parallel: model.supports_parallel_tool_calls,
+            has_terminals: model.shell_type.as_deref() == Some("unified_exec"),
+        }
+    }
+}
+
+impl From<&Row> for OfferedModel {
+    fn from(row: &Row) -> Self {
+        Self {
+            id: row.id.to_owned(),
+            name: row.name.to_owned(),
+            description: row.description.to_owned(),
+            efforts: row.efforts.to_vec(),
+            default_effort: if row.efforts.is_empty() { ReasoningEffort::None } else { DEFAULT_EFFORT },
+            takes_images: row.images,
+            is_hidden: row.shown == Shown::OnRequest,
+            is_default: false,
+        }
+    }
+}
+
+/// What a catalogue leaves open is as the table has it.
+impl From<&CatalogueModel> for OfferedModel {
+    fn from(model: &CatalogueModel) -> Self {
+        let row = table::row(&model.slug).map(Self::from);
+        let own = row.as_ref().filter(|row| row.id == model.slug);
+        let text =
+            |given: &Option<String>, known: fn(&Self) -> &String| given.clone().or_else(|| own.map(known).cloned());
+        let efforts = match &model.supported_reasoning_levels {
+            Some(levels) => levels.iter().map(|level| level.effort.clone()).collect(),
+            None => row.as_ref().map(|row| row.efforts.clone()).unwrap_or_default(),
+        };
+        let default = model.default_reasoning_level.clone();
+        let first = || efforts.iter().find(|effort| **effort == DEFAULT_EFFORT).or(efforts.first()).cloned();
+        Self {
+            id: model.slug.clone(),
+            name: text(&model.display_name, |row| &row.name).unwrap_or_else(|| model.slug.clone()),
+            description: text(&model.description, |row| &row.description).unwrap_or_default(),
+            default_effort: default.or_else(first).unwrap_or(ReasoningEffort::None),
+            efforts,
+            takes_images: match &model.input_modalities {
+                Some(kinds) => kinds.iter().any(|kind| kind == "image"),
+                None => row.as_ref().is_none_or(|row| row.takes_images),
+            },
+            is_hidden: match model.visibility.as_deref() {
+                Some(visibility) => visibility != "list",
+                None => own.is_some_and(|row| row.is_hidden),
+            },
+            is_default: false,
+        }
+    }
+}
+
+/// A model that only the user knows.
+fn unknown(config: &Config) -> OfferedModel {
+    let effort = config.model.reasoning_effort.clone().unwrap_or(ReasoningEffort::None);
+    OfferedModel {
+        id: config.model.name.clone(),
+        name: config.model.name.clone(),
+        description: format!("The model of your configuration, at {}.", config.provider.name),
+        efforts: vec![effort.clone()],
+        default_effort: effort,
+        takes_images: true,
+        is_hidden: false,
+        is_default: true,
+    }
+}
+
+/// What an effort gives, in words.
+#[must_use]
+pub fn describe_effort(effort: &ReasoningEffort) -> &'static str {
+    match effort {
+        ReasoningEffort::None => "Answers without reasoning first",
+        ReasoningEffort::Minimal => "As little reasoning as possible",
+        ReasoningEffort::Low => "Quick answers with a little reasoning",
+        ReasoningEffort::Medium => "Enough reasoning for everyday work",
+        ReasoningEffort::High => "Careful reasoning for hard problems",
+        ReasoningEffort::XHigh => "The most careful reasoning, for the hardest problems",
+        ReasoningEffort::Other(_) => "An effort that your configuration asks for",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Overrides, config::tests::load};
+
+    fn list(file: &str, include_hidden: bool) -> Vec<OfferedModel> {
+        let (_temp, config) = load(file, &Overrides::default());
+        ModelTable::default().offered(&config.unwrap(), include_hidden)
+    }
+
+    #[test]
+    fn the_configured_model_is_listed_once_and_is_the_default() {
+        for (file, expected) in [
+            ("", vec!["gpt-5.1-codex", "gpt-5.1-codex-mini"]),
+            ("model = 'gpt-5'", vec!["gpt-5.1-codex", "gpt-5.1-codex-mini", "gpt-5"]),
+            ("model = 'mine'", vec!["mine", "gpt-5.1-codex", "gpt-5.1-codex-mini"]),
+        ] {
+            let models = list(file, false);
+            assert_eq!(models.iter().map(|model| model.id.as_str()).collect::<Vec<_>>(), expected);
+            assert_eq!(models.iter().filter(|model| model.is_default).count(), 1);
+            assert!(models.iter().all(|model| !model.is_hidden));
+        }
+        let mine = list("model = 'mine'\nmodel_reasoning_effort = 'high'\n", false);
+        assert_eq!(mine[0].default_effort, ReasoningEffort::High);
+    }
+
+    #[test]
+    fn hidden_models_are_listed_on_request() {
+        let all = list("", true);
+        assert_eq!(all.len(), MODELS.iter().filter(|row| row.shown != Shown::Never).count());
+        assert!(all.iter().any(|model| model.is_hidden));
+    }
+
+    #[test]
+    fn a_catalogue_corrects_the_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("models.json");
+        let models = r#"{"models": [
+            {"slug": "gpt-5.2", "visibility": "list", "context_window": 99, "supports_parallel_tool_calls": true},
+            {"slug": "mine", "display_name": "Mine", "description": "My own.", "shell_type": "unified_exec",
+             "supported_reasoning_levels": [{"effort": "low", "description": "a little"}, {"effort": "high"}],
+             "default_reasoning_level": "high", "input_modalities": ["text"]},
+            {"slug": "gpt-5", "visibility": "hide"}, {"slug": "secret", "visibility": "none"}]}"#;
+        std::fs::write(&path, models).unwrap();
+        let (_temp, config) = load(format!("model_catalog_json = '{}'", path.display()), &Overrides::default());
+        let config = config.unwrap();
+        let (table, unread) = ModelTable::read(&config.model);
+        assert_eq!(unread, None);
+        let shown = table.offered(&config, false);
+        let names: Vec<_> = shown.iter().map(|model| model.name.as_str()).collect();
+        assert_eq!(names, ["GPT-5.2", "Mine", "GPT-5.1 Codex", "GPT-5.1 Codex mini"]);
+        assert_eq!(shown[0].efforts.len(), 4, "what the catalogue leaves open is as the table has it");
+        assert_eq!((shown[1].takes_images, &shown[1].default_effort), (false, &ReasoningEffort::High));
+        let info = table.info("gpt-5.2");
+        assert_eq!((info.context_window, info.has_terminals), (Some(99), false));
+        assert!(table.info("mine").has_terminals && table.info("gpt-5.1").calls_in_parallel);
+        assert_eq!(table.info("unheard of"), ModelInfo::default());
+    }
+}
