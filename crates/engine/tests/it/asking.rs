@@ -259,13 +259,14 @@ async fn resumed(world: World, imported: bool, folder: &str, insisted: Insisted)
     let mut client = world.start(&script(&[])).await;
     client.turn("1", "hi").await;
     client
-        .start_again(&script(&[]), |path, setup| {
+        .start_again(&script(&[]), |thread, setup| {
+            let path = setup.store.place(thread).expect("it is kept");
             let text = std::fs::read_to_string(&path).expect("the thread has a file");
             let marked =
                 text.replacen("\"payload\":{", "\"payload\":{\"imported_at\":\"2026-01-01T00:00:00.000Z\",", 1);
             std::fs::write(&path, if imported { marked } else { text }).expect("a file can be written");
             // What is not saved needs no lock, which a process that is just being started could still hold.
-            let beginning = Beginning::Unsaved(Box::new(Beginning::Resumed { path, insisted }));
+            let beginning = Beginning::Unsaved(Box::new(Beginning::Resumed { thread, insisted }));
             Setup { cwd: setup.cwd.with_file_name(folder), beginning, ..setup }
         })
         .await

@@ -9,9 +9,9 @@ use codex_config::{
 };
 use codex_engine::{Beginning, Model, Setup, connect};
 use codex_files::Stamp;
+use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
-use codex_store::ThreadIndex;
 use codex_thread::ClientProfile;
 use codex_wire::rollout::SessionSource;
 use serde_json::{Map, Value};
@@ -27,6 +27,8 @@ use codex_dialects::Vintage;
 pub struct Start {
     /// The home folder.
     pub home: Home,
+    /// Who keeps the threads.
+    pub store: Arc<dyn ThreadStore>,
     /// The variables.
     pub env: Env,
     /// What the command line says of the configuration.
@@ -52,8 +54,8 @@ pub struct Start {
 pub(crate) struct Host {
     pub(crate) start: Start,
     pub(crate) loaded: Loaded,
-    /// The threads on disk.
-    pub(crate) index: ThreadIndex,
+    /// Who keeps the threads.
+    pub(crate) store: Arc<dyn ThreadStore>,
     config: Mutex<Option<(Vec<Stamp>, Arc<Config>)>>,
     /// What a client has switched on or off until the server ends, by name.
     switches: Mutex<BTreeMap<String, bool>>,
@@ -82,10 +84,10 @@ impl std::fmt::Debug for SharedModel {
 
 impl Host {
     pub(crate) fn new(start: Start) -> Self {
-        let index = ThreadIndex::open(start.home.path());
+        let store = Arc::clone(&start.store);
         let (config, models, switches) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (skill_roots, connections, places) = (Mutex::default(), Mutex::default(), Places::default());
-        Self { start, loaded: Loaded::default(), index, config, switches, skill_roots, models, places, connections }
+        Self { start, loaded: Loaded::default(), store, config, switches, skill_roots, models, places, connections }
     }
 
     /// Notes that a client is there.
@@ -196,6 +198,7 @@ impl Host {
             model: self.model(&config, originator)?,
             config,
             home: home.clone(),
+            store: Arc::clone(&self.store),
             originator: originator.to_owned(),
             source: self.start.source.clone(),
             shell: env.text("SHELL"),
@@ -204,7 +207,6 @@ impl Host {
             base_instructions: options.base_instructions.as_deref().map(Arc::from),
             beginning: Beginning::New,
             recent_bytes: self.start.recent_bytes,
-            notes: profile.keeps_read_marks.then(|| self.index.notes()),
             cwd,
         })
     }
