@@ -8,6 +8,7 @@ use chrono::{Local, SecondsFormat, Utc};
 use codex_log::history::{History, HistoryStart, Said};
 use codex_log::keys::IdempotencyKeys;
 use codex_store::{PromptHistory, RolloutError, RolloutFile, read_history};
+use codex_thread::{Beginning, ExplicitOverrides};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -17,7 +18,7 @@ use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::beginning::{Beginning, Insisted, Past};
+use crate::beginning::{Past, settle};
 use crate::foreign;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
@@ -25,6 +26,7 @@ use crate::setup::Setup;
 use crate::skills;
 use codex_config::ModelTable;
 use codex_config::project_doc::{self, ProjectDocs};
+use codex_config::skill_list;
 use codex_log::settings::{Mode, Settings};
 use codex_log::{Record, ThreadStarted, TurnId};
 use codex_tools::rules::{self, Rules};
@@ -89,7 +91,7 @@ struct Source {
     journal: Journal,
     rollout: PathBuf,
     history: Option<History>,
-    insisted: Insisted,
+    explicit: ExplicitOverrides,
     warnings: Vec<String>,
 }
 
@@ -124,17 +126,17 @@ impl Opening {
         let mut configured = configured(setup);
         // The folder a thread goes on in decides which instructions and skills count.
         let meta = meta(setup);
-        let Source { journal, rollout, mut history, insisted, warnings } = Source::open(setup, &meta)?;
+        let Source { journal, rollout, mut history, explicit, warnings } = Source::open(setup, &meta)?;
         let before = history.as_mut().and_then(|history| history.context.take());
-        let stored = before.inspect(|before| configured = insisted.settle(configured.clone(), before));
-        if let (None, Some(history), false) = (&stored, &history, insisted.cwd)
+        let stored = before.inspect(|before| configured = settle(explicit, configured.clone(), before));
+        if let (None, Some(history), false) = (&stored, &history, explicit.cwd)
             && history.meta.cwd.is_dir()
         {
             // It has had no turn yet that could have moved it.
             configured.cwd.clone_from(&history.meta.cwd);
         }
         let meta_before = history.as_ref().map(|history| &history.meta);
-        let held_back = meta_before.and_then(|meta| foreign::hold_back(&mut configured, meta, setup, insisted));
+        let held_back = meta_before.and_then(|meta| foreign::hold_back(&mut configured, meta, setup, explicit));
         let (cwd, is_resumed) = (configured.cwd.clone(), history.is_some());
         let told = Told::read(setup, &cwd);
         let meta = match &history {
@@ -187,41 +189,47 @@ impl Source {
                 let rollout = new();
                 let file = RolloutFile::create_in(setup.home.path(), rollout.clone())?;
                 let journal = Journal::new(meta.id, Some(file));
-                Ok(Self { journal, rollout, history: None, insisted: Insisted::default(), warnings: Vec::new() })
+                Ok(Self {
+                    journal,
+                    rollout,
+                    history: None,
+                    explicit: ExplicitOverrides::default(),
+                    warnings: Vec::new(),
+                })
             }
-            Beginning::Resumed { path, insisted } => Self::resume(setup, path.clone(), *insisted),
-            Beginning::Forked { path, point, insisted } => {
+            Beginning::Resumed { path, explicit } => Self::resume(setup, path.clone(), *explicit),
+            Beginning::Forked { path, point, explicit } => {
                 let lineage = lineage_of_fork(&read_history(path)?.meta);
                 let (meta, into) = (SessionMeta { lineage, ..meta.clone() }, new());
                 let file = codex_store::fork(setup.home.path(), path, *point, &meta, &into)?;
                 let history = Some(read_history(&into)?);
                 let journal = Journal::new(meta.id, Some(file));
-                Ok(Self { journal, rollout: into, history, insisted: *insisted, warnings: Vec::new() })
+                Ok(Self { journal, rollout: into, history, explicit: *explicit, warnings: Vec::new() })
             }
         }
     }
 
     /// What a thread that is not saved goes on with. Its own file, if it had one, is only read.
     fn unsaved(beginning: &Beginning, meta: &SessionMeta, rollout: PathBuf) -> Result<Self, OpenError> {
-        let (history, insisted) = match beginning {
-            Beginning::New | Beginning::Given(_) => (None, Insisted::default()),
-            Beginning::Resumed { path, insisted } => (Some(read_history(path)?), *insisted),
-            Beginning::Forked { path, insisted, .. } => {
+        let (history, explicit) = match beginning {
+            Beginning::New | Beginning::Given(_) => (None, ExplicitOverrides::default()),
+            Beginning::Resumed { path, explicit } => (Some(read_history(path)?), *explicit),
+            Beginning::Forked { path, explicit, .. } => {
                 let mut history = read_history(path)?;
                 let lineage = lineage_of_fork(&history.meta);
                 history.meta = SessionMeta { lineage, ..meta.clone() };
-                (Some(history), *insisted)
+                (Some(history), *explicit)
             }
             Beginning::Unsaved(beginning) => return Self::unsaved(beginning, meta, rollout),
         };
         let id = history.as_ref().map_or(meta.id, |history| history.meta.id);
         let bad_lines = history.iter().flat_map(|history| &history.bad_lines);
         let warnings = bad_lines.map(ToString::to_string).collect();
-        Ok(Self { journal: Journal::new(id, None), rollout, history, insisted, warnings })
+        Ok(Self { journal: Journal::new(id, None), rollout, history, explicit, warnings })
     }
 
     /// Goes on with a file. The lock comes first, so that nobody adds to what is read.
-    fn resume(setup: &Setup, path: PathBuf, insisted: Insisted) -> Result<Self, OpenError> {
+    fn resume(setup: &Setup, path: PathBuf, explicit: ExplicitOverrides) -> Result<Self, OpenError> {
         let file = RolloutFile::reopen_in(setup.home.path(), path.clone())?;
         let history = read_history(&path)?;
         let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
@@ -230,7 +238,7 @@ impl Source {
             warnings.push(format!("{}: the last line was cut off, {cut} bytes were removed", path.display()));
         }
         let journal = Journal::new(history.meta.id, Some(file));
-        Ok(Self { journal, rollout: path, history: Some(history), insisted, warnings })
+        Ok(Self { journal, rollout: path, history: Some(history), explicit, warnings })
     }
 }
 
@@ -256,12 +264,12 @@ impl Told {
         let found = ProjectDocs {
             home: home.path(),
             cwd,
-            is_distrusted: skills::is_distrusted(config, cwd),
+            is_distrusted: skill_list::is_distrusted(config, cwd),
             max_bytes: usize::try_from(config.instructions.project_doc_max_bytes).unwrap_or(usize::MAX),
             fallback_names: &config.instructions.project_doc_fallback_filenames,
         }
         .read();
-        let skills = skills::list(config, home, cwd);
+        let skills = skill_list::list(config, home, cwd);
         let known = skills::describe(&skills.skills).or_else(|| setup.profile.without_skills.map(str::to_owned));
         let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).chain(known).collect();
         let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);

@@ -36,7 +36,6 @@ pub(crate) use self::patches::RunningPatch;
 use self::reviewing::Review;
 use self::terminals::OpenTerminals;
 pub(crate) use self::terminals::PollingTerminal;
-use crate::beginning::Beginning;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::goal::Pursuit;
@@ -46,7 +45,7 @@ use crate::opening::{Continued, Opening};
 use crate::setup::Setup;
 use crate::turn::{Effect, Input, Turn};
 use crate::work::{Arrived, Work};
-use codex_thread::{Cursor, Feed, FeedStart, Subscription, Thread, ThreadRequest};
+use codex_thread::{Beginning, Cursor, Feed, FeedStart, Subscription, Thread, ThreadRequest};
 use codex_tools::offered::Tools;
 
 /// How many things a session does before it lets others run, should it never have to wait.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codex_config::{Config, Env, Home, Overrides, TrustLevel};
+use codex_config::{Config, ConfigSource, Env, Home, Overrides, TrustLevel};
 use codex_dialects::Vintage;
 use codex_server::app::Start;
 use codex_wire::policy::{AskForApproval, SandboxMode};
@@ -11,10 +11,9 @@ use serde_json::{Map, Value};
 
 use super::args::ChatOptions;
 use super::trust;
-use crate::apply_patch;
 use crate::args::Shared;
 use crate::exec::setup::{is_from_here, use_local};
-use crate::proto::ORIGINATOR;
+use crate::host;
 
 /// Where the chat takes place.
 #[derive(Debug, Clone)]
@@ -64,18 +63,8 @@ impl Place {
         overrides.values.extend(trust::defaults(&own, level));
         let config = Config::load(&home, &env, &overrides)?;
         home.ensure()?;
-        let start = Start {
-            recent_bytes: 0,
-            dialect: None,
-            programs: apply_patch::install(&home),
-            originator: env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned()),
-            home,
-            env,
-            overrides,
-            cwd,
-            source: SessionSource::Cli,
-            vintage: Some(Vintage::V077),
-        };
+        let source = ConfigSource::new(home, env, overrides);
+        let start = Start { vintage: Some(Vintage::V077), ..host::start(source, cwd, SessionSource::Cli, 0) };
         Ok(Prepared { start, config, named })
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use codex_engine::review;
 use codex_log::TurnId;
+use codex_log::review;
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::ErrorObject;

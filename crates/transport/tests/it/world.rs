@@ -1,10 +1,13 @@
 //! A server with a home of its own, and the sockets it listens on.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use codex_config::{Env, Home, Overrides};
+use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_dialects::Vintage;
+use codex_engine::{HostOptions, LocalHost};
 use codex_server::app::{AppServer, Start};
+use codex_store::ThreadIndex;
 use codex_transport::{Address, BindError, Limits, Listener, Options, Shortage, Slots, Token};
 use codex_wire::rollout::SessionSource;
 use serde_json::Value;
@@ -49,15 +52,26 @@ impl World {
                         script = 'script.json'\n";
         std::fs::write(root.join("home/config.toml"), format!("{config}\n{provider}")).expect("it can be written");
         std::fs::write(root.join("home/script.json"), script.to_string()).expect("it can be written");
-        let server = AppServer::new(Start {
-            home: Home::at(root.join("home")),
-            env: Env::from_iter([("TERM", "dumb"), ("PATH", "/usr/bin:/bin")]),
-            overrides: Overrides::default(),
-            cwd: root.join("work"),
+        let env = Env::from_iter([("TERM", "dumb"), ("PATH", "/usr/bin:/bin")]);
+        let home = Home::at(root.join("home"));
+        let notes = ThreadIndex::open(home.path()).notes();
+        let config = Arc::new(ConfigSource::new(home, env, Overrides::default()));
+        let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
+        let threads = LocalHost::new(HostOptions {
+            config: Arc::clone(&config),
+            cwd: cwd.clone(),
             programs: None,
-            originator: "codex_cli_rs".to_owned(),
+            originator: originator.clone(),
             source: SessionSource::VsCode,
             recent_bytes,
+            notes,
+        });
+        let server = AppServer::new(Start {
+            threads: Arc::new(threads),
+            config,
+            cwd,
+            programs: None,
+            originator,
             dialect: None,
             vintage: Some(Vintage::V0166),
         });

@@ -38,7 +38,7 @@ async fn upload(
     params: FeedbackUploadParams,
 ) -> Result<FeedbackUploadResponse, ErrorObject> {
     with_host(connection, move |host| {
-        let folder = host.start.home.path().join("feedback").join(ThreadId::fresh().to_string());
+        let folder = host.start.config.home().path().join("feedback").join(ThreadId::fresh().to_string());
         let thread_id = write(host, &params, &folder)?;
         Ok(FeedbackUploadResponse { thread_id, prompt_hash: None, saved_path: Some(folder) })
     })
@@ -102,7 +102,7 @@ fn create(folder: &Path) -> std::io::Result<()> {
 }
 
 fn rollout(host: &Host, thread: ThreadId) -> Result<PathBuf, ErrorObject> {
-    if let Some(thread) = host.loaded.get(thread) {
+    if let Some(thread) = host.start.threads.get(thread) {
         return Ok(thread.started().rollout.clone());
     }
     let found = host.index.find(thread).map_err(ErrorObject::internal_from)?;

@@ -107,7 +107,7 @@ pub(crate) fn refusal(error: NoteError) -> ErrorObject {
 
 /// A thread that is kept, also if it has begun a moment ago.
 fn summary(host: &Host, id: ThreadId) -> Result<ThreadSummary, ErrorObject> {
-    if let Some(loaded) = host.loaded.get(id) {
+    if let Some(loaded) = host.start.threads.get(id) {
         host.index.note(&loaded.started().rollout).map_err(ErrorObject::internal_from)?;
     }
     let found = host.index.find(id).map_err(ErrorObject::internal_from)?;

@@ -72,7 +72,7 @@ async fn summary(
                 file.id
             }
             (None, Some(id)) => {
-                if let Some(thread) = host.loaded.get(id) {
+                if let Some(thread) = host.start.threads.get(id) {
                     host.index.note(&thread.started().rollout).map_err(ErrorObject::internal_from)?;
                 }
                 id
@@ -105,7 +105,7 @@ async fn put_away(connection: &Arc<Connection>, params: ArchiveConversationParam
 
 /// The file that a client means; a path starts at the home folder.
 fn check_path(host: &Host, path: PathBuf) -> Result<codex_store::ThreadFile, ErrorObject> {
-    let home = host.start.home.path();
+    let home = host.start.config.home().path();
     codex_store::check_path(home, &home.join(path)).map_err(ErrorObject::from_display)
 }
 
