@@ -163,8 +163,8 @@ mod tests {
         assert!(source.generation() > before);
         assert_eq!(source.config().expect("it is right").features.get("goals"), Some(&false));
         let wishes = Map::from_iter([("features.goals".to_owned(), Value::Bool(true))]);
-        let wished = source.config_for(wishes, folder.path()).expect("it is right");
-        assert_eq!(wished.features.get("goals"), Some(&true));
+        let config = source.config_for(wishes, folder.path()).expect("it is right");
+        assert_eq!(config.features.get("goals"), Some(&true));
     }
 
     #[test]

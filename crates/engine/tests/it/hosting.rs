@@ -8,7 +8,7 @@ use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
 use codex_store::ThreadIndex;
 use codex_thread::{
-    Beginning, ClientProfile, ExplicitOverrides, Fault, OpenQuestions, StartThread, StartedThread, ThreadHost,
+    Beginning, ClientProfile, ExplicitOverrides, Fault, OpenQuestions, StartThread, StartedThread, Thread, ThreadHost,
 };
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -61,7 +61,7 @@ async fn a_thread_is_loaded_from_its_start_until_it_is_unloaded() {
     assert!(!shows_raw_reasoning);
     let id = thread.id();
     assert_eq!(host.get(id).map(|thread| thread.id()), Some(id));
-    assert_eq!(host.loaded().iter().map(|thread| thread.id()).collect::<Vec<_>>(), [id]);
+    assert_eq!(host.loaded().iter().map(Thread::id).collect::<Vec<_>>(), [id]);
     assert!(!host.is_idle(id, OpenQuestions::Wait).await, "somebody listens");
     assert!(!host.unload(id, OpenQuestions::Wait).await, "somebody listens");
     thread.say(TurnId::new("1"), vec![UserInput::text("hi")], SettingsChange::default()).await.expect("it is open");
