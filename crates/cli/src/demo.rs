@@ -9,6 +9,7 @@ use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::{Setup, connect};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
+use codex_store::FileStore;
 use codex_thread::{Beginning, ClientProfile, Feed};
 use codex_tui::wrap::Flow;
 use codex_wire::input::UserInput;
@@ -98,6 +99,7 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
     Ok(Setup {
         model: connect(&config, &home, env, "codex_demo")?,
         config: Arc::new(config),
+        store: Arc::new(FileStore::of(home.path())),
         home,
         cwd: project,
         originator: "codex_demo".to_owned(),
@@ -108,7 +110,6 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
         base_instructions: None,
         beginning: Beginning::New,
         recent_bytes: 0,
-        notes: None,
     })
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use codex_config::ConfigSource;
 use codex_engine::{HostOptions, LocalHost};
+use codex_log::store::ThreadStore;
 use codex_server::app::Start;
-use codex_store::ThreadIndex;
+use codex_store::FileStore;
 use codex_wire::rollout::SessionSource;
 
 use crate::apply_patch;
@@ -18,7 +19,7 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
     let override_name = config.env().text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE");
     let originator = override_name.unwrap_or_else(|| ORIGINATOR.to_owned());
     let programs = apply_patch::install(config.home());
-    let notes = ThreadIndex::open(config.home().path()).notes();
+    let store: Arc<dyn ThreadStore> = Arc::new(FileStore::of(config.home().path()));
     let config = Arc::new(config);
     let threads = LocalHost::new(HostOptions {
         config: Arc::clone(&config),
@@ -27,7 +28,7 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         originator: originator.clone(),
         source,
         recent_bytes,
-        notes,
+        store: Arc::clone(&store),
     });
-    Start { threads: Arc::new(threads), config, cwd, programs, originator, vintage: None, dialect: None }
+    Start { threads: Arc::new(threads), store, config, cwd, programs, originator, vintage: None, dialect: None }
 }

@@ -8,6 +8,7 @@ use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
 use codex_engine::{Setup, connect};
 use codex_server::proto::{self, Prompts, Served, User};
+use codex_store::FileStore;
 use codex_thread::{Beginning, ClientProfile};
 use codex_wire::rollout::SessionSource;
 
@@ -45,9 +46,9 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
 }
 
 fn user(setup: &Setup) -> User {
-    let Setup { config, home, .. } = setup;
+    let Setup { config, home, store, .. } = setup;
     let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
-    let history = is_kept.then(|| home.history_file());
+    let history = is_kept.then(|| Arc::clone(store));
     let prompts = Prompts::new(history, config.history.max_bytes, home.prompts());
     User { config: Arc::clone(config), home: home.clone(), prompts }
 }
@@ -65,6 +66,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let cwd = working_directory(shared)?;
     Ok(Setup {
         config: Arc::new(config),
+        store: Arc::new(FileStore::of(home.path())),
         home,
         model,
         originator,
@@ -75,7 +77,6 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         base_instructions: None,
         beginning: Beginning::New,
         recent_bytes: 0,
-        notes: None,
         cwd,
     })
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use codex_log::encode::{encode, has_lines};
 use codex_log::replay_buffer::ReplayBuffer;
+use codex_log::store::{Commit, Pen, StoreError, StoreErrorKind};
 use codex_log::{Body, Event, Outcome, TurnId};
-use codex_store::{RolloutError, RolloutFile};
 use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
 
@@ -21,11 +21,12 @@ pub(crate) struct Journal {
     /// The name of this log: numbers begin anew whenever a thread is loaded.
     log: ThreadId,
     next: u64,
-    file: Option<RolloutFile>,
+    /// What its lines are written with.
+    pen: Box<dyn Pen>,
     /// Events that wait for the write of their lines. They are numbered when they are published.
     waiting: Vec<Event>,
     /// Why the lines of those that wait cannot be written.
-    failed: Option<RolloutError>,
+    failed: Option<StoreError>,
     /// Events whose write has failed, oldest first. Their lines go before all others.
     unsaved: Vec<Event>,
     /// Whether it was announced that the thread is not being saved. That is done once, not at every event.
@@ -36,13 +37,13 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens the log of a thread. Without a file it lives in memory.
-    pub(crate) fn new(thread: ThreadId, file: Option<RolloutFile>) -> Self {
+    /// Opens the log of a thread.
+    pub(crate) fn new(thread: ThreadId, pen: Box<dyn Pen>) -> Self {
         Self {
             thread,
             log: ThreadId::fresh(),
             next: 0,
-            file,
+            pen,
             waiting: Vec::new(),
             failed: None,
             unsaved: Vec::new(),
@@ -52,11 +53,9 @@ impl Journal {
         }
     }
 
-    /// Gives the log up, with its file.
+    /// Gives the log up, with what was kept of it.
     pub(crate) fn delete(self) {
-        if let Some(file) = self.file {
-            file.delete();
-        }
+        self.pen.discard();
     }
 
     /// Keeps so many bytes of what was published last.
@@ -64,9 +63,9 @@ impl Journal {
         self.recent.keep(bytes);
     }
 
-    /// Whether the thread has no file.
+    /// Whether nothing of the thread is kept.
     pub(crate) fn is_in_memory(&self) -> bool {
-        self.file.is_none()
+        !self.pen.is_kept()
     }
 
     /// Whether everything that was said is in the file.
@@ -136,11 +135,13 @@ impl Journal {
     }
 
     fn append_lines(&mut self, event: &Event) {
-        let (Some(file), None) = (&mut self.file, &self.failed) else { return };
-        match encode(event, file) {
+        if self.failed.is_some() {
+            return;
+        }
+        match encode(event, &mut *self.pen) {
             Ok(()) => {}
             // To try again would be of no use.
-            Err(error @ RolloutError::Encode { .. }) => self.announce(&error),
+            Err(error) if error.kind() == StoreErrorKind::Unencodable => self.announce(&error),
             Err(error) => self.failed = Some(error),
         }
     }
@@ -149,7 +150,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it could not be written. The readers hear nothing then of what the turn has done.
-    pub(crate) fn publish(&mut self) -> Result<(), RolloutError> {
+    pub(crate) fn publish(&mut self) -> Result<(), StoreError> {
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -162,13 +163,14 @@ impl Journal {
     ///
     /// # Errors
     /// As there.
-    pub(crate) async fn publish_durably(&mut self) -> Result<(), RolloutError> {
-        let written = self.write();
-        let is_in_file = written.is_ok();
-        let saved = match (written, &mut self.file) {
+    pub(crate) async fn publish_durably(&mut self) -> Result<(), StoreError> {
+        let (saved, is_in_file) = match self.commit(true) {
+            Commit::Done(written) => {
+                let is_in_file = written.is_ok();
+                (written, is_in_file)
+            }
             // The task is cut off only when the program ends, and then nobody waits for the word.
-            (Ok(()), Some(file)) => tokio::task::spawn_blocking(file.sync()).await.unwrap_or(Ok(())),
-            (written, _) => written,
+            Commit::Sync(sync) => (tokio::task::spawn_blocking(sync).await.unwrap_or(Ok(())), true),
         };
         self.settle(saved, is_in_file)
     }
@@ -188,21 +190,28 @@ impl Journal {
         self.unsaved.retain(|event| !matches!(event.body, Body::TurnEnded(_)));
     }
 
-    fn write(&mut self) -> Result<(), RolloutError> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
+    fn write(&mut self) -> Result<(), StoreError> {
+        match self.commit(false) {
+            Commit::Done(written) => written,
+            // It was written; more was not asked for.
+            Commit::Sync(_) => Ok(()),
         }
-        let Some(file) = &mut self.file else { return Ok(()) };
-        let written = file.flush();
-        if let Some(message) = file.take_warning() {
+    }
+
+    fn commit(&mut self, durably: bool) -> Commit {
+        if let Some(error) = self.failed.take() {
+            return Commit::Done(Err(error));
+        }
+        let commit = self.pen.commit(durably);
+        if let Some(message) = self.pen.take_warning() {
             let event = self.event(None, Body::Warning { message });
             self.waiting.push(event);
         }
-        written
+        commit
     }
 
     /// Lets the readers have what waits. If it was not saved, they do not hear what the turn has done.
-    fn settle(&mut self, saved: Result<(), RolloutError>, is_in_file: bool) -> Result<(), RolloutError> {
+    fn settle(&mut self, saved: Result<(), StoreError>, is_in_file: bool) -> Result<(), StoreError> {
         if is_in_file && !self.waiting.is_empty() {
             self.unsaved.clear();
         }
@@ -234,7 +243,7 @@ impl Journal {
         saved
     }
 
-    fn announce(&mut self, error: &RolloutError) {
+    fn announce(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.is_announced, true) {
             let event = self.event(None, Body::Warning { message: not_saved(error) });
             self.waiting.insert(0, event);
@@ -265,17 +274,19 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn not_saved(error: &RolloutError) -> String {
+fn not_saved(error: &StoreError) -> String {
     format!("this thread is not being saved: {}", full_message(error))
 }
 
 #[cfg(test)]
 mod tests {
+    use codex_log::store::UnsavedPen;
+
     use super::*;
 
     #[test]
     fn readers_who_have_left_are_let_go_though_nothing_is_said() {
-        let mut journal = Journal::new(ThreadId::fresh(), None);
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
         journal.keep_recent(1000);
         journal.append(None, Body::Warning { message: String::new() });
         journal.publish().expect("it lives in memory");

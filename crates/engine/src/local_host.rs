@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use codex_config::ConfigSource;
-use codex_store::Notes;
+use codex_log::store::ThreadStore;
 use codex_thread::{
     BoxFuture, Fault, OpenQuestions, OpeningTurn, StartError, StartThread, StartedThread, Thread, ThreadHost,
 };
@@ -38,8 +38,8 @@ pub struct HostOptions {
     pub source: SessionSource,
     /// How many bytes of what each thread said last are kept for clients that were cut off.
     pub recent_bytes: usize,
-    /// Where it is noted that there is something to read.
-    pub notes: Notes,
+    /// Who keeps the threads.
+    pub store: Arc<dyn ThreadStore>,
 }
 
 /// Runs threads in this process.
@@ -145,7 +145,7 @@ impl Shared {
             base_instructions: base_instructions.map(Arc::from),
             beginning,
             recent_bytes: self.options.recent_bytes,
-            notes: profile.keeps_read_marks.then(|| self.options.notes.clone()),
+            store: Arc::clone(&self.options.store),
             profile,
             cwd,
         })

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use chrono::{Local, SecondsFormat, Utc};
+use chrono::{SecondsFormat, Utc};
 use codex_log::history::{History, HistoryStart, Said};
 use codex_log::keys::IdempotencyKeys;
-use codex_store::{PromptHistory, RolloutError, RolloutFile, read_history};
+use codex_log::store::{Opened, StoreErrorKind};
 use codex_thread::{Beginning, ExplicitOverrides};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
@@ -101,7 +101,9 @@ impl Opening {
         let begun = Instant::now();
         loop {
             match Self::attempt(setup.clone()).await {
-                Err(OpenError::Rollout(RolloutError::Locked { .. })) if begun.elapsed() < HELD_TIME => {
+                Err(OpenError::Store(error))
+                    if error.kind() == StoreErrorKind::Locked && begun.elapsed() < HELD_TIME =>
+                {
                     sleep(HELD_PAUSE).await;
                 }
                 opened => return opened,
@@ -149,7 +151,7 @@ impl Opening {
             sandbox_policy: stored.sandbox_policy,
             ..configured.clone()
         });
-        let prompts = PromptHistory::new(setup.home.history_file(), setup.config.history.max_bytes).look();
+        let prompts = setup.store.prompts();
         let started = ThreadStarted {
             settings: Arc::new(configured),
             provider: setup.config.provider.id.clone(),
@@ -182,63 +184,57 @@ impl Opening {
 
 impl Source {
     fn open(setup: &Setup, meta: &SessionMeta) -> Result<Self, OpenError> {
-        let new = || RolloutFile::place(&setup.home.sessions(), meta.id, Local::now());
+        let store = &setup.store;
         match &setup.beginning {
-            Beginning::Unsaved(beginning) => Self::unsaved(beginning, meta, new()),
+            Beginning::Unsaved(beginning) => Self::unsaved(setup, beginning, meta),
             Beginning::New | Beginning::Given(_) => {
-                let rollout = new();
-                let file = RolloutFile::create_in(setup.home.path(), rollout.clone())?;
-                let journal = Journal::new(meta.id, Some(file));
-                Ok(Self {
-                    journal,
-                    rollout,
-                    history: None,
-                    explicit: ExplicitOverrides::default(),
-                    warnings: Vec::new(),
-                })
+                Ok(Self::of(meta.id, store.create(meta.id)?, None, ExplicitOverrides::default()))
             }
-            Beginning::Resumed { path, explicit } => Self::resume(setup, path.clone(), *explicit),
-            Beginning::Forked { path, point, explicit } => {
-                let lineage = lineage_of_fork(&read_history(path)?.meta);
-                let (meta, into) = (SessionMeta { lineage, ..meta.clone() }, new());
-                let file = codex_store::fork(setup.home.path(), path, *point, &meta, &into)?;
-                let history = Some(read_history(&into)?);
-                let journal = Journal::new(meta.id, Some(file));
-                Ok(Self { journal, rollout: into, history, explicit: *explicit, warnings: Vec::new() })
+            Beginning::Resumed { thread, explicit } => Self::resume(setup, *thread, *explicit),
+            Beginning::Forked { thread, point, explicit } => {
+                let lineage = lineage_of_fork(&store.meta(*thread)?);
+                let meta = SessionMeta { lineage, ..meta.clone() };
+                let opened = store.fork(*thread, *point, &meta)?;
+                let history = store.history(meta.id)?;
+                Ok(Self::of(meta.id, opened, Some(history), *explicit))
             }
         }
     }
 
-    /// What a thread that is not saved goes on with. Its own file, if it had one, is only read.
-    fn unsaved(beginning: &Beginning, meta: &SessionMeta, rollout: PathBuf) -> Result<Self, OpenError> {
+    fn of(thread: ThreadId, opened: Opened, history: Option<History>, explicit: ExplicitOverrides) -> Self {
+        let Opened { pen, place, .. } = opened;
+        Self { journal: Journal::new(thread, pen), rollout: place, history, explicit, warnings: Vec::new() }
+    }
+
+    /// What a thread that is not saved goes on with. What is kept of it is only read.
+    fn unsaved(setup: &Setup, beginning: &Beginning, meta: &SessionMeta) -> Result<Self, OpenError> {
         let (history, explicit) = match beginning {
             Beginning::New | Beginning::Given(_) => (None, ExplicitOverrides::default()),
-            Beginning::Resumed { path, explicit } => (Some(read_history(path)?), *explicit),
-            Beginning::Forked { path, explicit, .. } => {
-                let mut history = read_history(path)?;
+            Beginning::Resumed { thread, explicit } => (Some(setup.store.history(*thread)?), *explicit),
+            Beginning::Forked { thread, explicit, .. } => {
+                let mut history = setup.store.history(*thread)?;
                 let lineage = lineage_of_fork(&history.meta);
                 history.meta = SessionMeta { lineage, ..meta.clone() };
                 (Some(history), *explicit)
             }
-            Beginning::Unsaved(beginning) => return Self::unsaved(beginning, meta, rollout),
+            Beginning::Unsaved(beginning) => return Self::unsaved(setup, beginning, meta),
         };
         let id = history.as_ref().map_or(meta.id, |history| history.meta.id);
         let bad_lines = history.iter().flat_map(|history| &history.bad_lines);
         let warnings = bad_lines.map(ToString::to_string).collect();
-        Ok(Self { journal: Journal::new(id, None), rollout, history, explicit, warnings })
+        Ok(Self { warnings, ..Self::of(id, setup.store.unsaved(meta.id), history, explicit) })
     }
 
-    /// Goes on with a file. The lock comes first, so that nobody adds to what is read.
-    fn resume(setup: &Setup, path: PathBuf, explicit: ExplicitOverrides) -> Result<Self, OpenError> {
-        let file = RolloutFile::reopen_in(setup.home.path(), path.clone())?;
-        let history = read_history(&path)?;
+    /// Goes on with a thread. The lock comes first, so that nobody adds to what is read.
+    fn resume(setup: &Setup, thread: ThreadId, explicit: ExplicitOverrides) -> Result<Self, OpenError> {
+        let opened = setup.store.open(thread)?;
+        let history = setup.store.history(thread)?;
         let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
-        let cut = file.cut_bytes();
+        let cut = opened.cut_bytes;
         if cut > 0 {
-            warnings.push(format!("{}: the last line was cut off, {cut} bytes were removed", path.display()));
+            warnings.push(format!("{}: the last line was cut off, {cut} bytes were removed", opened.place.display()));
         }
-        let journal = Journal::new(history.meta.id, Some(file));
-        Ok(Self { journal, rollout: path, history: Some(history), explicit, warnings })
+        Ok(Self { warnings, ..Self::of(history.meta.id, opened, Some(history), explicit) })
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_config::{Config, Home};
+use codex_log::store::ThreadStore;
 use codex_model::Model;
-use codex_store::Notes;
 use codex_thread::{Beginning, ClientProfile, Feed, StartError, Thread};
 use codex_wire::rollout::SessionSource;
 
@@ -16,8 +16,10 @@ use crate::session::Session;
 pub struct Setup {
     /// What the user has set.
     pub config: Arc<Config>,
-    /// The home folder, where the thread is kept.
+    /// The home folder.
     pub home: Home,
+    /// Who keeps the thread.
+    pub store: Arc<dyn ThreadStore>,
     /// Where it works.
     pub cwd: PathBuf,
     /// The model it asks.
@@ -38,8 +40,6 @@ pub struct Setup {
     pub beginning: Beginning,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
     pub recent_bytes: usize,
-    /// Where it is noted that there is something to read; none where nobody would look.
-    pub notes: Option<Notes>,
 }
 
 impl Setup {

@@ -97,8 +97,8 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     // Who resumes the thread goes on with the conversation that was in memory.
     let known = client.prompts.all().pop().expect("the model was asked").input;
     let mut again = client
-        .start_again(r#"[{"items": [{"text": "end"}]}]"#, |path, setup| Setup {
-            beginning: Beginning::Resumed { path, explicit: ExplicitOverrides::default() },
+        .start_again(r#"[{"items": [{"text": "end"}]}]"#, |thread, setup| Setup {
+            beginning: Beginning::Resumed { thread, explicit: ExplicitOverrides::default() },
             ..setup
         })
         .await;

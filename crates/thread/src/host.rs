@@ -94,15 +94,15 @@ pub enum Beginning {
     New,
     /// Its own past.
     Resumed {
-        /// Its file.
-        path: PathBuf,
+        /// Which thread it is.
+        thread: ThreadId,
         /// What whoever resumes it has said himself, so that what was in force before does not count.
         explicit: ExplicitOverrides,
     },
     /// The past of another thread.
     Forked {
-        /// The file of that thread.
-        path: PathBuf,
+        /// That thread.
+        thread: ThreadId,
         /// Up to where.
         point: ForkPoint,
         /// As above.

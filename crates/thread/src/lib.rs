@@ -18,6 +18,6 @@ pub use feed::{Feed, FeedWriter, feed};
 pub use handle::Thread;
 pub use host::{Beginning, BoxFuture, ExplicitOverrides, OpeningTurn, StartThread, StartedThread, ThreadHost};
 pub use profile::{ClientProfile, HistoryMode};
-pub use request::{Closed, OpenQuestions, ThreadRequest, TurnInput, TurnStart, WayBack};
+pub use request::{Closed, OpenQuestions, QuestionName, ThreadRequest, TurnInput, TurnStart, WayBack};
 pub use start_error::{Fault, StartError};
 pub use subscription::{Cursor, FeedStart, Subscription};

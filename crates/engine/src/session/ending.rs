@@ -1,7 +1,7 @@
 //! How turns end: by themselves, because somebody stops them, or because they cannot be saved.
 
+use codex_log::store::StoreError;
 use codex_log::{Abort, Body, Failure, Outcome};
-use codex_store::RolloutError;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::Message;
 
@@ -37,7 +37,7 @@ impl Session {
 
     /// Saves and publishes what has happened outside of turns, for good. That it could not be saved is told by the journal.
     pub(super) async fn publish_durably(&mut self) {
-        let _: Result<(), RolloutError> = self.journal.publish_durably().await;
+        let _: Result<(), StoreError> = self.journal.publish_durably().await;
     }
 
     /// Ends the turn: what it leaves behind is looked after and saved, then its end is told.
@@ -69,7 +69,7 @@ impl Session {
 }
 
 /// How a turn ends that cannot be saved.
-pub(super) fn unsaved(saved: Result<(), RolloutError>) -> Option<Outcome> {
+pub(super) fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
     let error = saved.err()?;
     let message = format!("this thread could not be saved: {}", full_message(&error));
     Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))

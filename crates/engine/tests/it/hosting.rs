@@ -6,7 +6,7 @@ use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_engine::{HostOptions, LocalHost};
 use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
-use codex_store::ThreadIndex;
+use codex_store::FileStore;
 use codex_thread::{
     Beginning, ClientProfile, ExplicitOverrides, Fault, OpenQuestions, StartThread, StartedThread, Thread, ThreadHost,
 };
@@ -29,7 +29,7 @@ fn host(script: &str) -> (TempDir, LocalHost) {
     std::fs::write(root.join("home/config.toml"), CONFIG).expect("it can be written");
     std::fs::write(root.join("home/script.json"), script).expect("it can be written");
     let home = Home::at(root.join("home"));
-    let notes = ThreadIndex::open(home.path()).notes();
+    let store = Arc::new(FileStore::of(home.path()));
     let env = Env::from_iter([("TERM", "dumb")]);
     let host = LocalHost::new(HostOptions {
         config: Arc::new(ConfigSource::new(home, env, Overrides::default())),
@@ -38,7 +38,7 @@ fn host(script: &str) -> (TempDir, LocalHost) {
         originator: "tests".to_owned(),
         source: SessionSource::Exec,
         recent_bytes: 0,
-        notes,
+        store,
     });
     (folder, host)
 }
@@ -82,8 +82,7 @@ async fn a_thread_goes_on_where_it_was_released() {
     let released = host.release(started.thread.id()).expect("it is loaded");
     released.close().await;
     assert!(host.loaded().is_empty());
-    let path = released.started().rollout.clone();
-    let beginning = Beginning::Resumed { path, explicit: ExplicitOverrides::default() };
+    let beginning = Beginning::Resumed { thread: released.id(), explicit: ExplicitOverrides::default() };
     let again = host.start(StartThread { beginning, ..request() }).await.expect("it starts");
     assert_eq!(again.thread.id(), released.id());
     assert!(again.thread.started().is_resumed);

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
 use codex_config::{Config, ConfigSource};
+use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
-use codex_store::ThreadIndex;
 use codex_thread::{Beginning, ClientProfile, StartThread, ThreadHost};
 use serde_json::{Map, Value};
 
@@ -20,6 +20,8 @@ use codex_dialects::Vintage;
 pub struct Start {
     /// Who runs the threads.
     pub threads: Arc<dyn ThreadHost>,
+    /// Who keeps the threads.
+    pub store: Arc<dyn ThreadStore>,
     /// What the user has set.
     pub config: Arc<ConfigSource>,
     /// Where threads and commands work that name no folder.
@@ -38,8 +40,8 @@ pub struct Start {
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) start: Start,
-    /// The threads on disk.
-    pub(crate) index: ThreadIndex,
+    /// Who keeps the threads.
+    pub(crate) store: Arc<dyn ThreadStore>,
     /// How much the clients may have done at once.
     pub(crate) places: Places,
     /// The clients that are there.
@@ -48,8 +50,8 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(start: Start) -> Self {
-        let index = ThreadIndex::open(start.config.home().path());
-        Self { start, index, places: Places::default(), connections: Mutex::default() }
+        let store = Arc::clone(&start.store);
+        Self { start, store, places: Places::default(), connections: Mutex::default() }
     }
 
     /// Notes that a client is there.

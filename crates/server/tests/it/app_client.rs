@@ -9,7 +9,7 @@ use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_dialects::Vintage;
 use codex_engine::{HostOptions, LocalHost};
 use codex_server::app::{AppServer, Dialect, Start};
-use codex_store::ThreadIndex;
+use codex_store::FileStore;
 use codex_wire::rollout::SessionSource;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -89,21 +89,23 @@ impl AppClient {
 
     async fn connect(folder: Arc<TempDir>, hello: Hello) -> Self {
         let root = folder.path().canonicalize().expect("it exists");
-        let (home, env) = (Home::at(root.join("home")), Env::from_iter([("TERM", "dumb")]));
-        let notes = ThreadIndex::open(home.path()).notes();
+        let env = Env::from_iter([("TERM", "dumb")]);
+        let home = Home::at(root.join("home"));
+        let store = Arc::new(FileStore::of(home.path()));
         let config = Arc::new(ConfigSource::new(home, env, Overrides::default()));
         let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
         let threads = LocalHost::new(HostOptions {
             config: Arc::clone(&config),
+            store: store.clone(),
             cwd: cwd.clone(),
             programs: None,
             originator: originator.clone(),
             source: SessionSource::VsCode,
             recent_bytes: 64 * 1024,
-            notes,
         });
         let server = AppServer::new(Start {
             threads: Arc::new(threads),
+            store,
             config,
             cwd,
             programs: None,

@@ -8,6 +8,7 @@ use codex_dialects::eq::Vocabulary;
 use codex_engine::Setup;
 use codex_model::ScriptedModel;
 use codex_server::proto::{Prompts, Served, User, serve};
+use codex_store::FileStore;
 use codex_thread::{Beginning, ClientProfile, Thread};
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
@@ -87,6 +88,7 @@ impl Client {
         let setup = Setup {
             config: Arc::new(Config::load(&home, &env, &overrides).expect("the test's configuration is right")),
             home: home.clone(),
+            store: Arc::new(FileStore::of(home.path())),
             cwd: project,
             model: Arc::new(ScriptedModel::from_json(script).expect("the test's script is right")),
             originator: "tests".to_owned(),
@@ -97,7 +99,6 @@ impl Client {
             base_instructions: None,
             beginning: Beginning::New,
             recent_bytes: 0,
-            notes: None,
         };
         let config = Arc::clone(&setup.config);
         let (thread, feed) = setup.start().await.expect("the thread starts");

@@ -31,8 +31,9 @@ const TEST_CRATES: &[&str] = &["testkit"];
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
     ("tui", &["engine", "server"]),
-    ("server", &["engine", "model"]),
-    ("engine", &["dialects", "protocol", "server", "axum"]),
+    ("server", &["engine", "model", "store"]),
+    ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
+    ("server", &["store", "rusqlite"]),
     ("thread", &["config", "engine", "model", "protocol", "server", "store", "reqwest", "rusqlite", "tree-sitter"]),
     ("log", &["protocol", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
     ("dialects", &["engine", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
@@ -49,7 +50,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
 ];
 
 /// Offences that are known and still to be mended. One that is gone has to be taken off the list.
-const KNOWN: &[&str] = &["engine: uses 10 crates, 8 are allowed"];
+const KNOWN: &[&str] = &["engine: uses 9 crates, 8 are allowed"];
 
 const MOST_INTERNAL: usize = 8;
 /// How many crates lie on top of each other at most, [`ROOT`] counted.

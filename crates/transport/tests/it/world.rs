@@ -7,7 +7,7 @@ use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_dialects::Vintage;
 use codex_engine::{HostOptions, LocalHost};
 use codex_server::app::{AppServer, Start};
-use codex_store::ThreadIndex;
+use codex_store::FileStore;
 use codex_transport::{Address, BindError, Limits, Listener, Options, Shortage, Slots, Token};
 use codex_wire::rollout::SessionSource;
 use serde_json::Value;
@@ -54,26 +54,27 @@ impl World {
         std::fs::write(root.join("home/script.json"), script.to_string()).expect("it can be written");
         let env = Env::from_iter([("TERM", "dumb"), ("PATH", "/usr/bin:/bin")]);
         let home = Home::at(root.join("home"));
-        let notes = ThreadIndex::open(home.path()).notes();
+        let store = Arc::new(FileStore::of(home.path()));
         let config = Arc::new(ConfigSource::new(home, env, Overrides::default()));
         let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
         let threads = LocalHost::new(HostOptions {
             config: Arc::clone(&config),
+            store: store.clone(),
             cwd: cwd.clone(),
             programs: None,
             originator: originator.clone(),
             source: SessionSource::VsCode,
             recent_bytes,
-            notes,
         });
         let server = AppServer::new(Start {
             threads: Arc::new(threads),
+            store,
             config,
             cwd,
             programs: None,
             originator,
-            dialect: None,
             vintage: Some(Vintage::V0166),
+            dialect: None,
         });
         let (stop, _) = watch::channel(false);
         Self { folder, server, limits: Limits::default(), slots: Slots::new(64), stop, listening: Vec::new() }
