@@ -34,7 +34,6 @@ use tokio::sync::{mpsc, oneshot};
 use self::bookmarks::Bookmark;
 use self::ending::unsaved;
 use self::reviewing::Review;
-use crate::beginning::Beginning;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::goal::Pursuit;
@@ -44,7 +43,7 @@ use crate::opening::{Continued, Opening};
 use crate::setup::Setup;
 use crate::turn::{Effect, Input, Turn};
 use crate::work::Work;
-use codex_thread::{Cursor, Feed, FeedStart, Subscription, Thread, ThreadRequest};
+use codex_thread::{Beginning, Cursor, Feed, FeedStart, Subscription, Thread, ThreadRequest};
 
 /// How many things a session does before it lets others run, should it never have to wait.
 const STEPS_AT_ONCE: u32 = 512;
