@@ -3,17 +3,15 @@
 mod asking;
 mod bookmarks;
 mod calls;
-mod commands;
 mod ending;
-mod own;
-mod patches;
 mod pursuing;
 mod results;
 mod reviewing;
 mod saying;
-mod terminals;
+mod user_shell;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_config::ModelTable;
@@ -21,22 +19,21 @@ use codex_log::keys::IdempotencyKeys;
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, Question, Record, ThreadStarted, TurnId};
 use codex_model::Prompt;
-use codex_patch::TurnDiff;
+use codex_tools::context::ToolContext;
+use codex_tools::grants::Grants;
+use codex_tools::lifecycle::{CallEvent, Lifecycle, OpenGate};
+use codex_tools::registry::Offer;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
+use codex_wire::policy::SandboxPolicy;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::skill::SkillMetadata;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use self::bookmarks::Bookmark;
-use self::commands::Allowed;
 use self::ending::unsaved;
-pub(crate) use self::patches::RunningPatch;
 use self::reviewing::Review;
-use self::terminals::OpenTerminals;
-pub(crate) use self::terminals::PollingTerminal;
-use crate::beginning::Beginning;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::goal::Pursuit;
@@ -45,9 +42,8 @@ use crate::open_error::OpenError;
 use crate::opening::{Continued, Opening};
 use crate::setup::Setup;
 use crate::turn::{Effect, Input, Turn};
-use crate::work::{Arrived, Work};
-use codex_thread::{Cursor, Feed, FeedStart, Subscription, Thread, ThreadRequest};
-use codex_tools::offered::Tools;
+use crate::work::Work;
+use codex_thread::{Beginning, Cursor, Feed, FeedStart, Subscription, Thread, ThreadRequest};
 
 /// How many things a session does before it lets others run, should it never have to wait.
 const STEPS_AT_ONCE: u32 = 512;
@@ -60,11 +56,14 @@ pub(crate) struct Session {
     environment: Environment,
     instructions: Arc<str>,
     skills: Arc<[SkillMetadata]>,
-    tools: Tools,
+    /// Which tools the model is offered.
+    offer: Offer,
     models: ModelTable,
     context: Context,
-    allowed: Allowed,
-    terminals: OpenTerminals,
+    /// Its calls, and what they have left behind.
+    calls: Lifecycle,
+    /// The settings whose folders are held.
+    held_for: Option<(PathBuf, SandboxPolicy)>,
     aims: Aims,
     /// What is put aside while a review runs.
     reviewing: Option<Review>,
@@ -100,8 +99,8 @@ struct Running {
     /// What the model was asked last, for retries.
     prompt: Option<Prompt>,
     output_schema: Option<Value>,
-    /// What its patches have changed.
-    diff: Option<TurnDiff>,
+    /// What its calls run under, once there was one.
+    tool_context: Option<Arc<ToolContext>>,
     /// What the user said in it.
     said: Vec<String>,
 }
@@ -109,7 +108,8 @@ struct Running {
 /// What woke the session.
 enum Wake {
     Request(Option<ThreadRequest>),
-    Arrived(Arrived),
+    Arrived(Input),
+    Called(Vec<CallEvent>),
     /// Nothing runs, nobody has said anything, and the goal is not reached.
     Idle,
 }
@@ -128,11 +128,11 @@ impl Session {
         let (thread, inbox) = Thread::new(Arc::clone(&started));
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
-        let allowed = Allowed::by(rules);
+        let calls = Lifecycle::new(Arc::default(), Arc::new(OpenGate), Grants::by(rules));
         let has_terminals = setup.config.features.get("unified_exec").copied();
         let has_terminals = has_terminals.unwrap_or_else(|| models.info(&settings.model).has_terminals);
         let mut session = Self {
-            tools: Tools::offered(has_terminals, setup.config.web_search),
+            offer: Offer { has_terminals, searches_web: setup.config.web_search, has_goal: false },
             models,
             setup,
             started,
@@ -141,8 +141,8 @@ impl Session {
             instructions,
             skills,
             context: Context::default(),
-            allowed,
-            terminals: OpenTerminals::new(),
+            calls,
+            held_for: None,
             aims: Aims::default(),
             reviewing: None,
             asked: Vec::new(),
@@ -207,7 +207,7 @@ impl Session {
         }
         self.context.mark();
         if let Some(turn) = unfinished {
-            let (machine, effects) = Turn::revive(&turn, asked, self.window(), self.manners(&self.settings));
+            let (machine, effects) = Turn::revive(&turn, asked, self.window(), self.turn_policy(&self.settings));
             self.begin(turn, machine, None);
             self.perform(effects).await;
         }
@@ -228,8 +228,8 @@ impl Session {
                 tokio::task::yield_now().await;
             }
             match self.wake().await {
-                Wake::Arrived(Arrived::Turn(input)) => self.step(input).await,
-                Wake::Arrived(Arrived::Call(id, news)) => Box::pin(self.step_call(id, news)).await,
+                Wake::Arrived(input) => self.step(input).await,
+                Wake::Called(events) => Box::pin(self.called(events)).await,
                 Wake::Request(Some(ThreadRequest::Finish { reply })) => {
                     self.expect_no_answers();
                     closing.push(reply);
@@ -256,7 +256,9 @@ impl Session {
                 }
             }
         }
-        self.end_terminals();
+        for body in self.calls.end_thread() {
+            self.emit(body);
+        }
         self.journal.close();
         // The feeds end before the reply, so whoever asked can read everything that was said.
         drop(self);
@@ -275,6 +277,7 @@ impl Session {
                 biased;
                 request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
                 arrived = running.work.next() => Wake::Arrived(arrived),
+                events = self.calls.next() => Wake::Called(events),
             },
             // What somebody has sent meanwhile goes first.
             None if self.aims.goal.is_due() => match self.inbox.try_recv() {
@@ -309,7 +312,7 @@ impl Session {
                 give(reply, ());
             }
             ThreadRequest::RunUserShell { turn, command, timeout, reply } => {
-                give(reply, self.run_own(turn, command, timeout).await);
+                give(reply, self.run_user_shell(turn, command, timeout).await);
             }
             ThreadRequest::Inject { items, reply } => give(reply, self.inject(items).await),
             ThreadRequest::Answer { question, answer, reply } => give(reply, self.answer(&question, answer).await),
@@ -354,7 +357,7 @@ impl Session {
     /// Sums the conversation up. What runs makes way.
     async fn compact(&mut self, turn: TurnId) {
         self.stop(Abort::Replaced).await;
-        let (machine, effects) = Turn::compact(&turn, self.window(), self.manners(&self.settings));
+        let (machine, effects) = Turn::compact(&turn, self.window(), self.turn_policy(&self.settings));
         self.begin(turn, machine, None);
         self.perform(effects).await;
     }
@@ -370,7 +373,7 @@ impl Session {
             work: Work::Nothing,
             prompt: None,
             output_schema,
-            diff: None,
+            tool_context: None,
             said: Vec::new(),
         });
         self.aims.goal.begin_turn();
@@ -410,13 +413,15 @@ impl Session {
                     if let Some(outcome) = unsaved(self.journal.publish()) {
                         return Box::pin(self.stop_with(outcome)).await;
                     }
-                    if let Some(input) = self.run_call(&call)
-                        && let Some(running) = &mut self.running
-                    {
+                    for input in self.run_call(call) {
+                        let Some(running) = &mut self.running else { break };
                         effects.extend(running.machine.step(input));
                     }
                 }
-                Effect::Cancel => self.work(Work::Nothing),
+                Effect::Cancel => {
+                    self.work(Work::Nothing);
+                    self.calls.cancel();
+                }
                 Effect::End(outcome) => return Box::pin(self.end(outcome)).await,
             }
         }

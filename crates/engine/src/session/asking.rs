@@ -11,10 +11,12 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use super::Session;
 use crate::compaction::{self, Summary};
-use crate::turn::{Manners, Window};
+use crate::turn::{TurnPolicy, Window};
 use crate::work::Work;
 use codex_thread::HistoryMode;
+use codex_tools::registry::Offer;
 use codex_wire::tokens::BYTES_PER_TOKEN;
+use codex_wire::tool_spec::ToolList;
 
 /// How much of its window a model can use.
 const USABLE_PERCENT: i64 = 95;
@@ -31,16 +33,17 @@ impl Session {
     }
 
     /// How a turn under these settings behaves.
-    pub(super) fn manners(&self, settings: &Settings) -> Manners {
+    pub(super) fn turn_policy(&self, settings: &Settings) -> TurnPolicy {
         let config = &self.setup.config;
         let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
-        Manners {
+        TurnPolicy {
             retry_limit: u32::try_from(config.provider.stream_max_retries).unwrap_or(u32::MAX),
             backoff: Backoff::new(),
             forgets_interrupted: self.setup.profile.history == HistoryMode::Brief,
             // What is left of the window has to hold the request for a summary and the summary itself.
             compact_at: set.or(self.context_window().map(|window| window * COMPACT_AT_PERCENT / 100)),
             calls_at_once: if self.calls_in_parallel(settings) { CALLS_AT_ONCE } else { 1 },
+            tools: Arc::clone(self.calls.registry()),
         }
     }
 
@@ -103,7 +106,7 @@ impl Session {
             model: model.clone(),
             instructions: Arc::clone(&self.instructions),
             input: self.context.input(),
-            tools: Arc::clone(if self.offers_goal_tool() { &self.tools.with_goal } else { &self.tools.all }),
+            tools: self.calls.registry().snapshot().list(Offer { has_goal: self.offers_goal_tool(), ..self.offer }),
             parallel_tool_calls: self.calls_in_parallel(self.turn_settings()),
             reasoning: reasons.then(|| ReasoningRequest {
                 effort: effort.clone(),
@@ -118,7 +121,7 @@ impl Session {
     pub(super) fn summary_prompt(&self, halvings: u32) -> Prompt {
         let mut input = self.context.input_without(halvings);
         input.extend(Record::new(ResponseItem::Message(Message::user(compaction::PROMPT))).map(|record| record.json));
-        let tools = Arc::clone(&self.tools.none);
+        let tools = ToolList::of(Vec::new());
         Prompt { input, tools, parallel_tool_calls: false, output_schema: None, ..self.prompt() }
     }
 

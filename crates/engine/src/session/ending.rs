@@ -23,7 +23,7 @@ impl Session {
     }
 
     pub(super) async fn stop_with(&mut self, outcome: Outcome) {
-        let mut outputs: Vec<_> = self.finish_applying().await.into_iter().collect();
+        let mut outputs = self.finish_calls().await;
         outputs.extend(self.cut_off_calls());
         self.step(Input::Stop(outcome, outputs)).await;
     }
@@ -48,9 +48,11 @@ impl Session {
         if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
             self.tell_model(Message::user(INTERRUPTED));
         }
-        self.look_after_terminals().await;
         // Whoever hears that the turn is over finds the folders as its commands have left them.
-        self.inspect_folders().await;
+        let cwd = self.turn_settings().cwd.clone();
+        for body in self.calls.end_turn(&cwd).await {
+            self.emit(body);
+        }
         self.end_turn_of_goal(&outcome);
         let outcome = self.end_review(outcome);
         let outcome = self.bookmark(outcome);

@@ -119,7 +119,7 @@ impl Session {
             message: Message::user(self.aims.goal.next_step()),
             is_echoed: false,
         };
-        let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&self.settings));
+        let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&self.settings));
         self.begin(turn, machine, None);
         self.aims.goal.begin_own();
         self.tell_environment();

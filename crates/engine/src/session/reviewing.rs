@@ -43,7 +43,7 @@ impl Session {
             model: self.setup.config.model.review.clone().unwrap_or_else(|| self.settings.model.clone()),
             ..(*self.settings).clone()
         };
-        let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&settings));
+        let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&settings));
         let settings = Arc::new(settings);
         let work = Work::Nothing;
         self.running = Some(Running {
@@ -53,7 +53,7 @@ impl Session {
             work,
             prompt: None,
             output_schema: None,
-            diff: None,
+            tool_context: None,
             said: Vec::new(),
         });
         self.aims.goal.begin_turn();

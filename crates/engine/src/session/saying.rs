@@ -51,7 +51,7 @@ impl Session {
         }
         self.settings = Arc::new(self.settings.changed(&change));
         let said = self.message(content, key, self.settings.cwd.clone()).await;
-        let (machine, effects) = Turn::start(&turn, said, self.window(), self.manners(&self.settings));
+        let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&self.settings));
         self.begin(turn, machine, change.output_schema);
         self.aims.goal.person_spoke();
         self.tell_environment();
