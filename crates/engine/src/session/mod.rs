@@ -17,7 +17,7 @@ use codex_log::settings::{Settings, SettingsChange};
 use codex_log::{Abort, Body, ItemId, Record, ReviewEntered, ThreadStarted, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::{
-    Cursor, Feed, FeedStart, HistoryMode, Subscription, Thread, ThreadRequest, TurnInput, TurnStart, WayBack,
+    Beginning, Cursor, Feed, FeedStart, HistoryMode, Subscription, Thread, ThreadRequest, TurnInput, TurnStart, WayBack,
 };
 use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::images::read_beside;
@@ -38,7 +38,7 @@ use self::conversation::Conversation;
 use self::goals::Goals;
 use self::profile::Profile;
 use self::running::RunningTurn;
-use crate::beginning::{Beginning, Past};
+use crate::beginning::Past;
 use crate::context::Context;
 use crate::environment::{Environment, shell_name};
 use crate::goal::GoalState;
