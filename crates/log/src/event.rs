@@ -1,6 +1,6 @@
 //! The events of a thread.
 //!
-//! Invariant: the engine alone makes events; within a thread their numbers grow by one.
+//! Invariant: the engine alone makes events; within a log their numbers grow.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use crate::settings::Settings;
-use crate::{CommandItem, Delta, PatchItem, ReadState};
+use crate::{CommandItem, Delta, PatchItem, ReadState, Seq};
 
 /// The name of a turn: the id of the submission that started it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -66,8 +66,8 @@ impl ItemId {
 pub struct Event {
     /// The thread it belongs to.
     pub thread: ThreadId,
-    /// Its number within the thread, from 0.
-    pub seq: u64,
+    /// Its number within the log.
+    pub seq: Seq,
     /// When it happened, in milliseconds of Unix time.
     pub at_ms: i64,
     /// The turn it belongs to, or none for what the thread says by itself.

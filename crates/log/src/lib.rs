@@ -19,6 +19,7 @@ mod read_state;
 pub mod replay_buffer;
 pub mod request_item;
 pub mod review;
+mod seq;
 pub mod settings;
 pub mod store;
 pub mod stored;
@@ -32,3 +33,4 @@ pub use event::{
     Subject, ThreadStarted, TurnId,
 };
 pub use read_state::{ReadState, Unread};
+pub use seq::{LogName, MOST_WITHOUT_LINE, Seq};

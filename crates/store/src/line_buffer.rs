@@ -81,6 +81,11 @@ impl LineBuffer {
         self.bytes.push(b'\n');
     }
 
+    /// How long the file is, with what waits.
+    pub(crate) fn position(&self) -> u64 {
+        self.end + self.spilled + self.bytes.len() as u64
+    }
+
     /// How many bytes wait.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()

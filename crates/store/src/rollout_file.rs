@@ -167,6 +167,12 @@ impl RolloutFile {
         self.cut_bytes
     }
 
+    /// How long the file is, with what waits.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.pending.position()
+    }
+
     /// Where the file is.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -18,6 +18,7 @@ mod hearing;
 mod held;
 mod host;
 mod loaded;
+mod missed;
 mod news;
 mod notes;
 mod opening;
