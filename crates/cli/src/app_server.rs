@@ -9,11 +9,13 @@ mod proxy;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{Env, Home};
 use codex_protocol::schema::{self, File};
 use codex_server::app::{AppServer, Dialect, Start};
+use codex_store::FileStore;
 use codex_transport::Address;
 use codex_wire::rollout::SessionSource;
 
@@ -76,6 +78,7 @@ fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {
     Ok(Start {
         programs: apply_patch::install(&home),
         originator: env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned()),
+        store: Arc::new(FileStore::of(home.path())),
         home,
         env,
         overrides,

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use codex_config::{Env, Home};
 use codex_dialects::git_diff::{self, Changes};
-use codex_log::store::ThreadSummary;
-use codex_store::{Entry, RolloutLines, ThreadIndex};
+use codex_log::store::{Entry, ThreadSummary};
+use codex_store::{RolloutLines, ThreadIndex};
 use codex_tools::own_git::{Checkout, OwnGit, writable_folders};
 use serde::Deserialize;
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::{Beginning, Recall, Setup, connect};
+use codex_engine::{Beginning, Setup, connect};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
-use codex_thread::Feed;
+use codex_store::FileStore;
+use codex_thread::{ClientProfile, Feed};
 use codex_tui::wrap::Flow;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -98,23 +99,17 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
     Ok(Setup {
         model: connect(&config, &home, env, "codex_demo")?,
         config: Arc::new(config),
+        store: Arc::new(FileStore::of(home.path())),
         home,
         cwd: project,
         originator: "codex_demo".to_owned(),
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
         programs: None,
-        recall: Recall::Full,
+        profile: ClientProfile::EXEC,
         base_instructions: None,
         beginning: Beginning::New,
-        without_skills: None,
-        counts_anew: false,
-        follows_goals: false,
         recent_bytes: 0,
-        notes: None,
-        asks_again: false,
-        tells_of_interrupts: false,
-        marks_images: false,
     })
 }
 

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
-use codex_engine::{Beginning, Recall, Setup, connect};
+use codex_engine::{Beginning, Setup, connect};
 use codex_server::proto::{self, Prompts, Served, User};
+use codex_store::FileStore;
+use codex_thread::ClientProfile;
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
@@ -44,9 +46,9 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
 }
 
 fn user(setup: &Setup) -> User {
-    let Setup { config, home, .. } = setup;
+    let Setup { config, home, store, .. } = setup;
     let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
-    let history = is_kept.then(|| home.history_file());
+    let history = is_kept.then(|| Arc::clone(store));
     let prompts = Prompts::new(history, config.history.max_bytes, home.prompts());
     User { config: Arc::clone(config), home: home.clone(), prompts }
 }
@@ -64,23 +66,17 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let cwd = working_directory(shared)?;
     Ok(Setup {
         config: Arc::new(config),
+        store: Arc::new(FileStore::of(home.path())),
         home,
         model,
         originator,
         source: SessionSource::Cli,
         shell: env.text("SHELL"),
         programs,
-        recall: Recall::Brief,
+        profile: ClientProfile::QUEUE,
         base_instructions: None,
         beginning: Beginning::New,
-        without_skills: None,
-        counts_anew: false,
-        follows_goals: false,
         recent_bytes: 0,
-        notes: None,
-        asks_again: false,
-        tells_of_interrupts: false,
-        marks_images: false,
         cwd,
     })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use codex_config::{Env, Home};
 use codex_server::replay::{Dialect, Replay};
-use codex_store::ThreadIndex;
+use codex_store::{RolloutLines, ThreadIndex};
 
 use crate::args::{ReplayArgs, ReplayDialect, ReplaySpeed};
 use crate::console;
@@ -23,7 +23,8 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         ReplayDialect::V2 => Dialect::V2,
         ReplayDialect::Exec => Dialect::Exec,
     };
-    let mut replay = Replay::open(&find(&args.rollout)?, dialect)?;
+    let file = find(&args.rollout)?;
+    let mut replay = Replay::open(&file, || Ok(Box::new(RolloutLines::open(&file)?)), dialect)?;
     let mut out = console::json();
     let mut before = None;
     while let Some(due) = replay.next_line()? {

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use codex_config::Env;
 use codex_log::{
-    Abort, Body, CommandItem, CommandStatus, Delta, Event, Failure, Item, Outcome, PatchItem, PatchStatus, Subject,
+    Abort, Body, CommandItem, CommandStatus, Delta, Event, Failure, Item, Outcome, PatchItem, PatchStatus, QuestionKind,
 };
 use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
@@ -72,8 +72,8 @@ impl<W: Write> Terminal<W> {
             }
             Body::Warning { message } => page.note(Style::Yellow, "warning", message)?,
             Body::TurnEnded(outcome) => self.outcome(outcome)?,
-            Body::ApprovalAsked(approval) => self.question(&approval.subject)?,
-            Body::ApprovalAnswered { .. }
+            Body::Asked(question) => self.question(&question.kind)?,
+            Body::Answered { .. }
             | Body::TerminalWritten { .. }
             | Body::ImageViewed { .. }
             | Body::DiffChanged(_)
@@ -170,10 +170,10 @@ impl<W: Write> Terminal<W> {
         self.page.command_end((id, &line), ended, end.duration.as_secs_f64(), is_open)
     }
 
-    fn question(&mut self, subject: &Subject) -> std::io::Result<()> {
-        let what = match subject {
-            Subject::Command { argv, .. } => argv.join(" "),
-            Subject::Patch { changes, .. } => format!("a patch of {} files", changes.len()),
+    fn question(&mut self, kind: &QuestionKind) -> std::io::Result<()> {
+        let what = match kind {
+            QuestionKind::Command { argv, .. } => argv.join(" "),
+            QuestionKind::Patch { changes, .. } => format!("a patch of {} files", changes.len()),
         };
         self.page.note(Style::Yellow, "approval needed", &what)
     }

@@ -15,8 +15,8 @@ use codex_wire::event::{
 use codex_wire::ids::ThreadId;
 
 use codex_log::{
-    Approval, Body, CommandEnd, CommandItem, CommandStatus, Compacted, Delta, Event, Item, ItemId, PatchEnd, PatchItem,
-    PatchStatus, Subject, ThreadStarted,
+    Body, CommandEnd, CommandItem, CommandStatus, Compacted, Delta, Event, Item, ItemId, PatchEnd, PatchItem,
+    PatchStatus, Question, QuestionKind, ThreadStarted,
 };
 
 /// Which of the messages that releases have added over time a reader wants.
@@ -48,9 +48,9 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         Body::ItemStarted(item) => view.item_started(item, out),
         Body::ItemDelta { item, delta } => view.item_delta(item, delta, out),
         Body::ItemCompleted(item) => view.item_completed(item, out),
-        Body::ApprovalAsked(approval) => out.push(view.approval_asked(approval)),
-        Body::ApprovalAnswered { item, decision, is_again } => {
-            if decision.allows() && !is_again {
+        Body::Asked(question) => out.push(view.asked(question)),
+        Body::Answered { answer, item, .. } => {
+            if let Some(item) = item.as_ref().filter(|_| answer.allows()) {
                 view.allowed(item, out);
             }
         }
@@ -200,11 +200,11 @@ impl View<'_> {
         }
     }
 
-    fn approval_asked(&self, approval: &Approval) -> EventMsg {
-        let (call_id, turn_id) = (approval.call.as_str().to_owned(), Some(self.turn_id()));
-        let reason = approval.reason.clone();
-        match &approval.subject {
-            Subject::Command { argv, cwd, parsed, amendment } => {
+    fn asked(&self, question: &Question) -> EventMsg {
+        let (call_id, turn_id) = (question.item().as_str().to_owned(), Some(self.turn_id()));
+        let reason = question.reason.clone();
+        match &question.kind {
+            QuestionKind::Command { argv, cwd, parsed, amendment } => {
                 EventMsg::ExecApprovalRequest(ExecApprovalRequestEvent {
                     call_id,
                     turn_id,
@@ -215,7 +215,7 @@ impl View<'_> {
                     parsed_cmd: parsed.clone(),
                 })
             }
-            Subject::Patch { changes, grant_root } => {
+            QuestionKind::Patch { changes, grant_root } => {
                 let (changes, grant_root) = ((**changes).clone(), grant_root.clone());
                 EventMsg::ApplyPatchApprovalRequest(ApplyPatchApprovalRequestEvent {
                     call_id,

@@ -1,10 +1,9 @@
 //! What a thread begins with: nothing, its own past, or somebody else's.
 
-use std::path::PathBuf;
-
 use codex_log::history::{ForkPoint, History, TurnBegin};
 use codex_log::settings::{Mode, Settings};
 use codex_wire::conversation_item::ConversationItem;
+use codex_wire::ids::ThreadId;
 use codex_wire::response::{
     CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
 };
@@ -26,15 +25,15 @@ pub enum Beginning {
     New,
     /// Its own past.
     Resumed {
-        /// Its file.
-        path: PathBuf,
+        /// Which thread it is.
+        thread: ThreadId,
         /// What whoever resumes it has said himself, so that what was in force before does not count.
         insisted: Insisted,
     },
     /// The past of another thread.
     Forked {
-        /// The file of that thread.
-        path: PathBuf,
+        /// That thread.
+        thread: ThreadId,
         /// Up to where.
         point: ForkPoint,
         /// As above.

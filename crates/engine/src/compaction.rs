@@ -3,7 +3,7 @@
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::response::{ContentItem, Message, ResponseItem};
 
-use crate::setup::Recall;
+use codex_thread::HistoryMode;
 
 /// What the model is told when it is to sum up.
 pub(crate) const PROMPT: &str = include_str!("../prompts/compact.md");
@@ -28,7 +28,7 @@ pub(crate) struct Summary<'a> {
     /// The plan that was open.
     pub(crate) plan: Option<&'a UpdatePlanArgs>,
     /// How the client expects it to be laid out.
-    pub(crate) recall: Recall,
+    pub(crate) history: HistoryMode,
 }
 
 impl Summary<'_> {
@@ -36,9 +36,9 @@ impl Summary<'_> {
     pub(crate) fn messages(&self) -> Vec<ResponseItem> {
         let said = self.carried();
         let summary = self.body();
-        let messages = match self.recall {
-            Recall::Full => said.into_iter().cloned().chain([Message::user(summary)]).collect(),
-            Recall::Brief => {
+        let messages = match self.history {
+            HistoryMode::Full => said.into_iter().cloned().chain([Message::user(summary)]).collect(),
+            HistoryMode::Brief => {
                 let texts: Vec<String> = said.iter().map(|message| message.text().into()).collect();
                 let pictures = said.iter().flat_map(|message| &message.content).filter(|part| is_picture(part));
                 let said = texts.join("\n\n");
@@ -95,14 +95,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(said: &[&str], recall: Recall, expected: Expect) {
+    fn check(said: &[&str], history: HistoryMode, expected: Expect) {
         let said: Vec<Message> = said.iter().map(|text| Message::user(*text)).collect();
         let step = |step: &str, status| PlanItemArg { step: step.to_owned(), status };
         let plan = UpdatePlanArgs {
             explanation: None,
             plan: vec![step("look", StepStatus::Completed), step("act", StepStatus::InProgress)],
         };
-        let summary = Summary { text: "a fern.\n", said: &said, plan: Some(&plan), recall };
+        let summary = Summary { text: "a fern.\n", said: &said, plan: Some(&plan), history };
         let shown: Vec<String> = summary
             .messages()
             .iter()
@@ -118,7 +118,7 @@ mod tests {
     fn the_person_is_quoted_the_plan_is_kept_and_the_summary_comes_last() {
         check(
             &["one", "two"],
-            Recall::Full,
+            HistoryMode::Full,
             expect![[r#"
                 one
                 =====
@@ -138,7 +138,7 @@ mod tests {
     fn a_brief_recall_is_one_message() {
         check(
             &["one"],
-            Recall::Brief,
+            HistoryMode::Brief,
             expect![[r#"
                 So far the person has said:
 
@@ -158,7 +158,7 @@ mod tests {
     fn the_newest_messages_are_carried_as_far_as_there_is_room() {
         let long = "x".repeat(CARRIED_BYTES);
         let said = [Message::user("old"), Message::user(long), Message::user("new")];
-        let summary = Summary { text: "", said: &said, plan: None, recall: Recall::Full };
+        let summary = Summary { text: "", said: &said, plan: None, history: HistoryMode::Full };
         assert_eq!(summary.messages().len(), 2, "the newest message and the summary");
     }
 }

@@ -11,9 +11,9 @@ use codex_wire::marks;
 use codex_wire::response::{ContentItem, Message};
 use codex_wire::skill::SkillMetadata;
 
-use crate::setup::Recall;
 use crate::skills;
 use crate::turn::UserMessage;
+use codex_thread::HistoryMode;
 
 /// Makes a message of what the user said; pictures are read where blocking is allowed.
 pub(crate) async fn user_message(
@@ -32,7 +32,8 @@ pub(crate) async fn user_message(
     let (for_reading, folder) = (content.clone(), cwd.clone());
     let read = read_beside(move || message(&for_reading, &folder, &skills)).await;
     let message = read.unwrap_or_else(|| unread(&content));
-    let shown = if show.recall == Recall::Full { with_pictures(content.clone(), &message) } else { content.clone() };
+    let shown =
+        if show.history == HistoryMode::Full { with_pictures(content.clone(), &message) } else { content.clone() };
     let message = if show.marks { marks::around_images(&content, message, &cwd) } else { message };
     UserMessage { id, key: None, content: shown, message, is_echoed: true }
 }
@@ -41,7 +42,7 @@ pub(crate) async fn user_message(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Show {
     /// What clients remember.
-    pub(crate) recall: Recall,
+    pub(crate) history: HistoryMode,
     /// Whether each stands between marks that name it, so that the model can tell which one is meant.
     pub(crate) marks: bool,
 }
@@ -114,8 +115,8 @@ mod tests {
                 UserInput::LocalImage { path: "a.png".into() },
             ]
         };
-        let said = async |recall, marks, content| {
-            let show = Show { recall, marks };
+        let said = async |history, marks, content| {
+            let show = Show { history, marks };
             let said = user_message(content, folder.path().to_owned(), Arc::new([]), show).await;
             let part = |part: &ContentItem| match part {
                 ContentItem::InputText { text } => text.replace(&folder.path().display().to_string(), "TEMP"),
@@ -123,9 +124,9 @@ mod tests {
             };
             (said.message.content.iter().map(part).collect::<Vec<_>>().join("\n"), said.content)
         };
-        let (plain, _) = said(Recall::Full, false, content()).await;
+        let (plain, _) = said(HistoryMode::Full, false, content()).await;
         assert!(!plain.contains("<image"), "{plain}");
-        let (marked, shown) = said(Recall::Full, true, content()).await;
+        let (marked, shown) = said(HistoryMode::Full, true, content()).await;
         expect_test::expect![[r#"
             look
             <image>
@@ -137,7 +138,7 @@ mod tests {
             </image>"#]]
         .assert_eq(&marked);
         assert!(matches!(&shown[3], UserInput::Image { .. }), "clients see the picture as it was read: {shown:?}");
-        let (marked, _) = said(Recall::Full, true, content().drain(..2).collect()).await;
+        let (marked, _) = said(HistoryMode::Full, true, content().drain(..2).collect()).await;
         assert_eq!(marked, "look\n<image>\n\"data:image/png;base64,AA\"\n</image>");
     }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use codex_log::encode::{encode, encode_mark, has_lines};
 use codex_log::replay_buffer::ReplayBuffer;
+use codex_log::store::{Commit, Pen, StoreError, StoreErrorKind};
 use codex_log::{Body, Event, LogName, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
-use codex_store::{RolloutError, RolloutFile};
 use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
 
@@ -19,14 +19,15 @@ use codex_tools::full_message;
 pub(crate) struct Journal {
     thread: ThreadId,
     log: LogName,
-    file: Option<RolloutFile>,
+    /// What its lines are written with.
+    pen: Box<dyn Pen>,
     /// Events that wait for the write of their lines. They are numbered when they are published; until then those with lines
     /// have the place where these would end.
     waiting: Vec<Event>,
     /// How far from there they have ended, because somebody else has written too.
     shift: u64,
     /// Why the lines of those that wait cannot be written.
-    failed: Option<RolloutError>,
+    failed: Option<StoreError>,
     /// Events whose write has failed, oldest first. Their lines go before all others.
     unsaved: Vec<Event>,
     /// Whether it was announced that the thread is not being saved. That is done once, not at every event.
@@ -37,14 +38,14 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens the log of a thread. Without a file it lives in memory.
-    pub(crate) fn new(thread: ThreadId, file: Option<RolloutFile>) -> Self {
-        let incarnation = if file.is_some() { thread } else { ThreadId::fresh() };
-        let recent = ReplayBuffer::at(file.as_ref().map_or(0, RolloutFile::position));
+    /// Opens the log of a thread.
+    pub(crate) fn new(thread: ThreadId, pen: Box<dyn Pen>) -> Self {
+        let incarnation = if pen.is_kept() { thread } else { ThreadId::fresh() };
+        let recent = ReplayBuffer::at(pen.position());
         Self {
             thread,
             log: LogName::new(incarnation, ThreadId::fresh()),
-            file,
+            pen,
             waiting: Vec::new(),
             shift: 0,
             failed: None,
@@ -55,11 +56,9 @@ impl Journal {
         }
     }
 
-    /// Gives the log up, with its file.
+    /// Gives the log up, with what was kept of it.
     pub(crate) fn delete(self) {
-        if let Some(file) = self.file {
-            file.delete();
-        }
+        self.pen.discard();
     }
 
     /// Keeps so many bytes of what was published last.
@@ -67,9 +66,9 @@ impl Journal {
         self.recent.keep(bytes);
     }
 
-    /// Whether the thread has no file.
+    /// Whether nothing of the thread is kept.
     pub(crate) fn is_in_memory(&self) -> bool {
-        self.file.is_none()
+        !self.pen.is_kept()
     }
 
     /// Whether everything that was said is in the file.
@@ -135,19 +134,15 @@ impl Journal {
             self.append_unsaved();
         }
         let mut event = self.event(turn, body);
-        let before = self.position();
+        let before = self.pen.position();
         self.append_lines(&event);
-        if self.position() == before {
+        if self.pen.position() == before {
             self.append_mark(event.at_ms);
         }
-        if self.position() != before {
-            event.seq = Seq::at(self.position());
+        if self.pen.position() != before {
+            event.seq = Seq::at(self.pen.position());
         }
         self.waiting.push(event);
-    }
-
-    fn position(&self) -> u64 {
-        self.file.as_ref().map_or(0, RolloutFile::position)
     }
 
     /// Lets numbers go on where too many events in a row have no lines.
@@ -156,9 +151,7 @@ impl Journal {
         if count < MOST_WITHOUT_LINE || self.failed.is_some() {
             return;
         }
-        if let Some(Err(error)) = self.file.as_mut().map(|file| encode_mark(at_ms, file)) {
-            self.failed = Some(error);
-        }
+        self.failed = encode_mark(at_ms, &mut *self.pen).err();
     }
 
     fn append_unsaved(&mut self) {
@@ -169,11 +162,13 @@ impl Journal {
     }
 
     fn append_lines(&mut self, event: &Event) {
-        let (Some(file), None) = (&mut self.file, &self.failed) else { return };
-        match encode(event, file) {
+        if self.failed.is_some() {
+            return;
+        }
+        match encode(event, &mut *self.pen) {
             Ok(()) => {}
             // To try again would be of no use.
-            Err(error @ RolloutError::Encode { .. }) => self.announce(&error),
+            Err(error) if error.kind() == StoreErrorKind::Unencodable => self.announce(&error),
             Err(error) => self.failed = Some(error),
         }
     }
@@ -182,7 +177,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it could not be written. The readers hear nothing then of what the turn has done.
-    pub(crate) fn publish(&mut self) -> Result<(), RolloutError> {
+    pub(crate) fn publish(&mut self) -> Result<(), StoreError> {
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -195,13 +190,14 @@ impl Journal {
     ///
     /// # Errors
     /// As there.
-    pub(crate) async fn publish_durably(&mut self) -> Result<(), RolloutError> {
-        let written = self.write();
-        let is_in_file = written.is_ok();
-        let saved = match (written, &mut self.file) {
+    pub(crate) async fn publish_durably(&mut self) -> Result<(), StoreError> {
+        let (saved, is_in_file) = match self.commit(true) {
+            Commit::Done(written) => {
+                let is_in_file = written.is_ok();
+                (written, is_in_file)
+            }
             // The task is cut off only when the program ends, and then nobody waits for the word.
-            (Ok(()), Some(file)) => tokio::task::spawn_blocking(file.sync()).await.unwrap_or(Ok(())),
-            (written, _) => written,
+            Commit::Sync(sync) => (tokio::task::spawn_blocking(sync).await.unwrap_or(Ok(())), true),
         };
         self.settle(saved, is_in_file)
     }
@@ -221,25 +217,32 @@ impl Journal {
         self.unsaved.retain(|event| !matches!(event.body, Body::TurnEnded(_)));
     }
 
-    fn write(&mut self) -> Result<(), RolloutError> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
+    fn write(&mut self) -> Result<(), StoreError> {
+        match self.commit(false) {
+            Commit::Done(written) => written,
+            // It was written; more was not asked for.
+            Commit::Sync(_) => Ok(()),
         }
-        let expected = self.position();
-        let Some(file) = &mut self.file else { return Ok(()) };
-        let written = file.flush();
-        self.shift = file.position().wrapping_sub(expected);
-        if let Some(message) = file.take_warning() {
+    }
+
+    fn commit(&mut self, durably: bool) -> Commit {
+        if let Some(error) = self.failed.take() {
+            return Commit::Done(Err(error));
+        }
+        let expected = self.pen.position();
+        let commit = self.pen.commit(durably);
+        self.shift = self.pen.position().wrapping_sub(expected);
+        if let Some(message) = self.pen.take_warning() {
             // Whoever has read along has not read what somebody else wrote.
             self.log = LogName::new(ThreadId::fresh(), ThreadId::fresh());
             let event = self.event(None, Body::Warning { message });
             self.waiting.push(event);
         }
-        written
+        commit
     }
 
     /// Lets the readers have what waits. If it was not saved, they do not hear what the turn has done.
-    fn settle(&mut self, saved: Result<(), RolloutError>, is_in_file: bool) -> Result<(), RolloutError> {
+    fn settle(&mut self, saved: Result<(), StoreError>, is_in_file: bool) -> Result<(), StoreError> {
         if is_in_file && !self.waiting.is_empty() {
             self.unsaved.clear();
         }
@@ -278,7 +281,7 @@ impl Journal {
         next.max(Seq::at(event.seq.position().wrapping_add(self.shift)))
     }
 
-    fn announce(&mut self, error: &RolloutError) {
+    fn announce(&mut self, error: &StoreError) {
         if !std::mem::replace(&mut self.is_announced, true) {
             let event = self.event(None, Body::Warning { message: not_saved(error) });
             self.waiting.insert(0, event);
@@ -309,17 +312,19 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn not_saved(error: &RolloutError) -> String {
+fn not_saved(error: &StoreError) -> String {
     format!("this thread is not being saved: {}", full_message(error))
 }
 
 #[cfg(test)]
 mod tests {
+    use codex_log::store::UnsavedPen;
+
     use super::*;
 
     #[test]
     fn readers_who_have_left_are_let_go_though_nothing_is_said() {
-        let mut journal = Journal::new(ThreadId::fresh(), None);
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
         journal.keep_recent(1000);
         journal.append(None, Body::Warning { message: String::new() });
         journal.publish().expect("it lives in memory");
@@ -331,5 +336,34 @@ mod tests {
         assert!(journal.feeds.len() <= 2, "{} feeds", journal.feeds.len());
         drop(stayer);
         assert_eq!(journal.listeners(), 0);
+    }
+
+    #[test]
+    fn events_without_lines_are_counted_until_a_mark_has_to_come() {
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        let mut last = journal.last();
+        for _ in 0..=MOST_WITHOUT_LINE {
+            journal.append(None, Body::Warning { message: String::new() });
+            journal.publish().expect("nothing is kept");
+            assert!(journal.last() > last, "numbers grow");
+            last = journal.last();
+        }
+        assert!(last.position() > 0 && last.count() == 0, "a line has come: {last:?}");
+        journal.append(None, Body::Warning { message: String::new() });
+        journal.publish().expect("nothing is kept");
+        assert_eq!(journal.last(), last.next());
+    }
+
+    #[test]
+    fn an_event_with_lines_has_the_number_of_its_place() {
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        journal.append(None, Body::TurnStarted { context_window: None });
+        journal.append(None, Body::Warning { message: String::new() });
+        journal.append(None, Body::GoalCleared);
+        let mut feed = journal.subscribe();
+        journal.publish().expect("nothing is kept");
+        let seqs: Vec<_> = std::iter::from_fn(|| feed.try_next()).map(|event| event.seq).collect();
+        assert_eq!(seqs[1], seqs[0].next());
+        assert_eq!(seqs[2], Seq::at(journal.pen.position()));
     }
 }

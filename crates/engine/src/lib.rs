@@ -28,4 +28,4 @@ pub use codex_model::Model;
 
 pub use beginning::{Beginning, Insisted};
 pub use provider::{ConnectError, connect};
-pub use setup::{Recall, Setup};
+pub use setup::Setup;

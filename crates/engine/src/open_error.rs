@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use codex_store::{ForkError, ReadError, RolloutError};
+use codex_log::store::{StoreError, StoreErrorKind};
 use codex_thread::{Fault, StartError};
 
 /// What went wrong.
@@ -25,15 +25,9 @@ pub(crate) enum OpenError {
         /// Why not.
         source: std::io::Error,
     },
-    /// What it should go on with could not be read.
+    /// What it should go on with could not be read, or it could not be made, opened, copied or written.
     #[error(transparent)]
-    Read(#[from] ReadError),
-    /// Its file could not be made, opened or written.
-    #[error(transparent)]
-    Rollout(#[from] RolloutError),
-    /// The other thread could not be copied.
-    #[error(transparent)]
-    Fork(#[from] ForkError),
+    Store(#[from] StoreError),
     /// The work before the start was cut off by the end of the program.
     #[error("could not prepare the thread")]
     Prepare(#[source] tokio::task::JoinError),
@@ -51,8 +45,8 @@ pub(crate) enum OpenError {
 impl OpenError {
     /// Whether the thread could not be saved, which is no fault of whoever asked for it.
     fn is_unsaved(&self) -> bool {
-        let (Self::Rollout(error) | Self::Fork(ForkError::Write(error))) = self else { return false };
-        !matches!(error, RolloutError::Locked { .. } | RolloutError::Moved { .. })
+        let Self::Store(error) = self else { return false };
+        matches!(error.kind(), StoreErrorKind::Unwritable | StoreErrorKind::Unencodable | StoreErrorKind::Failed)
     }
 }
 

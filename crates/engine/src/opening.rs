@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use chrono::{Local, SecondsFormat, Utc};
+use chrono::{SecondsFormat, Utc};
 use codex_log::history::{History, HistoryStart, Said};
 use codex_log::keys::IdempotencyKeys;
-use codex_store::{PromptHistory, RolloutError, RolloutFile, read_history};
+use codex_log::store::{Opened, StoreErrorKind};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -99,7 +99,9 @@ impl Opening {
         let begun = Instant::now();
         loop {
             match Self::attempt(setup.clone()).await {
-                Err(OpenError::Rollout(RolloutError::Locked { .. })) if begun.elapsed() < HELD_TIME => {
+                Err(OpenError::Store(error))
+                    if error.kind() == StoreErrorKind::Locked && begun.elapsed() < HELD_TIME =>
+                {
                     sleep(HELD_PAUSE).await;
                 }
                 opened => return opened,
@@ -147,7 +149,7 @@ impl Opening {
             sandbox_policy: stored.sandbox_policy,
             ..configured.clone()
         });
-        let prompts = PromptHistory::new(setup.home.history_file(), setup.config.history.max_bytes).look();
+        let prompts = setup.store.prompts();
         let started = ThreadStarted {
             settings: Arc::new(configured),
             provider: setup.config.provider.id.clone(),
@@ -180,57 +182,57 @@ impl Opening {
 
 impl Source {
     fn open(setup: &Setup, meta: &SessionMeta) -> Result<Self, OpenError> {
-        let new = || RolloutFile::place(&setup.home.sessions(), meta.id, Local::now());
+        let store = &setup.store;
         match &setup.beginning {
-            Beginning::Unsaved(beginning) => Self::unsaved(beginning, meta, new()),
+            Beginning::Unsaved(beginning) => Self::unsaved(setup, beginning, meta),
             Beginning::New | Beginning::Given(_) => {
-                let rollout = new();
-                let file = RolloutFile::create_in(setup.home.path(), rollout.clone())?;
-                let journal = Journal::new(meta.id, Some(file));
-                Ok(Self { journal, rollout, history: None, insisted: Insisted::default(), warnings: Vec::new() })
+                Ok(Self::of(meta.id, store.create(meta.id)?, None, Insisted::default()))
             }
-            Beginning::Resumed { path, insisted } => Self::resume(setup, path.clone(), *insisted),
-            Beginning::Forked { path, point, insisted } => {
-                let lineage = lineage_of_fork(&read_history(path)?.meta);
-                let (meta, into) = (SessionMeta { lineage, ..meta.clone() }, new());
-                let file = codex_store::fork(setup.home.path(), path, *point, &meta, &into)?;
-                let history = Some(read_history(&into)?);
-                let journal = Journal::new(meta.id, Some(file));
-                Ok(Self { journal, rollout: into, history, insisted: *insisted, warnings: Vec::new() })
+            Beginning::Resumed { thread, insisted } => Self::resume(setup, *thread, *insisted),
+            Beginning::Forked { thread, point, insisted } => {
+                let lineage = lineage_of_fork(&store.meta(*thread)?);
+                let meta = SessionMeta { lineage, ..meta.clone() };
+                let opened = store.fork(*thread, *point, &meta)?;
+                let history = store.history(meta.id)?;
+                Ok(Self::of(meta.id, opened, Some(history), *insisted))
             }
         }
     }
 
-    /// What a thread that is not saved goes on with. Its own file, if it had one, is only read.
-    fn unsaved(beginning: &Beginning, meta: &SessionMeta, rollout: PathBuf) -> Result<Self, OpenError> {
+    fn of(thread: ThreadId, opened: Opened, history: Option<History>, insisted: Insisted) -> Self {
+        let Opened { pen, place, .. } = opened;
+        Self { journal: Journal::new(thread, pen), rollout: place, history, insisted, warnings: Vec::new() }
+    }
+
+    /// What a thread that is not saved goes on with. What is kept of it is only read.
+    fn unsaved(setup: &Setup, beginning: &Beginning, meta: &SessionMeta) -> Result<Self, OpenError> {
         let (history, insisted) = match beginning {
             Beginning::New | Beginning::Given(_) => (None, Insisted::default()),
-            Beginning::Resumed { path, insisted } => (Some(read_history(path)?), *insisted),
-            Beginning::Forked { path, insisted, .. } => {
-                let mut history = read_history(path)?;
+            Beginning::Resumed { thread, insisted } => (Some(setup.store.history(*thread)?), *insisted),
+            Beginning::Forked { thread, insisted, .. } => {
+                let mut history = setup.store.history(*thread)?;
                 let lineage = lineage_of_fork(&history.meta);
                 history.meta = SessionMeta { lineage, ..meta.clone() };
                 (Some(history), *insisted)
             }
-            Beginning::Unsaved(beginning) => return Self::unsaved(beginning, meta, rollout),
+            Beginning::Unsaved(beginning) => return Self::unsaved(setup, beginning, meta),
         };
         let id = history.as_ref().map_or(meta.id, |history| history.meta.id);
         let bad_lines = history.iter().flat_map(|history| &history.bad_lines);
         let warnings = bad_lines.map(ToString::to_string).collect();
-        Ok(Self { journal: Journal::new(id, None), rollout, history, insisted, warnings })
+        Ok(Self { warnings, ..Self::of(id, setup.store.unsaved(meta.id), history, insisted) })
     }
 
-    /// Goes on with a file. The lock comes first, so that nobody adds to what is read.
-    fn resume(setup: &Setup, path: PathBuf, insisted: Insisted) -> Result<Self, OpenError> {
-        let file = RolloutFile::reopen_in(setup.home.path(), path.clone())?;
-        let history = read_history(&path)?;
+    /// Goes on with a thread. The lock comes first, so that nobody adds to what is read.
+    fn resume(setup: &Setup, thread: ThreadId, insisted: Insisted) -> Result<Self, OpenError> {
+        let opened = setup.store.open(thread)?;
+        let history = setup.store.history(thread)?;
         let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
-        let cut = file.cut_bytes();
+        let cut = opened.cut_bytes;
         if cut > 0 {
-            warnings.push(format!("{}: the last line was cut off, {cut} bytes were removed", path.display()));
+            warnings.push(format!("{}: the last line was cut off, {cut} bytes were removed", opened.place.display()));
         }
-        let journal = Journal::new(history.meta.id, Some(file));
-        Ok(Self { journal, rollout: path, history: Some(history), insisted, warnings })
+        Ok(Self { warnings, ..Self::of(history.meta.id, opened, Some(history), insisted) })
     }
 }
 
@@ -262,7 +264,7 @@ impl Told {
         }
         .read();
         let skills = skills::list(config, home, cwd);
-        let known = skills::describe(&skills.skills).or_else(|| setup.without_skills.map(str::to_owned));
+        let known = skills::describe(&skills.skills).or_else(|| setup.profile.without_skills.map(str::to_owned));
         let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).chain(known).collect();
         let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);
         Self {
@@ -341,7 +343,7 @@ fn meta(setup: &Setup) -> SessionMeta {
 /// not where a command may have run before the question.
 fn asks_again(setup: &Setup, now: &Settings, before: Option<&Settings>) -> bool {
     let is_same = before.is_some_and(|before| before.approval_policy == now.approval_policy);
-    setup.asks_again && is_same && asks_first(now) && matches!(setup.beginning, Beginning::Resumed { .. })
+    setup.profile.asks_again && is_same && asks_first(now) && matches!(setup.beginning, Beginning::Resumed { .. })
 }
 
 /// Whether a person is asked before a command runs, and not only after it has failed.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use codex_config::ModelTable;
 use codex_log::keys::IdempotencyKeys;
 use codex_log::settings::Settings;
-use codex_log::{Abort, Approval, Body, Item, Record, ThreadStarted, TurnId};
+use codex_log::{Abort, Body, Item, Question, Record, ThreadStarted, TurnId};
 use codex_model::Prompt;
 use codex_patch::TurnDiff;
 use codex_wire::input::UserInput;
@@ -69,7 +69,7 @@ pub(crate) struct Session {
     /// What is put aside while a review runs.
     reviewing: Option<Review>,
     /// The questions that wait for an answer.
-    asked: Vec<Arc<Approval>>,
+    asked: Vec<Arc<Question>>,
     /// What was said last under keys of the client's.
     heard: IdempotencyKeys,
     /// The ends of turns, in a session whose client may go back to them.
@@ -192,8 +192,8 @@ impl Session {
     async fn go_on(&mut self, continued: Continued) {
         let Continued { mut past, tokens, before, heard, unfinished, goal } = continued;
         self.heard = heard;
-        self.aims.goal = Pursuit::resumed(goal, self.setup.follows_goals && self.has_goals());
-        let tokens = tokens.filter(|_| !self.setup.counts_anew);
+        self.aims.goal = Pursuit::resumed(goal, self.setup.profile.follows_goals && self.has_goals());
+        let tokens = tokens.filter(|_| !self.setup.profile.counts_from_zero);
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
             self.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));
@@ -312,7 +312,7 @@ impl Session {
                 give(reply, self.run_own(turn, command, timeout).await);
             }
             ThreadRequest::Inject { items, reply } => give(reply, self.inject(items).await),
-            ThreadRequest::Answer { id, decision, reply } => give(reply, self.answer(&id, decision).await),
+            ThreadRequest::Answer { question, answer, reply } => give(reply, self.answer(&question, answer).await),
             ThreadRequest::Interrupt { reply } => give(reply, self.stop(Abort::Interrupted).await),
             ThreadRequest::RollBack { turns, reply } => {
                 let gone = if self.running.is_none() { self.context.roll_back(turns) } else { None };
@@ -455,8 +455,8 @@ impl Session {
             }
             Body::ItemCompleted(Item::WebSearch { .. }) => self.aims.goal.act(),
             Body::PlanUpdated(plan) => self.aims.plan = Some(plan.clone()),
-            Body::ApprovalAsked(approval) => self.asked.push(Arc::clone(approval)),
-            Body::ApprovalAnswered { item, .. } => self.asked.retain(|asked| asked.call != *item.id()),
+            Body::Asked(question) => self.asked.push(Arc::clone(question)),
+            Body::Answered { question, .. } => self.asked.retain(|asked| asked.id != *question),
             Body::TurnEnded(_) => self.asked.clear(),
             _ => {}
         }

@@ -35,7 +35,7 @@ pub trait LineSink {
 ///
 /// # Errors
 /// When the sink does not take one of them.
-pub fn encode<S: LineSink>(event: &Event, sink: &mut S) -> Result<(), S::Error> {
+pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S::Error> {
     let mut file = Timed { at_ms: event.at_ms, sink };
     match &event.body {
         Body::ThreadStarted(started) if started.is_resumed => Ok(()),
@@ -59,11 +59,9 @@ pub fn encode<S: LineSink>(event: &Event, sink: &mut S) -> Result<(), S::Error> 
             let thread_id = event.thread;
             file.append("event_msg", &CompletedLine { kind: "item_completed", thread_id, names, item: shown(item) })
         }
-        Body::ApprovalAsked(approval) => {
-            file.append("event_msg", &ApprovalLine::of(event, "approval_asked", &approval.call))
-        }
-        Body::ApprovalAnswered { item, .. } => {
-            file.append("event_msg", &ApprovalLine::of(event, "approval_answered", item.id()))
+        Body::Asked(question) => file.append("event_msg", &ApprovalLine::of(event, "approval_asked", question.item())),
+        Body::Answered { question, .. } => {
+            file.append("event_msg", &ApprovalLine::of(event, "approval_answered", question.item()))
         }
         Body::RolledBack(RolledBack { said, first, .. }) => {
             let turn_id = first.as_ref().map(TurnId::as_str);
@@ -93,7 +91,7 @@ pub fn encode<S: LineSink>(event: &Event, sink: &mut S) -> Result<(), S::Error> 
 ///
 /// # Errors
 /// When the sink does not take it.
-pub fn encode_mark<S: LineSink>(at_ms: i64, sink: &mut S) -> Result<(), S::Error> {
+pub fn encode_mark<S: LineSink + ?Sized>(at_ms: i64, sink: &mut S) -> Result<(), S::Error> {
     sink.line(at_ms, "event_msg", &MarkLine { kind: "log_mark" })
 }
 
@@ -121,7 +119,7 @@ pub fn has_lines(body: &Body) -> bool {
 }
 
 /// Appends what is kept in the words of the event queue.
-fn append_kept<S: LineSink>(event: &Event, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
+fn append_kept<S: LineSink + ?Sized>(event: &Event, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
     let item = match &event.body {
         Body::ItemCompleted(item) => Some(item),
         _ => None,
@@ -133,12 +131,12 @@ fn append_kept<S: LineSink>(event: &Event, file: &mut Timed<'_, S>) -> Result<()
 }
 
 /// A sink for the lines of one event.
-struct Timed<'a, S> {
+struct Timed<'a, S: ?Sized> {
     at_ms: i64,
     sink: &'a mut S,
 }
 
-impl<S: LineSink> Timed<'_, S> {
+impl<S: LineSink + ?Sized> Timed<'_, S> {
     fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), S::Error> {
         self.sink.line(self.at_ms, kind, payload)
     }

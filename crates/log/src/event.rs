@@ -2,15 +2,11 @@
 //!
 //! Invariant: the engine alone makes events; within a log their numbers grow.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_wire::change::FileChange;
-use codex_wire::command::ParsedCommand;
 use codex_wire::conversation_item::ConversationItem;
-use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -23,7 +19,7 @@ use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use crate::settings::Settings;
-use crate::{CommandItem, Delta, PatchItem, ReadState, Seq};
+use crate::{Answer, CommandItem, Delta, PatchItem, Question, QuestionId, ReadState, Seq};
 
 /// The name of a turn: the id of the submission that started it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -102,15 +98,15 @@ pub enum Body {
     /// An item is whole.
     ItemCompleted(Item),
     /// A person is asked whether something may be done.
-    ApprovalAsked(Arc<Approval>),
+    Asked(Arc<Question>),
     /// A person has answered, or did not in time.
-    ApprovalAnswered {
-        /// The command or patch that was asked about.
-        item: Item,
+    Answered {
+        /// Which question.
+        question: QuestionId,
         /// The answer.
-        decision: ReviewDecision,
-        /// Whether the command has run before, inside the sandbox.
-        is_again: bool,
+        answer: Answer,
+        /// What was asked about, as it is from here on; none if it had gone on before.
+        item: Option<Item>,
     },
     /// The model has typed into a terminal.
     TerminalWritten {
@@ -312,17 +308,6 @@ impl Item {
     }
 }
 
-/// A question to a person.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Approval {
-    /// The call it is about.
-    pub call: ItemId,
-    /// Why the question is asked, where that is not plain from the policy.
-    pub reason: Option<String>,
-    /// What it is about.
-    pub subject: Subject,
-}
-
 impl Body {
     /// Whether it shows what the model thinks. What the model said of that to itself, for later requests, is another thing.
     #[must_use]
@@ -346,29 +331,6 @@ impl Body {
         };
         Self::Warning { message: format!("{why}, so the {what} was denied") }
     }
-}
-
-/// What a question is about.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
-    /// A command.
-    Command {
-        /// Exactly what would run.
-        argv: Vec<String>,
-        /// Where it would run.
-        cwd: PathBuf,
-        /// What it does, for display.
-        parsed: Vec<ParsedCommand>,
-        /// A beginning of commands that a rule could allow from here on.
-        amendment: Option<Vec<String>>,
-    },
-    /// A patch.
-    Patch {
-        /// What it does to each file.
-        changes: Arc<BTreeMap<PathBuf, FileChange>>,
-        /// The folder that a yes for the session opens to later patches of the thread, where it opens one.
-        grant_root: Option<PathBuf>,
-    },
 }
 
 /// How a turn ended.

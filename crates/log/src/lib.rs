@@ -15,6 +15,7 @@ pub mod keys;
 pub mod line;
 pub mod messages;
 pub mod open_items;
+mod question;
 mod read_state;
 pub mod replay_buffer;
 pub mod request_item;
@@ -29,8 +30,9 @@ mod weight;
 pub use calls::{CommandEnd, CommandItem, CommandStatus, PatchEnd, PatchItem, PatchStatus};
 pub use delta::Delta;
 pub use event::{
-    Abort, Approval, Body, Compacted, Event, Failure, Item, ItemId, Outcome, Record, ReviewEntered, RolledBack,
-    Subject, ThreadStarted, TurnId,
+    Abort, Body, Compacted, Event, Failure, Item, ItemId, Outcome, Record, ReviewEntered, RolledBack, ThreadStarted,
+    TurnId,
 };
+pub use question::{Answer, Question, QuestionId, QuestionKind};
 pub use read_state::{ReadState, Unread};
 pub use seq::{LogName, MOST_WITHOUT_LINE, Seq};

@@ -31,8 +31,8 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::Recorded(_)
         | Body::ItemStarted(_)
         | Body::ItemDelta { .. }
-        | Body::ApprovalAsked(_)
-        | Body::ApprovalAnswered { .. }
+        | Body::Asked(_)
+        | Body::Answered { .. }
         | Body::TerminalWritten { .. }
         | Body::DiffChanged(_)
         | Body::ImageViewed { .. }

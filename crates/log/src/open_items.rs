@@ -24,7 +24,7 @@ impl OpenItems {
         match &event.body {
             Body::TurnStarted { .. } => self.events = vec![Arc::clone(event)],
             Body::TurnEnded(_) => self.events = Vec::new(),
-            Body::ItemStarted(_) | Body::ApprovalAnswered { .. } => self.events.push(Arc::clone(event)),
+            Body::ItemStarted(_) | Body::Answered { .. } => self.events.push(Arc::clone(event)),
             Body::ItemDelta { item, delta: Delta::Output { bytes, .. } } => self.printed(event, item, bytes),
             // Whether an item has grown at all is told by its first piece.
             Body::ItemDelta { item, .. } if !self.events.iter().any(|event| is_piece_of(event, item)) => {
@@ -76,7 +76,8 @@ fn is_piece_of(event: &Event, id: &ItemId) -> bool {
 
 fn is_about(event: &Event, id: &ItemId) -> bool {
     match &event.body {
-        Body::ItemStarted(item) | Body::ApprovalAnswered { item, .. } => item.id() == id,
+        Body::ItemStarted(item) => item.id() == id,
+        Body::Answered { question, .. } => question.item() == id,
         _ => is_piece_of(event, id),
     }
 }

@@ -172,7 +172,7 @@ mod tests {
             let body = Body::TurnStarted { context_window: None };
             Arc::new(Event { thread: ThreadId::fresh(), seq: Seq::new(seq), at_ms: 0, turn: None, body })
         };
-        let standing = |recent: &ReplayBuffer, after| -> Vec<u64> {
+        let standing = |recent: &ReplayBuffer, after: Option<u64>| -> Vec<u64> {
             recent.standing(after.map(Seq::new)).iter().map(|event| event.seq.number()).collect()
         };
         for limit in [0, EVENT_BYTES, 100 * EVENT_BYTES] {

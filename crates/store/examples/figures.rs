@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use codex_log::history::ForkPoint;
-use codex_store::{Entry, RolloutLines, count_turns, fork, read_history};
+use codex_log::store::Entry;
+use codex_store::{RolloutLines, count_turns, fork, read_history};
 use codex_wire::ids::ThreadId;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

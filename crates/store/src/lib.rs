@@ -1,29 +1,32 @@
-//! Threads on disk.
+//! Threads on disk: the store that keeps them as files, [`FileStore`].
 //!
 //! A thread is its rollout: a file of JSON lines that is only ever appended to. An index of all of them is kept beside
 //! them and can be made again from them at any time. The prompt history is one more file of lines, shared by all
 //! threads.
 //!
 //! Invariant: this crate knows lines and files, never what an agent does; it has no async code, and no cache but the
-//! index.
+//! index and where threads lie.
 
 mod claim;
+mod errors;
 mod export;
+mod file_store;
 mod holder;
 mod index;
 mod line_buffer;
 mod notes;
 mod open_files;
-mod prompt_history;
+mod prompt_file;
 mod rollout;
 mod rollout_file;
 mod threads;
 
-pub use export::{ExportError, ImportError, Imported, export_bundle, export_markdown, markdown};
+pub use export::{ExportError, ImportError, export_bundle, export_markdown, markdown};
+pub use file_store::FileStore;
 pub use holder::Holder;
 pub use index::{IndexError, ShelfError, ThreadIndex};
 pub use notes::{NoteError, Notes};
-pub use prompt_history::{PromptHistory, PromptHistoryError, PromptHistoryState};
-pub use rollout::{Entry, ForkError, ReadError, RolloutLines, count_turns, fork, history_after_answer, read_history};
+pub use prompt_file::{PromptFile, PromptHistoryError};
+pub use rollout::{ForkError, ReadError, RolloutLines, count_turns, fork, history_after_answer, read_history};
 pub use rollout_file::{RolloutError, RolloutFile};
 pub use threads::{PlaceError, ThreadFile, check_path};

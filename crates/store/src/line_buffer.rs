@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use chrono::{DateTime, SecondsFormat};
-use serde::Serialize;
+use codex_log::store::{LineError, Payload, write_line};
 
 /// What lines are written to: bytes go to its end, and can be taken back from there.
 pub(crate) trait Target: Write {
@@ -30,14 +29,6 @@ pub(crate) struct LineBuffer {
     is_torn: bool,
 }
 
-#[derive(Serialize)]
-struct TimedLine<'a, P: Serialize + ?Sized> {
-    timestamp: String,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    payload: &'a P,
-}
-
 /// How much room an empty buffer keeps.
 const KEPT_BYTES: usize = 1024;
 /// How many bytes are gathered before a line that is not whole goes into the file.
@@ -54,23 +45,22 @@ impl LineBuffer {
     ///
     /// A long line goes into the file while it is encoded, so that it is not held as a whole. If that fails, all that waits
     /// is given up, as after a failed [`LineBuffer::write_to`], and the error is one of input and output.
-    pub(crate) fn append<P: Serialize + ?Sized>(
+    pub(crate) fn append(
         &mut self,
         at_ms: i64,
         kind: &str,
-        payload: &P,
+        payload: Payload<'_>,
         file: &mut impl Target,
-    ) -> serde_json::Result<()> {
-        let timestamp = DateTime::from_timestamp_millis(at_ms).unwrap_or_default();
-        let timestamp = timestamp.to_rfc3339_opts(SecondsFormat::Millis, true);
+    ) -> Result<(), LineError> {
         let whole = self.bytes.len();
         let mut spilling = Spilling { buffer: self, file, has_spilled: false };
-        let encoded = serde_json::to_writer(&mut spilling, &TimedLine { timestamp, kind, payload });
+        let encoded = write_line(&mut spilling, at_ms, kind, payload);
         let has_spilled = spilling.has_spilled;
         match &encoded {
-            Err(error) if error.is_io() => self.give_up(file),
-            Err(_) if !has_spilled => self.bytes.truncate(whole),
-            Ok(()) | Err(_) => self.bytes.push(b'\n'),
+            Ok(()) => {}
+            Err(LineError::Write(_)) => self.give_up(file),
+            Err(LineError::Encode(_)) if has_spilled => self.bytes.push(b'\n'),
+            Err(LineError::Encode(_)) => self.bytes.truncate(whole),
         }
         encoded
     }
@@ -177,8 +167,16 @@ mod tests {
     use std::fs::File;
     use std::path::Path;
 
+    use serde::Serialize;
+
     use super::*;
-    use crate::{Entry, RolloutFile, RolloutLines};
+
+    fn append<P: Serialize + ?Sized>(buffer: &mut LineBuffer, payload: &P, file: &mut Faulty) -> Result<(), LineError> {
+        buffer.append(0, "event_msg", &mut |out| serde_json::to_writer(out, payload), file)
+    }
+    use codex_log::store::Entry;
+
+    use crate::{RolloutFile, RolloutLines};
 
     /// A file of which one write goes wrong: so many bytes of it are written, then it fails.
     struct Faulty {
@@ -347,10 +345,10 @@ mod tests {
         let path = folder.path().join("rollout");
         let mut file = Faulty::at(&path, usize::MAX, 0, false);
         buffer.append_text("whole");
-        assert!(buffer.append(0, "event_msg", &Odd, &mut file).is_err());
+        assert!(append(&mut buffer, &Odd, &mut file).is_err());
         assert_eq!(buffer.len(), 6);
         let long = "x".repeat(3 * SPILLED_BYTES);
-        assert!(buffer.append(0, "event_msg", &(&long, Odd), &mut file).is_err());
+        assert!(append(&mut buffer, &(&long, Odd), &mut file).is_err());
         buffer.append_text(r#"{"timestamp":"t","type":"x","payload":1}"#);
         buffer.write_to(&mut file).unwrap();
         let (good, bad) = read(&path);
@@ -365,14 +363,14 @@ mod tests {
             let path = folder.path().join(format!("{good}-{torn}"));
             let mut file = Faulty::at(&path, good, torn, false);
             let mut buffer = LineBuffer::default();
-            let appended = buffer.append(0, "event_msg", &long, &mut file);
+            let appended = append(&mut buffer, &long, &mut file);
             assert!(buffer.bytes.capacity() < 3 * SPILLED_BYTES, "{}", buffer.bytes.capacity());
             if good < usize::MAX {
-                assert!(appended.unwrap_err().is_io());
+                assert!(matches!(appended, Err(LineError::Write(_))));
                 assert_eq!(std::fs::read(&path).unwrap(), b"");
-                buffer.append(0, "event_msg", &long, &mut file).unwrap();
+                append(&mut buffer, &long, &mut file).unwrap();
             }
-            buffer.append(0, "event_msg", &"short", &mut file).unwrap();
+            append(&mut buffer, "short", &mut file).unwrap();
             buffer.write_to(&mut file).unwrap();
             let (lines, bad) = read(&path);
             assert_eq!((lines.len(), bad), (2, 0));

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Local, Utc};
 use codex_log::encode::LineSink;
+use codex_log::store::{Commit, LineError, Payload, Pen, StoreError};
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
 
@@ -167,27 +168,24 @@ impl RolloutFile {
         self.cut_bytes
     }
 
-    /// How long the file is, with what waits.
-    #[must_use]
-    pub fn position(&self) -> u64 {
-        self.pending.position()
-    }
-
     /// Where the file is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.appending.path
     }
 
-    /// What the user should know: that somebody else has written to the file. It is told once.
-    pub fn take_warning(&mut self) -> Option<String> {
-        self.appending.warning.take()
-    }
-
     /// Adds a line to those that wait for the next flush. Of a long one most is written at once; if that fails, nothing waits
     /// any more, as after a failed flush.
     pub fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), RolloutError> {
         self.line(Utc::now().timestamp_millis(), kind, payload)
+    }
+
+    fn append_line(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), RolloutError> {
+        let encoded = self.pending.append(at_ms, kind, payload, &mut self.appending);
+        encoded.map_err(|error| match error {
+            LineError::Write(source) => RolloutError::Write { path: self.path().to_owned(), source },
+            LineError::Encode(source) => RolloutError::Encode { kind: kind.to_owned(), source },
+        })
     }
 
     /// Adds a line of another rollout, as it is.
@@ -226,14 +224,35 @@ impl LineSink for RolloutFile {
     type Error = RolloutError;
 
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), RolloutError> {
-        let encoded = self.pending.append(at_ms, kind, payload, &mut self.appending);
-        encoded.map_err(|error| {
-            if error.is_io() {
-                RolloutError::Write { path: self.path().to_owned(), source: error.into() }
-            } else {
-                RolloutError::Encode { kind: kind.to_owned(), source: error }
+        self.append_line(at_ms, kind, &mut |out| serde_json::to_writer(out, payload))
+    }
+}
+
+impl Pen for RolloutFile {
+    fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError> {
+        Ok(self.append_line(at_ms, kind, payload)?)
+    }
+
+    fn position(&self) -> u64 {
+        self.pending.position()
+    }
+
+    fn commit(&mut self, durably: bool) -> Commit {
+        match self.flush() {
+            Ok(()) if durably => {
+                let sync = self.sync();
+                Commit::Sync(Box::new(move || Ok(sync()?)))
             }
-        })
+            written => Commit::Done(written.map_err(StoreError::from)),
+        }
+    }
+
+    fn take_warning(&mut self) -> Option<String> {
+        self.appending.warning.take()
+    }
+
+    fn discard(self: Box<Self>) {
+        self.delete();
     }
 }
 

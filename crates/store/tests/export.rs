@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codex_store::{ImportError, Imported, RolloutLines, ThreadIndex, export_bundle, export_markdown, read_history};
+use codex_log::store::Imported;
+use codex_store::{ImportError, RolloutLines, ThreadIndex, export_bundle, export_markdown, read_history};
 use expect_test::{Expect, expect, expect_file};
 use serde_json::{Value, json};
 

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::settings::{Settings, SettingsChange};
-use codex_log::{ThreadStarted, TurnId};
-use codex_wire::decision::ReviewDecision;
+use codex_log::{Answer, QuestionId, ThreadStarted, TurnId};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::ReviewRequest;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::request::{Closed, OpenQuestions, ThreadRequest, TurnInput, TurnStart, WayBack};
+use crate::request::{Closed, OpenQuestions, QuestionName, ThreadRequest, TurnInput, TurnStart, WayBack};
 use crate::subscription::{Cursor, Subscription};
 
 /// How many requests may wait for a thread; more make the sender wait.
@@ -134,13 +133,23 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Inject { items, reply }).await
     }
 
+    /// Answers a question; false when it does not wait for an answer any more.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn answer(&self, question: QuestionId, answer: Answer) -> Result<bool, Closed> {
+        let question = QuestionName::Id(question);
+        self.ask(|reply| ThreadRequest::Answer { question, answer, reply }).await
+    }
+
     /// Answers the question about a call, named by the call, or by its turn when only one is asked about; false when
     /// nothing that is meant waits for an answer.
     ///
     /// # Errors
     /// When the thread has ended.
-    pub async fn answer(&self, id: String, decision: ReviewDecision) -> Result<bool, Closed> {
-        self.ask(|reply| ThreadRequest::Answer { id, decision, reply }).await
+    pub async fn answer_named(&self, name: String, answer: Answer) -> Result<bool, Closed> {
+        let question = QuestionName::CallOrTurn(name);
+        self.ask(|reply| ThreadRequest::Answer { question, answer, reply }).await
     }
 
     /// Stops the running turn and returns when it has ended; false when none was running.

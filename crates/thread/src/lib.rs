@@ -7,12 +7,14 @@
 mod feed;
 pub mod goal;
 mod handle;
+mod profile;
 mod request;
 mod start_error;
 mod subscription;
 
 pub use feed::{Feed, FeedWriter, feed};
 pub use handle::Thread;
-pub use request::{Closed, OpenQuestions, ThreadRequest, TurnInput, TurnStart, WayBack};
+pub use profile::{ClientProfile, HistoryMode};
+pub use request::{Closed, OpenQuestions, QuestionName, ThreadRequest, TurnInput, TurnStart, WayBack};
 pub use start_error::{Fault, StartError};
 pub use subscription::{Cursor, FeedStart, Subscription};

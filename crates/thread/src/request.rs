@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_log::TurnId;
 use codex_log::settings::{Settings, SettingsChange};
-use codex_wire::decision::ReviewDecision;
+use codex_log::{Answer, QuestionId, TurnId};
 use codex_wire::goal::Goal;
 use codex_wire::input::UserInput;
 use codex_wire::response::ResponseItem;
@@ -64,6 +63,15 @@ pub enum OpenQuestions {
     Interrupt,
 }
 
+/// How a client says which question it answers.
+#[derive(Debug)]
+pub enum QuestionName {
+    /// By its own name.
+    Id(QuestionId),
+    /// By the call it is about, or by its turn when only one is asked there.
+    CallOrTurn(String),
+}
+
 /// One request of the [`Thread`](crate::Thread) to the task that owns it. The methods of the handle say what each means. A
 /// `reply` that is dropped says that the thread has ended.
 #[derive(Debug)]
@@ -76,7 +84,7 @@ pub enum ThreadRequest {
     Review { turn: TurnId, request: Box<ReviewRequest>, reply: oneshot::Sender<()> },
     RunUserShell { turn: TurnId, command: String, timeout: Option<Duration>, reply: oneshot::Sender<bool> },
     Inject { items: Vec<ResponseItem>, reply: oneshot::Sender<bool> },
-    Answer { id: String, decision: ReviewDecision, reply: oneshot::Sender<bool> },
+    Answer { question: QuestionName, answer: Answer, reply: oneshot::Sender<bool> },
     Interrupt { reply: oneshot::Sender<bool> },
     RollBack { turns: usize, reply: oneshot::Sender<bool> },
     SetGoal { change: Box<GoalChange>, reply: oneshot::Sender<Result<Goal, GoalError>> },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
-use codex_log::{Approval, Event, LogName, Seq, TurnId};
+use codex_log::{Event, LogName, Question, Seq, TurnId};
 use codex_wire::tokens::TokenUsageInfo;
 
 use crate::feed::Feed;
@@ -27,7 +27,7 @@ pub struct Subscription {
     /// The turn that runs.
     pub running: Option<TurnId>,
     /// The questions that wait for an answer.
-    pub asked: Vec<Arc<Approval>>,
+    pub asked: Vec<Arc<Question>>,
     /// What the thread has used; none before the first answer.
     pub tokens: Option<TokenUsageInfo>,
     /// The events of a running turn before the feed that its events refer to: how the turn began, which items are not

@@ -1,6 +1,6 @@
 //! Earlier prompts, newest first: those of this run, and those that the home folder keeps for all.
 
-use codex_store::PromptHistory;
+use codex_store::PromptFile;
 use codex_wire::ids::ThreadId;
 
 /// How many unreadable lines are passed over in search of an earlier prompt.
@@ -9,7 +9,7 @@ const MOST_UNREADABLE: usize = 100;
 /// Earlier prompts, and where among them the person is.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    file: Option<PromptHistory>,
+    file: Option<PromptFile>,
     /// What the file was when the run began.
     log_id: u64,
     entries: usize,
@@ -21,8 +21,8 @@ pub(crate) struct History {
 
 impl History {
     /// The history of a file, or of this run alone.
-    pub(crate) fn new(file: Option<PromptHistory>) -> Self {
-        let state = file.as_ref().map(PromptHistory::look).unwrap_or_default();
+    pub(crate) fn new(file: Option<PromptFile>) -> Self {
+        let state = file.as_ref().map(PromptFile::look).unwrap_or_default();
         Self { file, log_id: state.log_id, entries: state.entries, ..Self::default() }
     }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn prompts_of_other_runs_come_after_those_of_this_one() {
         let folder = tempfile::tempdir().unwrap();
-        let file = PromptHistory::new(folder.path().join("history.jsonl"), None);
+        let file = PromptFile::new(folder.path().join("history.jsonl"), None);
         file.add(ThreadId::fresh(), "old").unwrap();
         std::fs::write(folder.path().join("more"), "").unwrap();
         let mut history = History::new(Some(file.clone()));

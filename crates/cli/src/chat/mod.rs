@@ -31,7 +31,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use codex_config::{AuthError, HistoryPersistence, Home};
 use codex_server::app::AppServer;
-use codex_store::{PromptHistory, ThreadIndex};
+use codex_store::{PromptFile, ThreadIndex};
 use codex_tui::Span;
 
 use self::args::{ChatArgs, ChatOptions, ResumeArgs};
@@ -193,7 +193,7 @@ async fn begin<W: Write>(
     let (config, cwd) = (prepared.config, prepared.start.cwd.clone());
     let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
     let home = prepared.start.home.clone();
-    let file = is_kept.then(|| PromptHistory::new(home.history_file(), config.history.max_bytes));
+    let file = is_kept.then(|| PromptFile::new(home.history_file(), config.history.max_bytes));
     let client = Client::connect(AppServer::new(prepared.start)).await?;
     let made_of = MadeOf {
         history: History::new(file),

@@ -1,10 +1,12 @@
 //! From the command line to a server that can start, and to what threads are opened with.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use codex_config::{Config, Env, Home, Overrides, TrustLevel};
 use codex_dialects::Vintage;
 use codex_server::app::Start;
+use codex_store::FileStore;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
 use serde_json::{Map, Value};
@@ -69,6 +71,7 @@ impl Place {
             dialect: None,
             programs: apply_patch::install(&home),
             originator: env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned()),
+            store: Arc::new(FileStore::of(home.path())),
             home,
             env,
             overrides,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use codex_dialects::exec::Projector;
-use codex_log::{Approval, Subject};
+use codex_log::{Question, QuestionId, QuestionKind};
 use codex_wire::decision::ReviewDecision;
 use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -32,18 +32,18 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn is_for(&self, approval: &Approval) -> bool {
+    fn is_for(&self, asked: &Question) -> bool {
         if let Some(id) = &self.id {
-            return *id == approval.call.as_str();
+            return *id == asked.item().as_str();
         }
-        match (&self.command, &approval.subject) {
+        match (&self.command, &asked.kind) {
             (None, _) => true,
-            (Some(command), Subject::Command { argv, .. }) => {
+            (Some(command), QuestionKind::Command { argv, .. }) => {
                 // What a shell is given may stand for the whole.
                 *command == codex_wire::command_line::join(argv)
                     || matches!(argv.as_slice(), [_, _, script] if script == command)
             }
-            (Some(_), Subject::Patch { .. }) => false,
+            (Some(_), QuestionKind::Patch { .. }) => false,
         }
     }
 }
@@ -52,7 +52,7 @@ impl Answer {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Asked {
     /// It is answered.
-    Answered { call: String, decision: ReviewDecision },
+    Answered { question: QuestionId, decision: ReviewDecision },
     /// An answer may come.
     Waits,
     /// Nobody can answer it.
@@ -63,7 +63,7 @@ pub(crate) enum Asked {
 pub(crate) struct Answerer {
     who: Who,
     /// Questions without an answer.
-    open: Vec<Arc<Approval>>,
+    open: Vec<Arc<Question>>,
     /// Answers without a question.
     kept: VecDeque<Answer>,
     /// Answers that come in; none when none can come any more.
@@ -102,29 +102,29 @@ impl Answerer {
     }
 
     /// Asks.
-    pub(crate) fn ask(&mut self, approval: &Arc<Approval>) -> Asked {
-        let call = approval.call.as_str().to_owned();
+    pub(crate) fn ask(&mut self, asked: &Arc<Question>) -> Asked {
+        let question = asked.id.clone();
         match &mut self.who {
-            Who::No => return Asked::Answered { call, decision: ReviewDecision::Denied },
+            Who::No => return Asked::Answered { question, decision: ReviewDecision::Denied },
             Who::Nobody => return Asked::Unanswerable,
             Who::Stdio => {}
             Who::Socket(socket) => {
-                let line = serde_json::to_string(&Projector::ask(approval)).map(|line| line + "\n");
+                let line = serde_json::to_string(&Projector::ask(asked)).map(|line| line + "\n");
                 let written = line.map_err(Into::into).and_then(|line| socket.write_all(line.as_bytes()));
                 if written.is_err() {
                     self.incoming = None;
                 }
             }
         }
-        if let Some(place) = self.kept.iter().position(|answer| answer.is_for(approval))
+        if let Some(place) = self.kept.iter().position(|answer| answer.is_for(asked))
             && let Some(answer) = self.kept.remove(place)
         {
-            return Asked::Answered { call, decision: answer.decision };
+            return Asked::Answered { question, decision: answer.decision };
         }
         if self.incoming.is_none() {
             return Asked::Unanswerable;
         }
-        self.open.push(Arc::clone(approval));
+        self.open.push(Arc::clone(asked));
         Asked::Waits
     }
 
@@ -135,12 +135,12 @@ impl Answerer {
             self.incoming = None;
             return if self.open.is_empty() { Asked::Waits } else { Asked::Unanswerable };
         };
-        let Some(place) = self.open.iter().position(|approval| answer.is_for(approval)) else {
+        let Some(place) = self.open.iter().position(|asked| answer.is_for(asked)) else {
             self.kept.push_back(answer);
             return Asked::Waits;
         };
-        let approval = self.open.remove(place);
-        Asked::Answered { call: approval.call.as_str().to_owned(), decision: answer.decision }
+        let asked = self.open.remove(place);
+        Asked::Answered { question: asked.id.clone(), decision: answer.decision }
     }
 }
 
@@ -171,10 +171,10 @@ mod tests {
 
     use super::*;
 
-    fn question(call: &str, script: &str) -> Arc<Approval> {
+    fn question(call: &str, script: &str) -> Arc<Question> {
         let argv = ["bash", "-lc", script].map(str::to_owned).to_vec();
-        let subject = Subject::Command { argv, cwd: "/w".into(), parsed: Vec::new(), amendment: None };
-        Arc::new(Approval { call: ItemId::new(call), reason: None, subject })
+        let kind = QuestionKind::Command { argv, cwd: "/w".into(), parsed: Vec::new(), amendment: None };
+        Arc::new(Question { id: QuestionId::first(ItemId::new(call)), reason: None, kind, deadline: None })
     }
 
     fn answer(text: &str) -> Answer {
@@ -203,7 +203,10 @@ mod tests {
         let (kept, incoming) = (VecDeque::new(), Some(listen(input)));
         let mut answerer = Answerer { who: Who::Stdio, open: Vec::new(), kept, incoming };
         assert_eq!(answerer.next().await, Asked::Waits);
-        let granted = |call: &str| Asked::Answered { call: call.to_owned(), decision: ReviewDecision::Approved };
+        let granted = |call: &str| Asked::Answered {
+            question: QuestionId::first(ItemId::new(call)),
+            decision: ReviewDecision::Approved,
+        };
         assert_eq!(answerer.ask(&question("c1", "git push")), granted("c1"));
         assert_eq!(answerer.ask(&question("c2", "git push")), Asked::Waits);
         assert_eq!(answerer.next().await, Asked::Unanswerable);

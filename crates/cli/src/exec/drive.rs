@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::settings::SettingsChange;
-use codex_log::{Approval, Body, Event, Item, Outcome, TurnId};
+use codex_log::{Body, Event, Item, Outcome, Question, TurnId};
 use codex_thread::{Closed, Feed, Thread};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -188,7 +188,7 @@ impl Drive {
     async fn asked(&mut self, asked: Asked) -> Result<(), Closed> {
         match asked {
             // The question may have gone with its turn.
-            Asked::Answered { call, decision } => self.thread.answer(call, decision).await.map(drop),
+            Asked::Answered { question, decision } => self.thread.answer(question, decision.into()).await.map(drop),
             Asked::Waits => Ok(()),
             Asked::Unanswerable => {
                 self.stop(Ending::ApprovalNeeded, "an approval is needed and nobody can give it".to_owned()).await;
@@ -207,7 +207,7 @@ impl Drive {
         }
         match &event.body {
             Body::ItemCompleted(Item::AgentMessage { text, .. }) => self.last_message = Some(text.clone()),
-            Body::ApprovalAsked(approval) => self.question(approval).await?,
+            Body::Asked(question) => self.question(question).await?,
             Body::ModelAsked(settings) => self.model_asked(&settings.model).await,
             Body::TokensCounted { .. } => self.count().await,
             _ => {}
@@ -215,11 +215,11 @@ impl Drive {
         Ok(None)
     }
 
-    async fn question(&mut self, approval: &Arc<Approval>) -> anyhow::Result<()> {
+    async fn question(&mut self, question: &Arc<Question>) -> anyhow::Result<()> {
         if self.answerer.asks_in_events() {
-            self.show.ask(approval)?;
+            self.show.ask(question)?;
         }
-        let asked = self.answerer.ask(approval);
+        let asked = self.answerer.ask(question);
         Ok(self.asked(asked).await?)
     }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, Home, Origin, TrustLevel};
-use codex_engine::{Beginning, Insisted, Recall, Setup, connect};
+use codex_engine::{Beginning, Insisted, Setup, connect};
 use codex_log::history::ForkPoint;
-use codex_store::ThreadIndex;
+use codex_store::{FileStore, ThreadIndex};
+use codex_thread::ClientProfile;
+use codex_wire::ids::ThreadId;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
 
@@ -35,26 +37,21 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     let model = connect(&config, &home, env, &originator)?;
     // What keeps the run from starting is told alone.
     warnings::tell(&home, env, &shared.overrides())?;
-    let beginning = beginning(args, &config, &home, &cwd)?;
+    let store = FileStore::of(home.path());
+    let beginning = beginning(args, &config, store.index(), &cwd)?;
     let beginning = if args.options.ephemeral { Beginning::Unsaved(Box::new(beginning)) } else { beginning };
     Ok(Setup {
-        without_skills: None,
-        counts_anew: false,
-        follows_goals: false,
         recent_bytes: 0,
-        notes: None,
-        asks_again: false,
-        tells_of_interrupts: false,
-        marks_images: false,
         config: Arc::new(config),
         programs: apply_patch::install(&home),
+        store: Arc::new(store),
         home,
         cwd,
         model,
         originator,
         source: SessionSource::Exec,
         shell: env.text("SHELL"),
-        recall: Recall::Full,
+        profile: ClientProfile::EXEC,
         base_instructions: None,
         beginning,
     })
@@ -117,7 +114,7 @@ fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
     Err(Hinted { what, hint }.into())
 }
 
-fn beginning(args: &ExecArgs, config: &Config, home: &Home, cwd: &Path) -> anyhow::Result<Beginning> {
+fn beginning(args: &ExecArgs, config: &Config, index: &ThreadIndex, cwd: &Path) -> anyhow::Result<Beginning> {
     let insisted = Insisted {
         // The caller is in this folder now, and has said who is asked.
         cwd: true,
@@ -127,24 +124,23 @@ fn beginning(args: &ExecArgs, config: &Config, home: &Home, cwd: &Path) -> anyho
     };
     match &args.form {
         None | Some(ExecForm::Review(_)) => Ok(Beginning::New),
-        Some(ExecForm::Resume(thread)) => Ok(Beginning::Resumed { path: find(thread, home, cwd)?, insisted }),
+        Some(ExecForm::Resume(thread)) => Ok(Beginning::Resumed { thread: find(thread, index, cwd)?, insisted }),
         Some(ExecForm::Fork(thread)) => {
-            Ok(Beginning::Forked { path: find(thread, home, cwd)?, point: ForkPoint::End, insisted })
+            Ok(Beginning::Forked { thread: find(thread, index, cwd)?, point: ForkPoint::End, insisted })
         }
     }
 }
 
-fn find(args: &ThreadArgs, home: &Home, cwd: &Path) -> anyhow::Result<std::path::PathBuf> {
-    let index = ThreadIndex::open(home.path());
+fn find(args: &ThreadArgs, index: &ThreadIndex, cwd: &Path) -> anyhow::Result<ThreadId> {
     if args.last {
         let folder = (!args.all).then_some(cwd);
-        return Ok(locate::newest(&index, folder)?.path);
+        return Ok(locate::newest(index, folder)?.id);
     }
     let Some(thread) = &args.thread else { bail!("no thread given") };
-    let found = locate::thread(&index, thread).context("could not resume")?;
+    let found = locate::thread(index, thread).context("could not resume")?;
     if found.archived {
         let hint = format!("restore it with `codex threads unarchive {}`", found.id);
         return Err(failure::Hinted { what: format!("thread {} is archived", found.id), hint }.into());
     }
-    Ok(found.path)
+    Ok(found.id)
 }

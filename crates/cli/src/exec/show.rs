@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use codex_config::Env;
 use codex_dialects::Vintage;
 use codex_dialects::exec::{Projector, ThreadEvent, Usage};
-use codex_log::{Approval, Body, Event, ThreadStarted};
+use codex_log::{Body, Event, Question, ThreadStarted};
 use codex_wire::policy::SandboxPolicy;
 
 use super::args::Color;
@@ -77,9 +77,9 @@ impl Show {
     }
 
     /// Asks.
-    pub(crate) fn ask(&mut self, approval: &Approval) -> io::Result<()> {
+    pub(crate) fn ask(&mut self, question: &Question) -> io::Result<()> {
         if matches!(self.face, Face::Lines(_)) {
-            self.events.push(Projector::ask(approval));
+            self.events.push(Projector::ask(question));
         }
         self.print()
     }

@@ -10,8 +10,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::{Env, Home};
+use codex_log::store::Entry;
 use codex_log::store::{ListQuery, SortKey};
-use codex_store::{Entry, RolloutFile, RolloutLines, ThreadIndex, export_bundle, export_markdown, markdown};
+use codex_store::{RolloutFile, RolloutLines, ThreadIndex, export_bundle, export_markdown, markdown};
 use serde_json::json;
 
 use self::args::{

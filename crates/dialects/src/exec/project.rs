@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use codex_log::{Abort, Approval, Body, CommandItem, Event, Failure, Item, ItemId, Outcome, PatchItem, PatchStatus};
+use codex_log::{
+    Abort, Body, CommandItem, Event, Failure, Item, ItemId, Outcome, PatchItem, PatchStatus, Question, QuestionKind,
+};
 use codex_wire::change::FileChange;
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
@@ -53,7 +55,7 @@ impl Projector {
                     self.command_started(command, out);
                 }
             }
-            Body::ApprovalAnswered { item: Item::Command(command), decision, is_again: false } if decision.allows() => {
+            Body::Answered { item: Some(Item::Command(command)), answer, .. } if answer.allows() => {
                 self.command_started(command, out);
             }
             Body::ItemCompleted(item) => self.item_completed(item, out),
@@ -69,8 +71,8 @@ impl Projector {
                 out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
             }
             Body::TurnEnded(outcome) => self.turn_ended(outcome, out),
-            Body::ApprovalAsked(_)
-            | Body::ApprovalAnswered { .. }
+            Body::Asked(_)
+            | Body::Answered { .. }
             | Body::ItemStarted(_)
             | Body::ItemDelta { .. }
             | Body::ModelAsked(_)
@@ -104,15 +106,15 @@ impl Projector {
 
     /// The event that asks.
     #[must_use]
-    pub fn ask(approval: &Approval) -> ThreadEvent {
-        let subject = match &approval.subject {
-            codex_log::Subject::Command { argv, cwd, .. } => {
+    pub fn ask(question: &Question) -> ThreadEvent {
+        let subject = match &question.kind {
+            QuestionKind::Command { argv, cwd, .. } => {
                 Subject::Command { command: codex_wire::command_line::join(argv), argv: argv.clone(), cwd: cwd.clone() }
             }
-            codex_log::Subject::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
+            QuestionKind::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
         };
         let request =
-            ApprovalRequest { id: approval.call.as_str().to_owned(), reason: approval.reason.clone(), subject };
+            ApprovalRequest { id: question.item().as_str().to_owned(), reason: question.reason.clone(), subject };
         ThreadEvent::ApprovalRequested { request }
     }
 

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_log::{Body, CommandEnd, CommandItem, CommandStatus, Event, Failure, Item, ItemId, Outcome, Seq};
+use codex_log::{Answer, QuestionId, Seq};
+use codex_log::{Body, CommandEnd, CommandItem, CommandStatus, Event, Failure, Item, ItemId, Outcome};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
@@ -85,7 +86,11 @@ fn a_turn_with_a_command_and_a_message() {
 #[test]
 fn a_command_that_is_asked_about_begins_when_it_is_allowed() {
     let asked = || command(CommandStatus::AwaitingApproval, None);
-    let answered = |decision| Body::ApprovalAnswered { item: asked(), decision, is_again: false };
+    let answered = |decision| Body::Answered {
+        question: QuestionId::first(asked().id().clone()),
+        answer: Answer::Decision(decision),
+        item: Some(asked()),
+    };
     check(
         vec![Body::ItemStarted(asked()), answered(ReviewDecision::Approved)],
         expect![[r#"

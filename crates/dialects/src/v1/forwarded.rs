@@ -14,7 +14,7 @@ pub fn forwarded(event: &Event) -> Option<Cow<'_, Event>> {
     let body = match &event.body {
         Body::ItemStarted(Item::Patch(patch)) if patch.status == PatchStatus::AwaitingApproval => return None,
         Body::ItemCompleted(Item::Patch(patch)) if patch.status == PatchStatus::Declined => return None,
-        Body::ApprovalAnswered { item: item @ Item::Patch(_), decision, .. } if decision.allows() => {
+        Body::Answered { item: Some(item @ Item::Patch(_)), answer, .. } if answer.allows() => {
             Body::ItemStarted(item.clone())
         }
         Body::ItemCompleted(Item::Command(command)) if command.status == CommandStatus::Declined => {

@@ -1,24 +1,26 @@
 //! Questions in the words of the first version.
 
-use codex_log::{Approval, Subject};
+use codex_log::{Question, QuestionKind};
 use codex_protocol::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
 use codex_protocol::v2::request::ServerRequest;
 use codex_wire::ids::ThreadId;
 
 /// A question.
 #[must_use]
-pub fn question(conversation_id: ThreadId, approval: &Approval) -> ServerRequest {
-    let (call_id, reason) = (approval.call.as_str().to_owned(), approval.reason.clone());
-    match &approval.subject {
-        Subject::Command { argv, cwd, parsed, .. } => ServerRequest::ExecCommandApproval(ExecCommandApprovalParams {
-            conversation_id,
-            call_id,
-            command: argv.clone(),
-            cwd: cwd.clone(),
-            reason,
-            parsed_cmd: parsed.clone(),
-        }),
-        Subject::Patch { changes, grant_root } => ServerRequest::ApplyPatchApproval(ApplyPatchApprovalParams {
+pub fn question(conversation_id: ThreadId, asked: &Question) -> ServerRequest {
+    let (call_id, reason) = (asked.item().as_str().to_owned(), asked.reason.clone());
+    match &asked.kind {
+        QuestionKind::Command { argv, cwd, parsed, .. } => {
+            ServerRequest::ExecCommandApproval(ExecCommandApprovalParams {
+                conversation_id,
+                call_id,
+                command: argv.clone(),
+                cwd: cwd.clone(),
+                reason,
+                parsed_cmd: parsed.clone(),
+            })
+        }
+        QuestionKind::Patch { changes, grant_root } => ServerRequest::ApplyPatchApproval(ApplyPatchApprovalParams {
             conversation_id,
             call_id,
             file_changes: (**changes).clone(),

@@ -90,7 +90,7 @@ impl Projector {
     pub fn project(&mut self, event: &Event, out: Out<'_>) {
         let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
-            Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::ApprovalAsked(_) | Body::WentBack { .. } => {}
+            Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::Asked(_) | Body::WentBack { .. } => {}
             Body::RolledBack(_) => {
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
             }
@@ -115,7 +115,7 @@ impl Projector {
             }
             Body::ItemDelta { item, delta } => self.item_delta(turn, item, delta, out),
             Body::ItemCompleted(item) => self.item_completed(event, turn, item, out),
-            Body::ApprovalAnswered { .. } => {
+            Body::Answered { .. } => {
                 self.waiting = self.waiting.saturating_sub(1);
                 out.push(self.status());
             }

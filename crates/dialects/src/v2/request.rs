@@ -1,6 +1,6 @@
 //! Questions in the words of the second version.
 
-use codex_log::{Approval, Subject};
+use codex_log::{Question, QuestionKind};
 use codex_protocol::v2::request::{CommandApprovalParams, FileChangeApprovalParams, ServerRequest};
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ use crate::Vintage;
 
 /// A question.
 #[must_use]
-pub fn question(vintage: Vintage, thread: ThreadId, turn: &str, approval: &Approval, at_ms: i64) -> ServerRequest {
+pub fn question(vintage: Vintage, thread: ThreadId, turn: &str, asked: &Question, at_ms: i64) -> ServerRequest {
     let (thread_id, turn_id) = (thread.to_string(), turn.to_owned());
-    let item_id = approval.call.as_str().to_owned();
-    let reason = approval.reason.clone();
-    match &approval.subject {
-        Subject::Command { argv, cwd, parsed, amendment } => {
+    let item_id = asked.item().as_str().to_owned();
+    let reason = asked.reason.clone();
+    match &asked.kind {
+        QuestionKind::Command { argv, cwd, parsed, amendment } => {
             ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
                 kind: "command",
                 thread_id,
@@ -31,7 +31,7 @@ pub fn question(vintage: Vintage, thread: ThreadId, turn: &str, approval: &Appro
                 available_decisions: available_decisions(amendment.as_deref()),
             })
         }
-        Subject::Patch { grant_root, .. } => ServerRequest::FileChangeRequestApproval(FileChangeApprovalParams {
+        QuestionKind::Patch { grant_root, .. } => ServerRequest::FileChangeRequestApproval(FileChangeApprovalParams {
             thread_id,
             turn_id,
             item_id,

@@ -11,9 +11,9 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use super::Session;
 use crate::compaction::{self, Summary};
-use crate::setup::Recall;
 use crate::turn::{Manners, Window};
 use crate::work::Work;
+use codex_thread::HistoryMode;
 use codex_wire::tokens::BYTES_PER_TOKEN;
 
 /// How much of its window a model can use.
@@ -37,7 +37,7 @@ impl Session {
         Manners {
             retry_limit: u32::try_from(config.provider.stream_max_retries).unwrap_or(u32::MAX),
             backoff: Backoff::new(),
-            forgets_interrupted: self.setup.recall == Recall::Brief,
+            forgets_interrupted: self.setup.profile.history == HistoryMode::Brief,
             // What is left of the window has to hold the request for a summary and the summary itself.
             compact_at: set.or(self.context_window().map(|window| window * COMPACT_AT_PERCENT / 100)),
             calls_at_once: if self.calls_in_parallel(settings) { CALLS_AT_ONCE } else { 1 },
@@ -88,7 +88,11 @@ impl Session {
         let configured = self.setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
         let window = configured.or(self.models.info(&self.turn_settings().model).context_window);
         // A model does not do well at the very end of its window; clients of the queue were told all of it.
-        window.map(|window| if self.setup.recall == Recall::Full { window * USABLE_PERCENT / 100 } else { window })
+        window.map(
+            |window| {
+                if self.setup.profile.history == HistoryMode::Full { window * USABLE_PERCENT / 100 } else { window }
+            },
+        )
     }
 
     pub(super) fn prompt(&self) -> Prompt {
@@ -121,7 +125,7 @@ impl Session {
     pub(super) fn put_summary(&mut self, summary: String) {
         let said = self.context.said();
         let plan = self.aims.plan.as_ref();
-        let messages = Summary { text: &summary, said: &said, plan, recall: self.setup.recall }.messages();
+        let messages = Summary { text: &summary, said: &said, plan, history: self.setup.profile.history }.messages();
         let replacement: Vec<Record> = messages.into_iter().filter_map(|item| Record::new(item).ok()).collect();
         let (before, after) = self.context.replace(&replacement);
         let (before, after) = (before / BYTES_PER_TOKEN, after / BYTES_PER_TOKEN);
@@ -132,7 +136,7 @@ impl Session {
         }
         self.aims.goal.start_over();
         self.log_goal();
-        if self.setup.recall == Recall::Full {
+        if self.setup.profile.history == HistoryMode::Full {
             // Clients show how full the window is, and it is not as full any more.
             self.context.estimate(after + self.instructions.len() / BYTES_PER_TOKEN);
             self.count(None, None);

@@ -2,9 +2,10 @@
 //!
 //! Only sessions that a client has configured as the earliest clients did have them.
 
+use std::sync::Arc;
+
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, Outcome};
-use codex_store::history_after_answer;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::rollout::TurnContextItem;
@@ -69,8 +70,8 @@ impl Session {
 
     /// Goes on from an answer of an earlier thread, which ended in another run of the program perhaps.
     async fn go_to_earlier(&mut self, response: &str) -> WayBack {
-        let (home, name) = (self.setup.home.path().to_owned(), response.to_owned());
-        let found = read_beside(move || history_after_answer(&home, &name)).await;
+        let (store, name) = (Arc::clone(&self.setup.store), response.to_owned());
+        let found = read_beside(move || store.history_after_answer(&name)).await;
         let Some(mut history) = found.flatten() else { return WayBack::Unknown };
         self.stop(Abort::Replaced).await;
         // What the model was told of its surroundings there; a difference is told with the next turn.

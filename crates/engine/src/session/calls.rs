@@ -2,15 +2,16 @@
 //!
 //! The turn decides which run. Here each is begun, fed with what arrives for it, and cut off when the turn stops.
 
-use codex_log::{Abort, ItemId, Outcome};
-use codex_wire::decision::ReviewDecision;
+use std::sync::Arc;
+
+use codex_log::{Abort, Answer, ItemId, Outcome, Question, QuestionKind};
 use codex_wire::response::FunctionCallOutputPayload;
 
 use super::Session;
 use crate::opening::asks_first;
 use crate::turn::Input;
 use crate::work::{CallEvent, Doing, RunningCall, Work};
-use codex_thread::OpenQuestions;
+use codex_thread::{OpenQuestions, QuestionName};
 use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::command::{self, CommandRequest, Place};
 use codex_tools::patching::{self, PatchRequest};
@@ -114,23 +115,29 @@ impl Session {
         Input::Stop(Outcome::Aborted(Abort::Interrupted), self.cut_off_calls())
     }
 
-    /// Hands an answer to the call that waits for it: the one of that name, or the only one if the turn is named. False
-    /// when there is none, or when the turn has several.
-    pub(super) async fn answer(&mut self, name: &str, decision: ReviewDecision) -> bool {
-        let asking = self.asking_calls();
-        let is_turn = self.running.as_ref().is_some_and(|running| running.id.as_str() == name);
-        let meant = match asking.iter().find(|id| id.as_str() == name) {
-            Some(id) => id.clone(),
-            None if is_turn && asking.len() == 1 => asking[0].clone(),
-            None => return false,
+    /// Hands an answer to the call that waits for it; false when none does.
+    pub(super) async fn answer(&mut self, name: &QuestionName, answer: Answer) -> bool {
+        let Some(question) = self.meant(name) else { return false };
+        let event = match question.kind {
+            QuestionKind::Command { .. } => CallEvent::Command(command::Input::Answered(answer)),
+            QuestionKind::Patch { .. } => CallEvent::Patch(patching::Input::Answered(answer)),
         };
-        let news = if self.running_command(&meant).is_some() {
-            CallEvent::Command(command::Input::Answered(decision))
-        } else {
-            CallEvent::Patch(patching::Input::Answered(decision))
-        };
-        self.step_call(meant, news).await;
+        self.step_call(question.item().clone(), event).await;
         true
+    }
+
+    /// The open question that is meant: the one of that name, the last one about that call, or the only one if the turn is
+    /// named.
+    fn meant(&self, name: &QuestionName) -> Option<Arc<Question>> {
+        let is_turn = |name: &str| self.running.as_ref().is_some_and(|running| running.id.as_str() == name);
+        let meant = match name {
+            QuestionName::Id(id) => self.asked.iter().find(|asked| asked.id == *id),
+            QuestionName::CallOrTurn(name) => {
+                let about_call = self.asked.iter().rfind(|asked| asked.item().as_str() == name);
+                about_call.or_else(|| self.asked.first().filter(|_| self.asked.len() == 1 && is_turn(name)))
+            }
+        };
+        meant.map(Arc::clone)
     }
 
     /// The calls about which a person is being asked.
@@ -163,7 +170,7 @@ impl Session {
     fn asks_again(&self) -> bool {
         let Some(running) = &self.running else { return false };
         let has_run = |call: &RunningCall| matches!(&call.doing, Doing::Command(it) if !it.call.asks_first());
-        self.setup.asks_again
+        self.setup.profile.asks_again
             && asks_first(&running.settings)
             && self.reviewing.is_none()
             && self.journal.is_saved()

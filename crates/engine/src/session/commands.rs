@@ -16,7 +16,9 @@ use tokio::time::sleep;
 use super::Session;
 use crate::turn::Input;
 use crate::work::{Deadline, Doing, RunningCommand};
-use codex_tools::command::{self, CommandCall, CommandRequest, Confinement, Process, Surrounding, aborted_text};
+use codex_tools::command::{
+    self, CallLimits, CommandCall, CommandRequest, Confinement, Process, Surrounding, aborted_text,
+};
 use codex_tools::full_message;
 use codex_tools::rules;
 use codex_wire::tokens::BYTES_PER_TOKEN;
@@ -102,7 +104,7 @@ impl Session {
                 judged
             }
         };
-        let (call, effects) = CommandCall::start(request, policy, judged, self.output_limit());
+        let (call, effects) = CommandCall::start(request, policy, judged, self.call_limits());
         self.begin_call(&id, Doing::Command(Box::new(RunningCommand::new(call))));
         self.perform_command(&id, effects)
     }
@@ -305,6 +307,11 @@ impl Session {
         for message in report.warning().into_iter().chain(notice) {
             self.emit(Body::Warning { message });
         }
+    }
+
+    /// What calls are held to.
+    fn call_limits(&self) -> CallLimits {
+        CallLimits { output_bytes: self.output_limit(), answer_within: self.setup.config.approval_timeout }
     }
 
     pub(super) fn output_limit(&self) -> usize {

@@ -1,13 +1,13 @@
 //! How turns end: by themselves, because somebody stops them, or because they cannot be saved.
 
+use codex_log::store::StoreError;
 use codex_log::{Abort, Body, Failure, Outcome};
-use codex_store::RolloutError;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::Message;
 
 use super::Session;
-use crate::setup::Recall;
 use crate::turn::Input;
+use codex_thread::HistoryMode;
 use codex_tools::full_message;
 
 /// What the model is told when somebody has stopped a turn.
@@ -37,15 +37,15 @@ impl Session {
 
     /// Saves and publishes what has happened outside of turns, for good. That it could not be saved is told by the journal.
     pub(super) async fn publish_durably(&mut self) {
-        let _: Result<(), RolloutError> = self.journal.publish_durably().await;
+        let _: Result<(), StoreError> = self.journal.publish_durably().await;
     }
 
     /// Ends the turn: what it leaves behind is looked after and saved, then its end is told.
     pub(super) async fn end(&mut self, outcome: Outcome) {
-        if matches!(outcome, Outcome::Aborted(_)) && self.setup.recall == Recall::Brief {
+        if matches!(outcome, Outcome::Aborted(_)) && self.setup.profile.history == HistoryMode::Brief {
             self.context.forget_unfinished();
         }
-        if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.tells_of_interrupts {
+        if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
             self.tell_model(Message::user(INTERRUPTED));
         }
         self.look_after_terminals().await;
@@ -69,7 +69,7 @@ impl Session {
 }
 
 /// How a turn ends that cannot be saved.
-pub(super) fn unsaved(saved: Result<(), RolloutError>) -> Option<Outcome> {
+pub(super) fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
     let error = saved.err()?;
     let message = format!("this thread could not be saved: {}", full_message(&error));
     Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))

@@ -85,7 +85,7 @@ impl Session {
             Ok((plan, planned))
         });
         let id = request.call.clone();
-        let call = PatchCall::new(request, approval, self.absent_reviewer());
+        let call = PatchCall::new(request, approval, self.absent_reviewer(), self.setup.config.approval_timeout);
         let stage = Stage::Planning(planning);
         self.begin_call(&id, Doing::Patch(Box::new(RunningPatch { call, stage, plan: None, applied: None })));
     }

@@ -11,12 +11,12 @@ impl Session {
     /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows how
     /// it went, and neither a summary nor a command of the user's own is a result.
     pub(super) async fn note_result(&mut self, outcome: &Outcome) {
-        let (Some(notes), Some(running)) = (self.setup.notes.clone(), &self.running) else { return };
+        let Some(running) = self.running.as_ref().filter(|_| self.setup.profile.keeps_read_marks) else { return };
         if matches!(outcome, Outcome::Aborted(_)) || !running.machine.is_for_user() || self.journal.is_in_memory() {
             return;
         }
-        let (thread, turn) = (self.started.meta.id, running.id.clone());
-        let noting = tokio::task::spawn_blocking(move || notes.turn_ended(thread, turn.as_str()));
+        let (store, thread, turn) = (Arc::clone(&self.setup.store), self.started.meta.id, running.id.clone());
+        let noting = tokio::task::spawn_blocking(move || store.turn_ended(thread, turn.as_str()));
         // The thread itself is whole without the note.
         if let Ok(Ok(state)) = noting.await {
             self.emit(Body::Unread(Arc::new(state)));

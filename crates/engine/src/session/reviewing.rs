@@ -14,9 +14,9 @@ use codex_wire::text::Text;
 use super::{Running, Session};
 use crate::context::Context;
 use crate::review;
-use crate::setup::Recall;
 use crate::turn::{Turn, UserMessage};
 use crate::work::Work;
+use codex_thread::HistoryMode;
 
 /// What is put aside while a review runs.
 pub(super) struct Review {
@@ -35,7 +35,7 @@ impl Session {
             content: vec![UserInput::text(prompt.clone())],
             message: Message::user(prompt.clone()),
             // Clients of the queue were told what the reviewer is asked by the review's beginning alone.
-            is_echoed: self.setup.recall == Recall::Full,
+            is_echoed: self.setup.profile.history == HistoryMode::Full,
         };
         let settings = Settings {
             approval_policy: AskForApproval::Never,
@@ -99,7 +99,7 @@ impl Session {
         self.tell_model(Message::user(review::report(output.as_ref())));
         match (outcome, output) {
             (Outcome::Aborted(_), _) => Outcome::Aborted(Abort::ReviewEnded),
-            (Outcome::Completed { bookmark, .. }, Some(output)) if self.setup.recall == Recall::Full => {
+            (Outcome::Completed { bookmark, .. }, Some(output)) if self.setup.profile.history == HistoryMode::Full => {
                 self.say_for_reviewer(codex_log::review::describe(&output));
                 Outcome::Completed { last_message: None, bookmark }
             }

@@ -75,7 +75,7 @@ impl Session {
         key: Option<Arc<str>>,
         cwd: PathBuf,
     ) -> impl Future<Output = UserMessage> + use<> {
-        let show = images::Show { recall: self.setup.recall, marks: self.setup.marks_images };
+        let show = images::Show { history: self.setup.profile.history, marks: self.setup.profile.marks_images };
         let said = images::user_message(content, cwd, Arc::clone(&self.skills), show);
         async { UserMessage { key, ..said.await } }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use codex_engine::{Beginning, Insisted, Setup};
 use codex_log::settings::SettingsChange;
-use codex_log::{Approval, Body, Event, Subject};
+use codex_log::{Body, Event, Question, QuestionKind};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::policy::{ApprovalsReviewer, SandboxPolicy};
 use serde_json::{Value, json};
@@ -34,16 +34,16 @@ async fn turn(client: &mut Client, decision: ReviewDecision) -> Vec<Arc<Event>> 
     client.say("1", "hi").await;
     let mut events = Vec::new();
     loop {
-        events.extend(client.until(|body| matches!(body, Body::ApprovalAsked(_) | Body::TurnEnded(_))).await);
-        let Some(Body::ApprovalAsked(approval)) = events.last().map(|event| &event.body) else { return events };
-        let answered = client.thread.answer(approval.call.as_str().to_owned(), decision.clone()).await;
+        events.extend(client.until(|body| matches!(body, Body::Asked(_) | Body::TurnEnded(_))).await);
+        let Some(Body::Asked(question)) = events.last().map(|event| &event.body) else { return events };
+        let answered = client.thread.answer(question.id.clone(), decision.clone().into()).await;
         assert_eq!(answered, Ok(true));
     }
 }
 
-fn questions(events: &[Arc<Event>]) -> Vec<Arc<Approval>> {
+fn questions(events: &[Arc<Event>]) -> Vec<Arc<Question>> {
     let question = |event: &Arc<Event>| match &event.body {
-        Body::ApprovalAsked(approval) => Some(Arc::clone(approval)),
+        Body::Asked(question) => Some(Arc::clone(question)),
         _ => None,
     };
     events.iter().filter_map(question).collect()
@@ -51,9 +51,9 @@ fn questions(events: &[Arc<Event>]) -> Vec<Arc<Approval>> {
 
 /// The command lines that were asked about.
 fn asked(events: &[Arc<Event>]) -> Vec<String> {
-    let line = |approval: &Arc<Approval>| match &approval.subject {
-        Subject::Command { argv, .. } => argv.join(" "),
-        Subject::Patch { .. } => "a patch".to_owned(),
+    let line = |question: &Arc<Question>| match &question.kind {
+        QuestionKind::Command { argv, .. } => argv.join(" "),
+        QuestionKind::Patch { .. } => "a patch".to_owned(),
     };
     questions(events).iter().map(line).collect()
 }
@@ -85,7 +85,7 @@ async fn typing_into_a_command_that_was_only_harmless_is_asked_about() {
     assert_eq!(asked(&events), ["write_stdin --session 1 one\n", "write_stdin --session 1 two\n"]);
     let first = &questions(&events)[0];
     assert_eq!(first.reason.as_deref(), Some("to type this into `/bin/sh -c cat`, about which nobody was asked"));
-    assert!(matches!(&first.subject, Subject::Command { amendment: None, .. }), "no rule is about what is typed");
+    assert!(matches!(&first.kind, QuestionKind::Command { amendment: None, .. }), "no rule is about what is typed");
     let told = outputs(&client);
     assert!(told[1].contains("Process running with session ID 1"), "to look is free: {}", told[1]);
     assert_eq!(told[2..], ["exec command rejected by user", "exec command rejected by user"]);
@@ -145,9 +145,9 @@ async fn git_is_asked_about_in_another_checkout() {
     let events = turn(&mut client, ReviewDecision::Denied).await;
     let folders: Vec<_> = questions(&events)
         .iter()
-        .map(|approval| match &approval.subject {
-            Subject::Command { cwd, .. } => cwd.file_name().map(|name| name.to_string_lossy().into_owned()),
-            Subject::Patch { .. } => None,
+        .map(|question| match &question.kind {
+            QuestionKind::Command { cwd, .. } => cwd.file_name().map(|name| name.to_string_lossy().into_owned()),
+            QuestionKind::Patch { .. } => None,
         })
         .collect();
     assert_eq!(folders, [Some("nested".to_owned()), Some("elsewhere".to_owned())]);
@@ -259,13 +259,14 @@ async fn resumed(world: World, imported: bool, folder: &str, insisted: Insisted)
     let mut client = world.start(&script(&[])).await;
     client.turn("1", "hi").await;
     client
-        .start_again(&script(&[]), |path, setup| {
+        .start_again(&script(&[]), |thread, setup| {
+            let path = setup.store.place(thread).expect("it is kept");
             let text = std::fs::read_to_string(&path).expect("the thread has a file");
             let marked =
                 text.replacen("\"payload\":{", "\"payload\":{\"imported_at\":\"2026-01-01T00:00:00.000Z\",", 1);
             std::fs::write(&path, if imported { marked } else { text }).expect("a file can be written");
             // What is not saved needs no lock, which a process that is just being started could still hold.
-            let beginning = Beginning::Unsaved(Box::new(Beginning::Resumed { path, insisted }));
+            let beginning = Beginning::Unsaved(Box::new(Beginning::Resumed { thread, insisted }));
             Setup { cwd: setup.cwd.with_file_name(folder), beginning, ..setup }
         })
         .await

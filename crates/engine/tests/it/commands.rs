@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use codex_log::{Abort, Body, CommandItem, CommandStatus, Delta, Event, Item, Outcome};
+use codex_log::{Abort, Answer, Body, CommandItem, CommandStatus, Delta, Event, Item, ItemId, Outcome, QuestionId};
 use codex_wire::decision::ReviewDecision;
 use serde_json::{Value, json};
 
@@ -52,11 +52,11 @@ pub(crate) fn outputs(client: &Client) -> Vec<String> {
 }
 
 async fn asked(client: &mut Client) {
-    client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
+    client.until(|body| matches!(body, Body::Asked(_))).await;
 }
 
 async fn answer(client: &Client, decision: ReviewDecision) {
-    assert_eq!(client.thread.answer("call-1-1".to_owned(), decision).await, Ok(true));
+    assert_eq!(client.thread.answer_named("call-1-1".to_owned(), decision.into()).await, Ok(true));
 }
 
 #[tokio::test]
@@ -118,9 +118,9 @@ async fn what_was_approved_for_the_session_is_not_asked_about_again() {
     asked(&mut client).await;
     answer(&client, ReviewDecision::ApprovedForSession).await;
     // The second is the same command; the third is another and is asked about.
-    let events = client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
+    let events = client.until(|body| matches!(body, Body::Asked(_))).await;
     assert_eq!(ended(&events).len(), 2);
-    assert_eq!(client.thread.answer("call-3-1".to_owned(), ReviewDecision::Approved).await, Ok(true));
+    assert_eq!(client.thread.answer_named("call-3-1".to_owned(), ReviewDecision::Approved.into()).await, Ok(true));
     client.until_ended().await;
     assert!(client.world.path("project/y").exists());
 }
@@ -154,10 +154,10 @@ async fn no_program_of_the_folder_is_found_outside_of_the_sandbox() {
         client.say("1", "hi").await;
         asked(&mut client).await;
         answer(&client, ReviewDecision::Approved).await;
-        let events = client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
+        let events = client.until(|body| matches!(body, Body::Asked(_))).await;
         let is_planted = the_end(&events).2 == "planted\n";
         assert_eq!(is_planted, permissions == "use_default", "{permissions}");
-        assert_eq!(client.thread.answer("call-2-1".to_owned(), ReviewDecision::Approved).await, Ok(true));
+        assert_eq!(client.thread.answer_named("call-2-1".to_owned(), ReviewDecision::Approved.into()).await, Ok(true));
         assert_eq!(the_end(&client.until_ended().await).2, format!("{expected}\n"));
     }
 }
@@ -177,12 +177,16 @@ async fn an_abort_ends_the_turn() {
 async fn an_answer_to_nothing_is_told_apart_from_one_that_was_wanted() {
     let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x"])).await;
     let decision = || ReviewDecision::Approved;
-    assert_eq!(client.thread.answer("1".to_owned(), decision()).await, Ok(false));
+    assert_eq!(client.thread.answer_named("1".to_owned(), decision().into()).await, Ok(false));
     client.say("1", "hi").await;
     asked(&mut client).await;
-    assert_eq!(client.thread.answer("another".to_owned(), decision()).await, Ok(false));
-    assert_eq!(client.thread.answer("1".to_owned(), decision()).await, Ok(true), "the turn's name will do");
-    assert_eq!(client.thread.answer("1".to_owned(), decision()).await, Ok(false), "it was answered");
+    assert_eq!(client.thread.answer_named("another".to_owned(), decision().into()).await, Ok(false));
+    assert_eq!(
+        client.thread.answer_named("1".to_owned(), decision().into()).await,
+        Ok(true),
+        "the turn's name will do"
+    );
+    assert_eq!(client.thread.answer_named("1".to_owned(), decision().into()).await, Ok(false), "it was answered");
     client.until_ended().await;
 }
 
@@ -333,4 +337,25 @@ async fn a_turn_says_what_was_disarmed_after_its_commands() {
     let there = |name: &str| client.world.path("project/sub").join(name).exists();
     let names = [".npmrc", "x.cfg", ".npmrc.disabled-by-codex", "Makefile", ".idea"];
     assert_eq!(names.map(there), [false, false, true, true, true]);
+}
+
+/// The question whether to run again outside the sandbox is another one, and an answer to the first may come late.
+#[tokio::test]
+async fn an_answer_to_one_question_about_a_command_is_none_to_the_next() {
+    let args = json!({"command": ["/bin/sh", "-c", "echo permission denied; exit 1"]});
+    let mut client = world("untrusted", "workspace-write").start(&scripted(&[args])).await;
+    client.say("1", "hi").await;
+    asked(&mut client).await;
+    let first = QuestionId::first(ItemId::new("call-1-1"));
+    let yes = || Answer::from(ReviewDecision::Approved);
+    assert_eq!(client.thread.answer(first.clone(), yes()).await, Ok(true));
+    asked(&mut client).await;
+    assert_eq!(client.thread.answer(first.clone(), yes()).await, Ok(false), "that one was answered");
+    assert_eq!(client.thread.answer(first.next(), Answer::Declined).await, Ok(true));
+    let events = client.until_ended().await;
+    let answers = events.iter().filter_map(|event| match &event.body {
+        Body::Answered { question, answer, item } => Some((question.to_string(), answer.allows(), item.is_some())),
+        _ => None,
+    });
+    assert_eq!(answers.collect::<Vec<_>>(), [("call-1-1#2".to_owned(), false, false)]);
 }

@@ -270,7 +270,7 @@ async fn a_goal_and_its_cost_survive_the_end_of_the_program_and_wait_for_a_word(
     assert_eq!(before.tokens_used, 110);
     let script = format!(r#"[{{"items": [{{"text": "Hi."}}]}}, {COMPLETE}, {{"items": [{{"text": "Done."}}]}}]"#);
     let resumed =
-        |path, setup| Setup { beginning: Beginning::Resumed { path, insisted: Insisted::default() }, ..setup };
+        |thread, setup| Setup { beginning: Beginning::Resumed { thread, insisted: Insisted::default() }, ..setup };
     let mut client = client.start_again(&script, resumed).await;
     assert_eq!(goal(&client).await, before, "to close a thread is not to stop its goal");
     assert_eq!(client.thread.running().await, Ok(None), "nobody has said anything yet");
@@ -283,8 +283,8 @@ async fn a_goal_and_its_cost_survive_the_end_of_the_program_and_wait_for_a_word(
 
 #[tokio::test(start_paused = true)]
 async fn a_copy_of_a_thread_has_its_goal_and_one_that_was_cleared_has_none() {
-    let forked = |path, setup| Setup {
-        beginning: Beginning::Forked { path, point: ForkPoint::End, insisted: Insisted::default() },
+    let forked = |thread, setup| Setup {
+        beginning: Beginning::Forked { thread, point: ForkPoint::End, insisted: Insisted::default() },
         ..setup
     };
     let client = start("[]").await;
@@ -314,7 +314,7 @@ async fn a_summary_leaves_the_goal_in_the_file_and_in_the_conversation() {
     let summary = kinds.iter().position(|kind| kind == "compacted").expect("it was summed up");
     assert_eq!(kinds[summary + 2], "event_msg goal_changed", "{kinds:?}");
     let resumed =
-        |path, setup| Setup { beginning: Beginning::Resumed { path, insisted: Insisted::default() }, ..setup };
+        |thread, setup| Setup { beginning: Beginning::Resumed { thread, insisted: Insisted::default() }, ..setup };
     let client = client.start_again("[]", resumed).await;
     assert_eq!(goal(&client).await.status, GoalStatus::Complete);
 }
@@ -344,9 +344,9 @@ async fn goals_can_be_switched_off_and_clients_that_know_none_see_nothing_of_the
     assert_eq!(refused, Err(GoalError::SwitchedOff));
     let client = start(r#"[{"items": [{"hang": true}]}]"#).await;
     set(&client, wish("ship it")).await;
-    let old = |path, setup| Setup {
-        beginning: Beginning::Resumed { path, insisted: Insisted::default() },
-        follows_goals: false,
+    let old = |thread, setup| Setup {
+        beginning: Beginning::Resumed { thread, insisted: Insisted::default() },
+        profile: codex_thread::ClientProfile::EXEC,
         ..setup
     };
     let mut client = client.start_again(r#"[{"items": [{"text": "Hi."}]}]"#, old).await;
@@ -368,7 +368,7 @@ async fn turns_that_nobody_asked_for_are_taken_back_as_any_other_also_in_the_fil
     assert_eq!(client.thread.roll_back(1).await, Ok(true));
     let script = r#"[{"items": [{"text": "Yes."}]}, {"items": [{"text": "Yes."}]}]"#;
     let resumed =
-        |path, setup| Setup { beginning: Beginning::Resumed { path, insisted: Insisted::default() }, ..setup };
+        |thread, setup| Setup { beginning: Beginning::Resumed { thread, insisted: Insisted::default() }, ..setup };
     let mut client = client.start_again(script, resumed).await;
     client.turn("2", "more").await;
     let input = client.last_input();
@@ -391,7 +391,7 @@ async fn a_turn_that_somebody_joined_is_taken_back_whole_in_the_file_too() {
     client.until_ended().await;
     assert_eq!(client.thread.roll_back(1).await, Ok(true));
     let resumed =
-        |path, setup| Setup { beginning: Beginning::Resumed { path, insisted: Insisted::default() }, ..setup };
+        |thread, setup| Setup { beginning: Beginning::Resumed { thread, insisted: Insisted::default() }, ..setup };
     let mut client = client.start_again(r#"[{"items": [{"text": "d"}]}]"#, resumed).await;
     client.turn("4", "four").await;
     assert_eq!(client.last_input(), ["one", "a", "four"]);

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use codex_log::settings::SettingsChange;
-use codex_log::{Body, Subject};
+use codex_log::{Body, QuestionKind};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::policy::SandboxPolicy;
 use serde_json::{Value, json};
@@ -33,10 +33,10 @@ fn script(files: &[&str]) -> String {
 /// Runs one turn. When it asks, gives the answer, and returns what would be granted.
 async fn turn(client: &mut Client, turn: &str, decision: ReviewDecision) -> Option<Option<PathBuf>> {
     client.say(turn, "hi").await;
-    let events = client.until(|body| matches!(body, Body::ApprovalAsked(_) | Body::TurnEnded(_))).await;
-    let Some(Body::ApprovalAsked(approval)) = events.last().map(|event| &event.body) else { return None };
-    let Subject::Patch { grant_root, .. } = &approval.subject else { panic!("asked about a patch") };
-    assert_eq!(client.thread.answer(turn.to_owned(), decision).await, Ok(true));
+    let events = client.until(|body| matches!(body, Body::Asked(_) | Body::TurnEnded(_))).await;
+    let Some(Body::Asked(question)) = events.last().map(|event| &event.body) else { return None };
+    let QuestionKind::Patch { grant_root, .. } = &question.kind else { panic!("asked about a patch") };
+    assert_eq!(client.thread.answer_named(turn.to_owned(), decision.into()).await, Ok(true));
     client.until_ended().await;
     Some(grant_root.clone())
 }
@@ -137,8 +137,8 @@ async fn a_patch_in_two_folders_is_offered_the_one_that_holds_both() {
     let script = json!([{"items": [{"custom": "apply_patch", "input": patch}]}, {"items": [{"text": "done"}]}]);
     let mut client = world("on-request", "workspace-write").start(&script.to_string()).await;
     client.say_with("1", vec![said("hi")], SettingsChange::default()).await;
-    let events = client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
-    let Some(Body::ApprovalAsked(approval)) = events.last().map(|event| &event.body) else { panic!("asked") };
-    let Subject::Patch { grant_root, .. } = &approval.subject else { panic!("asked about a patch") };
+    let events = client.until(|body| matches!(body, Body::Asked(_))).await;
+    let Some(Body::Asked(question)) = events.last().map(|event| &event.body) else { panic!("asked") };
+    let QuestionKind::Patch { grant_root, .. } = &question.kind else { panic!("asked about a patch") };
     assert_eq!(*grant_root, Some(real(&client.world.path("outside"))));
 }

@@ -66,8 +66,8 @@ fn outputs_of(client: &crate::world::Client) -> String {
 async fn a_denied_patch_changes_nothing() {
     let mut client = world("untrusted", "danger-full-access").start(&script(custom(PATCH))).await;
     client.say("1", "hi").await;
-    client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
-    assert_eq!(client.thread.answer("1".to_owned(), ReviewDecision::Denied).await, Ok(true));
+    client.until(|body| matches!(body, Body::Asked(_))).await;
+    assert_eq!(client.thread.answer_named("1".to_owned(), ReviewDecision::Denied.into()).await, Ok(true));
     let events = client.until_ended().await;
     assert_eq!(ended(&events)[0].status, PatchStatus::Declined);
     assert!(!client.world.path("project/new.txt").exists());
@@ -81,9 +81,9 @@ async fn a_patch_outside_the_workspace_is_asked_about_and_refused_where_nobody_m
         let mut client = world(policy, "workspace-write").start(&script(custom(patch))).await;
         client.say("1", "hi").await;
         if asks {
-            client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
+            client.until(|body| matches!(body, Body::Asked(_))).await;
             assert!(!client.world.path("outside.txt").exists());
-            assert_eq!(client.thread.answer("1".to_owned(), ReviewDecision::Approved).await, Ok(true));
+            assert_eq!(client.thread.answer_named("1".to_owned(), ReviewDecision::Approved.into()).await, Ok(true));
         }
         client.until_ended().await;
         assert_eq!(client.world.path("outside.txt").exists(), asks, "{policy}");

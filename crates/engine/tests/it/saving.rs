@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use codex_engine::{Beginning, Insisted, Setup};
 use codex_log::history::ForkPoint;
+use codex_log::store::ThreadStore;
 use codex_log::{Body, Event, Item, Outcome};
 use codex_store::RolloutFile;
 use codex_thread::Feed;
@@ -172,21 +173,24 @@ async fn a_thread_that_cannot_be_saved_does_not_start() {
 async fn a_thread_that_cannot_be_saved_is_neither_resumed_nor_forked() {
     let mut client = start("[]").await;
     client.close().await;
-    let (world, path) = (&client.world, client.rollout().to_owned());
+    let (world, path, thread) = (&client.world, client.rollout().to_owned(), client.thread.id());
     let insisted = Insisted::default();
     std::fs::set_permissions(&path, Permissions::from_mode(0o400)).expect("the file is ours");
     // Nothing is closed to root.
     if OpenOptions::new().append(true).open(&path).is_err() {
-        let resumed = Beginning::Resumed { path: path.clone(), insisted };
+        let resumed = Beginning::Resumed { thread, insisted };
         let refused = refusal(world, Setup { beginning: resumed, ..world.setup("[]").0 }).await;
         assert!(refused.starts_with("could not open the thread's file TEMP/home/sessions/DAY/rollout-"), "{refused}");
         assert!(refused.ends_with(".jsonl: Permission denied (os error 13)"), "{refused}");
     }
-    let aside = world.path("home/aside");
+    let away = world.path("home/archived_sessions");
+    let aside = away.join(path.file_name().expect("it has a name"));
+    std::fs::create_dir(away).expect("a folder can be made");
     std::fs::rename(&path, &aside).expect("the file can be moved");
     std::fs::remove_dir_all(world.path("home/sessions")).expect("the folder can be removed");
     std::fs::write(world.path("home/sessions"), "in the way").expect("a file can be written");
-    let forked = Beginning::Forked { path: aside, point: ForkPoint::End, insisted };
+    let thread = world.store.locate(&aside).expect("it is one of a thread").thread;
+    let forked = Beginning::Forked { thread, point: ForkPoint::End, insisted };
     let refused = refusal(world, Setup { beginning: forked, ..world.setup("[]").0 }).await;
     expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
 }
@@ -214,10 +218,10 @@ async fn a_link_out_of_the_project_is_not_read_and_that_is_told() {
 async fn a_thread_that_somebody_else_has_open_is_waited_for_two_seconds() {
     let mut client = one_turn(r#"[{"items": [{"text": "one"}]}]"#).await;
     client.close().await;
-    let (world, path) = (&client.world, client.rollout().to_owned());
+    let (world, path, thread) = (&client.world, client.rollout().to_owned(), client.thread.id());
     let reopen = || RolloutFile::reopen_in(&world.path("home"), path.clone()).expect("nobody has it open");
     let resume = || {
-        let beginning = Beginning::Resumed { path: path.clone(), insisted: Insisted::default() };
+        let beginning = Beginning::Resumed { thread, insisted: Insisted::default() };
         tokio::spawn(Setup { beginning, ..world.setup("[]").0 }.start())
     };
     let (held, begun) = (reopen(), Instant::now());

@@ -45,16 +45,16 @@ fn printed(client: &Client) -> Vec<String> {
 async fn asked(client: &mut Client, count: usize) -> Vec<String> {
     let mut asked = Vec::new();
     while asked.len() < count {
-        let events = client.until(|body| matches!(body, Body::ApprovalAsked(_))).await;
-        if let Some(Body::ApprovalAsked(approval)) = events.last().map(|event| &event.body) {
-            asked.push(approval.call.as_str().to_owned());
+        let events = client.until(|body| matches!(body, Body::Asked(_))).await;
+        if let Some(Body::Asked(question)) = events.last().map(|event| &event.body) {
+            asked.push(question.item().as_str().to_owned());
         }
     }
     asked
 }
 
 async fn answer(client: &Client, name: &str, decision: ReviewDecision) -> bool {
-    client.thread.answer(name.to_owned(), decision).await.expect("the thread is open")
+    client.thread.answer_named(name.to_owned(), decision.into()).await.expect("the thread is open")
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ async fn an_interrupted_summary_takes_nothing_away() {
     let script = r#"[{"items": [{"text": "Noted."}]}, {"items": [{"hang": true}]}, {"items": [{"text": "Yes."}]}]"#;
     let world = World::new();
     let (mut setup, prompts) = world.setup(script);
-    setup.recall = codex_engine::Recall::Brief;
+    setup.profile = codex_thread::ClientProfile::QUEUE;
     let (thread, mut feed) = setup.start().await.expect("the thread starts");
     let say = |turn: &'static str| {
         thread.say(TurnId::new(turn), vec![said(turn)], codex_log::settings::SettingsChange::default())

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::{Beginning, Recall, Setup};
+use codex_engine::{Beginning, Setup};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
-use codex_thread::{Feed, StartError, Thread, TurnStart};
+use codex_store::FileStore;
+use codex_thread::{ClientProfile, Feed, StartError, Thread, TurnStart};
+use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
@@ -21,6 +23,7 @@ use crate::shown;
 pub(crate) struct World {
     folder: TempDir,
     overrides: Vec<String>,
+    pub(crate) store: FileStore,
 }
 
 impl World {
@@ -29,7 +32,8 @@ impl World {
         for name in ["home", "project"] {
             std::fs::create_dir(folder.path().join(name)).expect("a folder can be made");
         }
-        Self { folder, overrides: vec!["model_provider=scripted".to_owned()] }
+        let store = FileStore::of(&folder.path().join("home"));
+        Self { folder, store, overrides: vec!["model_provider=scripted".to_owned()] }
     }
 
     /// Sets a value of the configuration, as `-c` does.
@@ -64,23 +68,17 @@ impl World {
         let setup = Setup {
             config: Arc::new(config),
             home,
+            store: Arc::new(self.store.clone()),
             cwd: self.path("project"),
             model: Arc::new(Recorder { model, prompts: prompts.clone() }),
             originator: "tests".to_owned(),
             source: SessionSource::Exec,
             shell: Some("/bin/zsh".to_owned()),
             programs: None,
-            recall: Recall::Full,
+            profile: ClientProfile { follows_goals: true, ..ClientProfile::EXEC },
             base_instructions: None,
             beginning: Beginning::New,
-            without_skills: None,
-            counts_anew: false,
-            follows_goals: true,
             recent_bytes: 0,
-            notes: None,
-            asks_again: false,
-            tells_of_interrupts: false,
-            marks_images: false,
         };
         (setup, prompts)
     }
@@ -182,12 +180,12 @@ impl Client {
         self.until(|body| matches!(body, Body::TurnEnded(_))).await
     }
 
-    /// Closes the thread and starts one that begins with its file, in the same world.
-    pub(crate) async fn start_again(mut self, script: &str, change: impl FnOnce(PathBuf, Setup) -> Setup) -> Self {
+    /// Closes the thread and starts one that begins with it, in the same world.
+    pub(crate) async fn start_again(mut self, script: &str, change: impl FnOnce(ThreadId, Setup) -> Setup) -> Self {
         self.close().await;
-        let rollout = self.rollout().to_owned();
+        let id = self.thread.id();
         let (setup, prompts) = self.world.setup(script);
-        let (thread, feed) = change(rollout, setup).start().await.expect("the thread starts");
+        let (thread, feed) = change(id, setup).start().await.expect("the thread starts");
         Self { world: self.world, thread, feed, prompts }
     }
 

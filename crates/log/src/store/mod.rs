@@ -1,9 +1,20 @@
-//! What those who keep threads are asked, and what they answer.
+//! Those who keep threads: what they are asked, and what they answer.
+//!
+//! A thread is named by its id. Where it is, is for people to see and for nobody to rely on.
 
+mod error;
 mod listing;
 mod metadata;
+mod pen;
 mod summary;
+mod thread_store;
 
+pub use error::{StoreError, StoreErrorKind};
 pub use listing::{ListQuery, Page, SearchHit, SearchResults, SectionFilter, SortKey};
 pub use metadata::{Appearance, Attachment, InSection, ReadMark, RepositoryChange, Section};
+pub use pen::{Commit, LineError, Payload, Pen, UnsavedPen, write_line};
 pub use summary::{SourceKind, ThreadSummary};
+pub use thread_store::{
+    Entry, Imported, LineSource, Located, Opened, PromptHistory, PromptHistoryState, ReadFrom, ThreadMetadata,
+    ThreadStore, store_place,
+};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use codex_config::user_agent;
+use codex_log::QuestionId;
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::{ErrorObject, Incoming, OVERLOADED};
 use codex_protocol::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse};
@@ -83,8 +84,8 @@ impl Client {
 pub(crate) struct Asked {
     /// The thread.
     pub(crate) thread: ThreadId,
-    /// The call it is about.
-    pub(crate) call: String,
+    /// The question.
+    pub(crate) question: QuestionId,
 }
 
 /// A request that must be answered. As long as one is held the connection does not end.
@@ -261,7 +262,8 @@ impl Connection {
         let Some(asked) = lock(&self.asked).remove(number) else { return };
         let Some(desk) = self.desk(asked.thread) else { return };
         let answer = result.ok().flatten().map(|answer| answer.get().to_owned());
-        let _: Result<(), _> = desk.send(Box::new(Task::Answered { number: *number, call: asked.call, answer })).await;
+        let _: Result<(), _> =
+            desk.send(Box::new(Task::Answered { number: *number, question: asked.question, answer })).await;
     }
 
     /// Remembers a question to the client.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_log::{Approval, Body, Event, ItemId, Seq, TurnId};
+use codex_log::{Body, Event, Question, QuestionId, Seq, TurnId};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
@@ -43,8 +43,8 @@ pub(crate) enum Task {
     Answered {
         /// The number of the question.
         number: i64,
-        /// The call that was asked about.
-        call: String,
+        /// The question.
+        question: QuestionId,
         /// The answer as JSON.
         answer: Option<String>,
     },
@@ -58,7 +58,7 @@ pub(crate) struct Desk {
     /// What came while the client did not listen.
     pub(crate) held: Held,
     /// Questions that waited for an answer before the client listened, or before it has caught up.
-    pub(crate) unasked: Vec<(String, Arc<Approval>)>,
+    pub(crate) unasked: Vec<(String, Arc<Question>)>,
     /// How the client has asked to hear of the thread, and what it hears.
     pub(crate) listening: Listening,
     pub(crate) hearing: Hearing,
@@ -139,13 +139,13 @@ impl Desk {
     }
 
     /// Puts the questions that wait for an answer before the client, as soon as it listens and has heard what led to them.
-    pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Approval>], repeat: Repeat) {
+    pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Question>], repeat: Repeat) {
         let turn = running.map(TurnId::as_str).unwrap_or_default();
-        for approval in asked {
+        for question in asked {
             if !self.hearing.is_deaf() && !self.is_behind() {
-                self.ask(turn, approval, 0, repeat);
-            } else if !self.unasked.iter().any(|(_, unasked)| unasked.call == approval.call) {
-                self.unasked.push((turn.to_owned(), Arc::clone(approval)));
+                self.ask(turn, question, 0, repeat);
+            } else if !self.unasked.iter().any(|(_, unasked)| unasked.id == question.id) {
+                self.unasked.push((turn.to_owned(), Arc::clone(question)));
             }
         }
     }
@@ -298,7 +298,7 @@ impl Desk {
                 }
                 super::serve::serve(self, unanswered, request).await;
             }
-            Task::Answered { number, call, answer } => self.answered(number, call, answer.as_deref()).await,
+            Task::Answered { number, question, answer } => self.answered(number, question, answer.as_deref()).await,
         }
     }
 
@@ -334,20 +334,20 @@ impl Desk {
         }
         match &event.body {
             Body::TurnEnded(outcome) => self.answer_interrupts(outcome),
-            Body::ApprovalAnswered { item, .. } => self.resolve(item.id(), event.at_ms),
+            Body::Answered { question, .. } => self.resolve(question, event.at_ms),
             _ => {}
         }
         self.take_notifications(event);
         match &event.body {
             // A client that is behind is asked once it has caught up, if there is still something to answer.
-            Body::ApprovalAsked(approval) if !self.held.is_settled(&approval.call) && !self.is_behind() => {
+            Body::Asked(asked) if !self.held.is_settled(&asked.id) && !self.is_behind() => {
                 let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
-                self.ask(turn, approval, event.at_ms, Repeat::No);
+                self.ask(turn, asked, event.at_ms, Repeat::No);
             }
             Body::TurnEnded(_) => {
-                let open: Vec<ItemId> = self.questions.keys().cloned().collect();
-                for item in open {
-                    self.resolve(&item, event.at_ms);
+                let open: Vec<QuestionId> = self.questions.keys().cloned().collect();
+                for question in open {
+                    self.resolve(&question, event.at_ms);
                 }
             }
             _ => {}

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use codex_log::{Body, Event, ItemId};
+use codex_log::{Body, Event, QuestionId};
 
 /// How many events are kept.
 const MOST_EVENTS: usize = 4096;
@@ -45,9 +45,9 @@ impl Held {
     }
 
     /// Whether a question about a call was answered, or has become pointless, while nobody listened.
-    pub(crate) fn is_settled(&self, call: &ItemId) -> bool {
+    pub(crate) fn is_settled(&self, question: &QuestionId) -> bool {
         self.events.iter().any(|event| match &event.body {
-            Body::ApprovalAnswered { item, .. } => item.id() == call,
+            Body::Answered { question: answered, .. } => answered == question,
             Body::TurnEnded(_) => true,
             _ => false,
         })
@@ -56,7 +56,7 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
-    use codex_log::Delta;
+    use codex_log::{Delta, ItemId};
     use codex_wire::ids::ThreadId;
 
     use super::*;

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, Weak};
 use codex_config::{
     Config, ConfigWarning, Env, Home, Layers, Overrides, ProjectFiles, ProviderConfig, WireApi, config_files,
 };
-use codex_engine::{Beginning, Model, Recall, Setup, connect};
+use codex_engine::{Beginning, Model, Setup, connect};
 use codex_files::Stamp;
+use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
-use codex_store::ThreadIndex;
+use codex_thread::ClientProfile;
 use codex_wire::rollout::SessionSource;
 use serde_json::{Map, Value};
 
@@ -21,14 +22,13 @@ use super::hearing::Dialect;
 use super::loaded::Loaded;
 use codex_dialects::Vintage;
 
-/// What the model is told where there are no skills.
-const NO_SKILLS: &str = "## Skills\nThere are no skills here.";
-
 /// How the server was started.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The home folder.
     pub home: Home,
+    /// Who keeps the threads.
+    pub store: Arc<dyn ThreadStore>,
     /// The variables.
     pub env: Env,
     /// What the command line says of the configuration.
@@ -54,8 +54,8 @@ pub struct Start {
 pub(crate) struct Host {
     pub(crate) start: Start,
     pub(crate) loaded: Loaded,
-    /// The threads on disk.
-    pub(crate) index: ThreadIndex,
+    /// Who keeps the threads.
+    pub(crate) store: Arc<dyn ThreadStore>,
     config: Mutex<Option<(Vec<Stamp>, Arc<Config>)>>,
     /// What a client has switched on or off until the server ends, by name.
     switches: Mutex<BTreeMap<String, bool>>,
@@ -84,10 +84,10 @@ impl std::fmt::Debug for SharedModel {
 
 impl Host {
     pub(crate) fn new(start: Start) -> Self {
-        let index = ThreadIndex::open(start.home.path());
+        let store = Arc::clone(&start.store);
         let (config, models, switches) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (skill_roots, connections, places) = (Mutex::default(), Mutex::default(), Places::default());
-        Self { start, loaded: Loaded::default(), index, config, switches, skill_roots, models, places, connections }
+        Self { start, loaded: Loaded::default(), store, config, switches, skill_roots, models, places, connections }
     }
 
     /// Notes that a client is there.
@@ -179,7 +179,7 @@ impl Host {
 
     /// What a thread is made of. It reads files; run it off the async threads.
     pub(crate) fn setup(&self, options: &ThreadOptions, client: Option<&Client>) -> Result<Setup, ErrorObject> {
-        let vintage = client.map(|client| client.vintage).unwrap_or_default();
+        let profile = profile(client.map(|client| client.vintage).unwrap_or_default());
         let Start { home, env, cwd, programs, overrides, .. } = &self.start;
         let originator = client.map_or(&*self.start.originator, |client| self.originator(&client.name));
         let cwd = options.cwd.as_ref().map_or_else(|| cwd.clone(), |wish| cwd.join(wish));
@@ -198,21 +198,15 @@ impl Host {
             model: self.model(&config, originator)?,
             config,
             home: home.clone(),
+            store: Arc::clone(&self.store),
             originator: originator.to_owned(),
             source: self.start.source.clone(),
             shell: env.text("SHELL"),
             programs: programs.clone(),
-            recall: Recall::Full,
+            profile,
             base_instructions: options.base_instructions.as_deref().map(Arc::from),
             beginning: Beginning::New,
-            without_skills: Some(NO_SKILLS),
-            counts_anew: vintage == Vintage::V077,
-            asks_again: true,
-            tells_of_interrupts: vintage == Vintage::V0166,
-            marks_images: vintage == Vintage::V0166,
-            follows_goals: vintage == Vintage::V0166,
             recent_bytes: self.start.recent_bytes,
-            notes: (vintage == Vintage::V0166).then(|| self.index.notes()),
             cwd,
         })
     }
@@ -233,6 +227,14 @@ impl Host {
         let (provider, originator) = (config.provider.clone(), originator.to_owned());
         models.push(SharedModel { provider, originator, model: Arc::clone(&model) });
         Ok(model)
+    }
+}
+
+/// What clients of a release expect.
+fn profile(vintage: Vintage) -> ClientProfile {
+    match vintage {
+        Vintage::V077 => ClientProfile::V077,
+        Vintage::V0166 => ClientProfile::V0166,
     }
 }
 

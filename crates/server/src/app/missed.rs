@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use codex_log::decode::LogReader;
 use codex_log::open_items::OpenItems;
+use codex_log::store::{Entry, ReadFrom, ThreadStore};
 use codex_log::{Body, Event, Item, Seq};
-use codex_store::{Entry, RolloutLines};
+use codex_wire::ids::ThreadId;
 
 /// About how many bytes of what was missed are told. Whoever has missed more is better off with the thread as a whole.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
@@ -25,14 +26,22 @@ pub(crate) struct Missed {
 ///
 /// A turn that was not ended is over if none runs. Of what items grew by nothing is told: the client may have heard some of
 /// it, and whole items come with all of it.
-pub(crate) fn read(path: &Path, after: Seq, upto: Seq, is_running: bool) -> Option<Missed> {
-    let mut lines = RolloutLines::open(path).ok()?;
-    let mut reader = LogReader::new(path, None);
+pub(crate) fn read(
+    thread: ThreadId,
+    store: &dyn ThreadStore,
+    (after, upto): (Seq, Seq),
+    is_running: bool,
+) -> Option<Missed> {
+    let mut lines = store.read(thread, ReadFrom::Start).ok()?;
+    // Where the thread is has been told before.
+    let mut reader = LogReader::new(Path::new(""), None);
     let (mut is_boundary, mut bytes, mut decoded) = (after.position() == 0, 0, Vec::new());
     let (mut standing, mut events) = (OpenItems::default(), Vec::new());
-    while lines.offset() < upto.position() {
+    let mut end = 0;
+    while end < upto.position() {
+        // A line that cannot be read is passed over; what ends there counts for the next one.
         let Entry::Line(line) = lines.next_entry().ok()?? else { continue };
-        let end = line.range.end;
+        end = line.range.end;
         reader.take(&line, &mut decoded);
         is_boundary |= end == after.position();
         for event in decoded.drain(..) {

@@ -177,7 +177,7 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
     if let Some(items) = history {
         return hand_over(connection, items, options).await.map(|opened| Resumed::Opened(Box::new(opened)));
     }
-    let (id, path) = find(connection, &thread_id, path).await?;
+    let id = find(connection, &thread_id, path).await?;
     let _turn = connection.host.loaded.turn_to_open(id).await;
     if let Some(desk) = connection.desk(id) {
         return Ok(Resumed::AtDesk(desk));
@@ -190,8 +190,12 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
     // Both the conversation and the turns are in the file; they are read side by side.
     let is_new = connection.vintage() == Vintage::V0166;
     let reads_turns = !exclude_turns || (is_new && initial_turns_page.is_some());
-    let turns = if reads_turns { Turns::read(path.clone(), connection.vintage()) } else { Turns::Unwanted };
-    let setup = Setup { beginning: Beginning::Resumed { path, insisted }, ..setup };
+    let turns = if reads_turns {
+        Turns::read(Arc::clone(&connection.host.store), id, connection.vintage())
+    } else {
+        Turns::Unwanted
+    };
+    let setup = Setup { beginning: Beginning::Resumed { thread: id, insisted }, ..setup };
     let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let mut answer = describe(connection, &thread, turns).await?;
     if is_new {
@@ -263,12 +267,13 @@ pub(crate) fn read_items(items: Vec<serde_json::Value>) -> Result<Vec<ResponseIt
 
 async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<Opened, ErrorObject> {
     let ThreadForkParams { thread_id, path, last_turn_id, exclude_turns, options } = params;
-    let (_, path) = find(connection, &thread_id, path).await?;
+    let id = find(connection, &thread_id, path).await?;
     let point = match last_turn_id {
         None => ForkPoint::End,
         Some(turn) => {
-            let (path, vintage) = (path.clone(), connection.vintage());
-            let turns = blocking(move || stored::turns(&path, vintage).map_err(ErrorObject::from_display)).await?;
+            let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
+            let turns = blocking(move || stored::turns(&*host.store, id, vintage).map_err(ErrorObject::from_display));
+            let turns = turns.await?;
             let place = turns.iter().position(|it| it.id == turn);
             let place = place.ok_or_else(|| ErrorObject::invalid(format!("turn not found: {turn}")))?;
             ForkPoint::Turns(place + 1)
@@ -276,7 +281,7 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     };
     let insisted = insisted(&options);
     let setup = setup(connection, options).await?;
-    let setup = Setup { beginning: Beginning::Forked { path, point, insisted }, ..setup };
+    let setup = Setup { beginning: Beginning::Forked { thread: id, point, insisted }, ..setup };
     let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
     let mut answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     if connection.vintage() == Vintage::V0166 {
@@ -326,25 +331,24 @@ pub(crate) fn insisted(options: &ThreadOptions) -> Insisted {
     }
 }
 
-/// The thread a client means, and its file. A path goes before a name.
+/// The thread a client means. A path goes before a name.
 pub(crate) async fn find(
     connection: &Arc<Connection>,
     name: &str,
     path: Option<PathBuf>,
-) -> Result<(ThreadId, PathBuf), ErrorObject> {
+) -> Result<ThreadId, ErrorObject> {
     let host = Arc::clone(&connection.host);
     if let Some(path) = path {
-        let file =
-            blocking(move || codex_store::check_path(host.start.home.path(), &path).map_err(ErrorObject::from_display));
-        return file.await.map(|file| (file.id, file.path));
+        let located = blocking(move || host.store.locate(&path).map_err(ErrorObject::from_display));
+        return located.await.map(|located| located.thread);
     }
     let id = parse_name(name)?;
-    if let Some(thread) = host.loaded.get(id) {
-        return Ok((id, thread.started().rollout.clone()));
+    if host.loaded.get(id).is_some() {
+        return Ok(id);
     }
-    let found = blocking(move || host.index.find(id).map_err(ErrorObject::internal_from)).await?;
-    let found = found.ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))?;
-    Ok((id, found.path))
+    let found = blocking(move || host.store.find(id).map_err(ErrorObject::internal_from)).await?;
+    found.ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))?;
+    Ok(id)
 }
 
 /// What a client is told of a thread that was there before.

@@ -82,18 +82,16 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
         Some(loaded) => loaded.running().await.ok().flatten(),
         None => None,
     };
-    let path = loaded.map(|loaded| loaded.started().rollout.clone());
+    let is_loaded = loaded.is_some();
     // The methods came with this release, so turns are told as it tells them, whatever the connection follows.
     let (host, vintage) = (Arc::clone(&connection.host), Vintage::V0166);
     let mut turns = blocking(move || {
-        let path = if let Some(path) = path {
-            path
-        } else {
-            let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
-            found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?.path
-        };
+        if !is_loaded {
+            let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
+            found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?;
+        }
         // A thread that was never saved has no turns on disk.
-        Ok(stored::turns(&path, vintage).unwrap_or_default())
+        Ok(stored::turns(&*host.store, id, vintage).unwrap_or_default())
     })
     .await?;
     if let (Some(running), Some(last)) = (running, turns.last_mut())

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use codex_engine::review;
 use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
@@ -132,8 +134,9 @@ async fn earlier(desk: &Desk, id: String) -> Result<Turn, ErrorObject> {
 }
 
 async fn stored_turns(desk: &Desk) -> Result<Vec<Turn>, ErrorObject> {
-    let (path, vintage) = (desk.thread.started().rollout.clone(), desk.connection.vintage());
-    super::disk::blocking(move || super::stored::turns(&path, vintage).map_err(ErrorObject::from_display)).await
+    let (host, id, vintage) = (Arc::clone(&desk.connection.host), desk.thread.id(), desk.connection.vintage());
+    super::disk::blocking(move || super::stored::turns(&*host.store, id, vintage).map_err(ErrorObject::from_display))
+        .await
 }
 
 /// Checks what is about to be said: that its folder is there, and that its pictures are not too large.

@@ -1,10 +1,9 @@
 //! Requests about threads on disk, loaded or not. They are served beside all others.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
-use codex_log::store::{ListQuery, SectionFilter, SortKey, SourceKind};
+use codex_log::store::{ListQuery, SectionFilter, SortKey, SourceKind, StoreError, StoreErrorKind, ThreadStore};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::empty::Empty;
@@ -16,7 +15,6 @@ use codex_protocol::v2::thread::{
 };
 use codex_protocol::v2::thread_list::{OneOrMany, ThreadListParams, ThreadListResponse, ThreadSortKey};
 use codex_protocol::v2::turn::{Turn, TurnStatus};
-use codex_store::{IndexError, ShelfError};
 use codex_thread::Thread;
 use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
@@ -137,12 +135,12 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
     blocking(move || {
         let provider = host.config()?.provider.id.clone();
         let query = query(params, &provider);
-        let page = host.index.list(&query).map_err(|error| match error {
-            IndexError::Note(error) => notes::refusal(error),
-            error @ IndexError::Cursor { .. } => ErrorObject::from_display(error),
-            error => ErrorObject::internal_from(error),
+        let page = host.store.list(&query).map_err(|error| match error.kind() {
+            StoreErrorKind::Refused => ErrorObject::from_display(error),
+            StoreErrorKind::Metadata => notes::refusal(error),
+            _ => ErrorObject::internal_from(error),
         })?;
-        let read_states = notes::read_states(&host.index.notes(), &page.threads, vintage);
+        let read_states = notes::read_states(&*host.store, &page.threads, vintage);
         let shown = |summary: codex_log::store::ThreadSummary| {
             let loaded = host.loaded.get(summary.id);
             let status = if loaded.is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
@@ -229,10 +227,10 @@ pub(crate) async fn read_thread(
     }
     let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
     blocking(move || {
-        let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
+        let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
         let found = found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?;
         let turns = if include_turns {
-            stored::turns(&found.path, vintage).map_err(ErrorObject::from_display)?
+            stored::turns(&*host.store, id, vintage).map_err(ErrorObject::from_display)?
         } else {
             Vec::new()
         };
@@ -258,9 +256,9 @@ impl Turns {
         if is_wanted { Self::Wanted } else { Self::Unwanted }
     }
 
-    /// Begins to read the turns of a file.
-    pub(crate) fn read(path: PathBuf, vintage: Vintage) -> Self {
-        Self::Coming(tokio::task::spawn_blocking(move || stored::turns(&path, vintage).unwrap_or_default()))
+    /// Begins to read the turns of a thread.
+    pub(crate) fn read(store: Arc<dyn ThreadStore>, thread: ThreadId, vintage: Vintage) -> Self {
+        Self::Coming(tokio::task::spawn_blocking(move || stored::turns(&*store, thread, vintage).unwrap_or_default()))
     }
 }
 
@@ -279,11 +277,11 @@ pub(crate) async fn describe(
     };
     let mut shown = thread::loaded(loaded.started(), settings, status);
     let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
-    let (path, id) = (loaded.started().rollout.clone(), loaded.id());
+    let id = loaded.id();
     let known = blocking(move || {
-        // A thread that is not saved is in no index and has no turns on disk.
-        let summary = host.index.note(&path).and_then(|()| host.index.find(id)).ok().flatten();
-        let read = matches!(turns, Turns::Wanted).then(|| stored::turns(&path, vintage).unwrap_or_default());
+        // A thread that is not saved is not found and has no turns on disk.
+        let summary = host.store.find(id).ok().flatten();
+        let read = matches!(turns, Turns::Wanted).then(|| stored::turns(&*host.store, id, vintage).unwrap_or_default());
         Ok((summary, read, turns))
     });
     let (summary, read, turns) = known.await?;
@@ -310,14 +308,17 @@ async fn unload(connection: &Connection, id: ThreadId) {
     }
 }
 
-fn shelf_error(error: ShelfError) -> ErrorObject {
-    match error {
-        ShelfError::Missing { thread } => ErrorObject::invalid(format!("no rollout found for thread id {thread}")),
-        error @ (ShelfError::InUse { .. } | ShelfError::Place(_) | ShelfError::Exists { .. }) => {
-            ErrorObject::from_display(error)
-        }
-        error => ErrorObject::internal_from(error),
+/// Why something could not be done with a stored thread.
+fn refusal(thread: ThreadId, error: &StoreError) -> ErrorObject {
+    match error.kind() {
+        StoreErrorKind::Missing => missing(thread),
+        StoreErrorKind::Locked | StoreErrorKind::Refused => ErrorObject::from_display(error),
+        _ => ErrorObject::internal_from(error),
     }
+}
+
+fn missing(thread: ThreadId) -> ErrorObject {
+    ErrorObject::invalid(format!("no rollout found for thread id {thread}"))
 }
 
 /// Puts a thread away.
@@ -327,9 +328,9 @@ pub(crate) async fn archive(connection: &Arc<Connection>, name: &str) -> Result<
     let host = Arc::clone(&connection.host);
     blocking(move || {
         // What is away already cannot be put away: releases say so, and clients look for it.
-        match host.index.find(id).map_err(ErrorObject::internal_from)? {
-            Some(found) if found.archived => Err(shelf_error(ShelfError::Missing { thread: id })),
-            _ => host.index.archive(id).map(|_| Empty {}).map_err(shelf_error),
+        match host.store.find(id).map_err(ErrorObject::internal_from)? {
+            Some(found) if found.archived => Err(missing(id)),
+            _ => host.store.archive(id).map(|_| Empty {}).map_err(|error| refusal(id, &error)),
         }
     })
     .await
@@ -339,7 +340,7 @@ async fn unarchive(connection: &Arc<Connection>, name: &str) -> Result<ThreadRes
     let id = parse_name(name)?;
     let host = Arc::clone(&connection.host);
     blocking(move || {
-        let summary = host.index.unarchive(id).map_err(shelf_error)?;
+        let summary = host.store.unarchive(id).map_err(|error| refusal(id, &error))?;
         let provider = host.config()?.provider.id.clone();
         Ok(ThreadResponse { thread: thread::stored(summary, &provider, ThreadStatus::NotLoaded) })
     })
@@ -350,7 +351,7 @@ async fn delete(connection: &Arc<Connection>, name: &str) -> Result<Empty, Error
     let id = parse_name(name)?;
     unload(connection, id).await;
     let host = Arc::clone(&connection.host);
-    blocking(move || host.index.delete(id).map(|()| Empty {}).map_err(shelf_error)).await
+    blocking(move || host.store.delete(id).map(|()| Empty {}).map_err(|error| refusal(id, &error))).await
 }
 
 async fn rename(connection: &Arc<Connection>, thread: &str, name: String) -> Result<Empty, ErrorObject> {
@@ -358,13 +359,6 @@ async fn rename(connection: &Arc<Connection>, thread: &str, name: String) -> Res
     if name.trim().is_empty() {
         return Err(ErrorObject::invalid("name must not be empty"));
     }
-    let path = connection.host.loaded.get(id).map(|thread| thread.started().rollout.clone());
     let host = Arc::clone(&connection.host);
-    blocking(move || {
-        if let Some(path) = path {
-            host.index.note(&path).map_err(ErrorObject::internal_from)?;
-        }
-        host.index.rename(id, &name).map(|()| Empty {}).map_err(shelf_error)
-    })
-    .await
+    blocking(move || host.store.rename(id, &name).map(|()| Empty {}).map_err(|error| refusal(id, &error))).await
 }

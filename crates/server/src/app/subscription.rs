@@ -112,7 +112,7 @@ async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
             && let Some(tasks) = connection.reserve_desk(id)
         {
             let gone = |_| not_found(&params.thread_id);
-            let subscription = subscribe(&thread, params).await.map_err(gone)?;
+            let subscription = subscribe(connection, &thread, params).await.map_err(gone)?;
             let Subscription { feed, running, asked, standing, begins, .. } = subscription;
             let mut desk = new_desk(connection, thread, feed, Wishes::default(), Listening::v2());
             desk.take_in(&standing, begins.is_unbroken);
@@ -139,7 +139,7 @@ async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
         Resumed::Opened(opened) => {
             let Opened { mut desk, tasks, answer, .. } = *opened;
             let gone = |_| not_found(&params.thread_id);
-            let subscription = subscribe(&desk.thread, params).await.map_err(gone)?;
+            let subscription = subscribe(connection, &desk.thread, params).await.map_err(gone)?;
             if subscription.begins.is_unbroken {
                 let Subscription { feed, running, asked, standing, begins, .. } = subscription;
                 desk.read_from(feed);
@@ -159,12 +159,16 @@ async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
 }
 
 /// Lets a client read along from where it stopped, if what came since is remembered or in the lines.
-async fn subscribe(thread: &Thread, params: &ThreadSubscribeParams) -> Result<Subscription, Closed> {
+async fn subscribe(
+    connection: &Connection,
+    thread: &Thread,
+    params: &ThreadSubscribeParams,
+) -> Result<Subscription, Closed> {
     let Some(after) = params.after.map(Seq::new) else { return thread.subscribe().await };
     let mut subscription = thread.subscribe_after(Cursor { log: params.log_id.clone(), seq: after }).await?;
     let Some(upto) = subscription.begins.lines_upto else { return Ok(subscription) };
-    let (path, is_running) = (thread.started().rollout.clone(), subscription.running.is_some());
-    let read = tokio::task::spawn_blocking(move || missed::read(&path, after, upto, is_running)).await;
+    let (id, store, is_running) = (thread.id(), Arc::clone(&connection.host.store), subscription.running.is_some());
+    let read = tokio::task::spawn_blocking(move || missed::read(id, &*store, (after, upto), is_running)).await;
     let Ok(Some(Missed { standing, events })) = read else { return thread.subscribe().await };
     subscription.feed.put_before(events);
     subscription.standing = standing;
@@ -192,7 +196,7 @@ pub(crate) async fn at_desk(desk: &mut Desk, unanswered: Unanswered, params: Thr
     let connection = Arc::clone(&desk.connection);
     // What was told before the answer is told before it, for it is told again after it.
     desk.flush().await;
-    let begun = match subscribe(&desk.thread, &params).await {
+    let begun = match subscribe(&connection, &desk.thread, &params).await {
         Ok(subscription) => begin(desk, &params, subscription.begins).await.map(|begun| (begun, subscription)),
         Err(_) => Err(not_found(&params.thread_id)),
     };

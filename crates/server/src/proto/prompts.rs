@@ -1,8 +1,9 @@
 //! The prompts of the user, which all threads share.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use codex_store::{PromptHistory, PromptHistoryError};
+use codex_log::store::{StoreError, ThreadStore};
 use codex_wire::history::HistoryEntry;
 use codex_wire::ids::ThreadId;
 use codex_wire::prompt::CustomPrompt;
@@ -10,25 +11,27 @@ use codex_wire::prompt::CustomPrompt;
 /// The prompts of the user: those typed before, and those kept in files.
 #[derive(Debug, Clone)]
 pub struct Prompts {
-    /// The prompts typed before; none when the user does not want them kept.
-    history: Option<PromptHistory>,
+    /// Who keeps the prompts typed before; nobody when the user does not want them kept.
+    history: Option<Arc<dyn ThreadStore>>,
+    /// How much of them is kept.
+    max_bytes: Option<u64>,
     /// The folder of the files.
     folder: PathBuf,
 }
 
 impl Prompts {
-    /// The prompts of a home. Without a history file none are kept.
+    /// The prompts of a home. Without a store those typed before are not kept.
     #[must_use]
-    pub fn new(history: Option<PathBuf>, max_bytes: Option<u64>, folder: PathBuf) -> Self {
-        Self { history: history.map(|path| PromptHistory::new(path, max_bytes)), folder }
+    pub fn new(history: Option<Arc<dyn ThreadStore>>, max_bytes: Option<u64>, folder: PathBuf) -> Self {
+        Self { history, max_bytes, folder }
     }
 
-    pub(super) fn add(&self, thread: ThreadId, text: &str) -> Result<(), PromptHistoryError> {
-        self.history.as_ref().map_or(Ok(()), |history| history.add(thread, text))
+    pub(super) fn add(&self, thread: ThreadId, text: &str) -> Result<(), StoreError> {
+        self.history.as_ref().map_or(Ok(()), |history| history.add_prompt(thread, text, self.max_bytes))
     }
 
     pub(super) fn entry(&self, log_id: u64, offset: usize) -> Option<HistoryEntry> {
-        self.history.as_ref().and_then(|history| history.entry(log_id, offset))
+        self.history.as_ref().and_then(|history| history.prompt(log_id, offset))
     }
 
     pub(super) fn custom(&self) -> std::io::Result<Vec<CustomPrompt>> {

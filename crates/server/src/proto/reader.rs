@@ -175,7 +175,7 @@ impl Reader {
 
     async fn approve(&self, id: String, answer: ApprovalAnswer) -> Result<(), Closed> {
         let ApprovalAnswer { id: asked, decision, .. } = answer;
-        if !self.thread.answer(asked.clone(), decision).await? {
+        if !self.thread.answer_named(asked.clone(), decision.into()).await? {
             self.warn(
                 id,
                 format!(

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use codex_dialects::eq::{self, Vocabulary};
 use codex_log::decode::LogReader;
+use codex_log::store::{Entry, LineSource, StoreError};
 use codex_log::{Event, TurnId};
 use codex_protocol::rpc::Notification;
-use codex_store::{Entry, ReadError, RolloutLines};
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 use serde_json::json;
@@ -40,10 +40,10 @@ pub struct Due {
     pub line: String,
 }
 
-/// Plays a rollout. It blocks; run it off the async threads.
+/// Plays a stored thread. It blocks; run it off the async threads.
 #[derive(Debug)]
 pub struct Replay {
-    lines: RolloutLines,
+    lines: Box<dyn LineSource>,
     reader: LogReader,
     voice: Voice,
     waiting: VecDeque<Due>,
@@ -58,18 +58,22 @@ enum Voice {
 }
 
 impl Replay {
-    /// Opens a rollout.
+    /// Opens a thread whose lines can be read more than once.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn open(path: &Path, dialect: Dialect) -> Result<Self, ReadError> {
+    pub fn open(
+        place: &Path,
+        read: impl Fn() -> Result<Box<dyn LineSource>, StoreError>,
+        dialect: Dialect,
+    ) -> Result<Self, StoreError> {
         let voice = match dialect {
             Dialect::Eq => Voice::Eq,
             Dialect::V2 => Voice::V2(None),
             Dialect::Exec => Voice::Exec(exec::Projector::default()),
         };
-        let reader = LogReader::new(path, first_context(path)?);
-        let lines = RolloutLines::open(path)?;
+        let reader = LogReader::new(place, first_context(&mut *read()?)?);
+        let lines = read()?;
         Ok(Self { lines, reader, voice, waiting: VecDeque::new(), is_over: false })
     }
 
@@ -77,7 +81,7 @@ impl Replay {
     ///
     /// # Errors
     /// When the file cannot be read any more.
-    pub fn next_line(&mut self) -> Result<Option<Due>, ReadError> {
+    pub fn next_line(&mut self) -> Result<Option<Due>, StoreError> {
         while self.waiting.is_empty() && !self.is_over {
             let mut events = Vec::new();
             match self.lines.next_entry()? {
@@ -98,8 +102,7 @@ impl Replay {
 }
 
 /// What the first turn ran under: clients are told it before the turn begins, and files after.
-fn first_context(path: &Path) -> Result<Option<TurnContextItem>, ReadError> {
-    let mut lines = RolloutLines::open(path)?;
+fn first_context(lines: &mut dyn LineSource) -> Result<Option<TurnContextItem>, StoreError> {
     while let Some(entry) = lines.next_entry()? {
         if let Entry::Line(line) = entry
             && line.kind == "turn_context"

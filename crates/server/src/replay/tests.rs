@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 
+use codex_store::RolloutLines;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ fn check(lines: &[(&str, Value)], dialect: Dialect, expected: Expect) {
         writeln!(text, "{}", json!({"timestamp": timestamp, "type": kind, "payload": payload})).unwrap();
     }
     std::fs::write(&path, text + "{\"torn").unwrap();
-    let mut replay = Replay::open(&path, dialect).unwrap();
+    let mut replay = Replay::open(&path, || Ok(Box::new(RolloutLines::open(&path)?)), dialect).unwrap();
     let mut shown = String::new();
     while let Some(due) = replay.next_line().unwrap() {
         let line: Value = serde_json::from_str(&due.line).unwrap();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use codex_config::{Env, Home, Overrides};
 use codex_dialects::Vintage;
 use codex_server::app::{AppServer, Dialect, Start};
+use codex_store::FileStore;
 use codex_wire::rollout::SessionSource;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -95,6 +96,7 @@ impl AppClient {
         let root = folder.path().canonicalize().expect("it exists");
         let server = AppServer::new(Start {
             home: Home::at(root.join("home")),
+            store: Arc::new(FileStore::of(&root.join("home"))),
             env: Env::from_iter([("TERM", "dumb")]),
             overrides: Overrides::default(),
             cwd: root.join("work"),

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use codex_config::{Config, Env, Home, Overrides};
 use codex_dialects::eq::Vocabulary;
-use codex_engine::{Beginning, Recall, Setup};
+use codex_engine::{Beginning, Setup};
 use codex_model::ScriptedModel;
 use codex_server::proto::{Prompts, Served, User, serve};
-use codex_thread::Thread;
+use codex_store::FileStore;
+use codex_thread::{ClientProfile, Thread};
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
 use serde_json::Value;
@@ -87,23 +88,17 @@ impl Client {
         let setup = Setup {
             config: Arc::new(Config::load(&home, &env, &overrides).expect("the test's configuration is right")),
             home: home.clone(),
+            store: Arc::new(FileStore::of(home.path())),
             cwd: project,
             model: Arc::new(ScriptedModel::from_json(script).expect("the test's script is right")),
             originator: "tests".to_owned(),
             source: SessionSource::Cli,
             shell: None,
             programs: None,
-            recall: Recall::Brief,
+            profile: ClientProfile::QUEUE,
             base_instructions: None,
             beginning: Beginning::New,
-            without_skills: None,
-            counts_anew: false,
-            follows_goals: false,
             recent_bytes: 0,
-            notes: None,
-            asks_again: false,
-            tells_of_interrupts: false,
-            marks_images: false,
         };
         let config = Arc::clone(&setup.config);
         let (thread, feed) = setup.start().await.expect("the thread starts");

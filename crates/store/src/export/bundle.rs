@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
+use codex_log::store::Entry;
 use codex_wire::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 
 use super::ExportError;
-use crate::rollout::{Entry, RolloutLines};
+use crate::rollout::RolloutLines;
 use crate::threads::RolloutName;
 
 /// The word that tells a bundle from any other file of lines.
@@ -33,7 +34,7 @@ pub(super) struct Manifest {
 }
 
 /// Writes a thread as a bundle. Lines that cannot be read are left out.
-pub fn export_bundle(path: &Path, name: Option<&str>, out: &mut impl Write) -> Result<(), ExportError> {
+pub fn export_bundle(path: &Path, name: Option<&str>, out: &mut (impl Write + ?Sized)) -> Result<(), ExportError> {
     let file_name = path.file_name().and_then(|name| name.to_str()).and_then(RolloutName::parse);
     let file_name = file_name.ok_or_else(|| ExportError::NotAThread { path: path.to_owned() })?;
     let (mut lines, mut bytes, mut end) = (0, 0, 0);

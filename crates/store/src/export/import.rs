@@ -4,6 +4,7 @@ use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use codex_log::line::Line;
+use codex_log::store::Imported;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionMeta;
 use serde_json::{Map, Value, json};
@@ -71,20 +72,9 @@ pub enum ImportError {
     Name(#[from] ShelfError),
 }
 
-/// A thread that was taken in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
-    /// What it is called here.
-    pub id: ThreadId,
-    /// Its file.
-    pub path: PathBuf,
-    /// What it was called, if there is a thread of that name here already.
-    pub renamed_from: Option<ThreadId>,
-}
-
 impl ThreadIndex {
     /// Takes in a bundle. If there is such a thread already, the new one is a fork of it with a name of its own.
-    pub fn import(&self, bundle: &mut impl BufRead) -> Result<Imported, ImportError> {
+    pub fn import(&self, bundle: &mut (impl BufRead + ?Sized)) -> Result<Imported, ImportError> {
         let manifest = read_manifest(bundle)?;
         let known = self.find(manifest.thread)?.is_some();
         let id = if known { ThreadId::fresh() } else { manifest.thread };
@@ -117,7 +107,7 @@ fn place(part: &Path, path: &Path) -> Result<(), ImportError> {
     std::fs::rename(part, path).map_err(failed)
 }
 
-fn read_manifest(bundle: &mut impl BufRead) -> Result<Manifest, ImportError> {
+fn read_manifest(bundle: &mut (impl BufRead + ?Sized)) -> Result<Manifest, ImportError> {
     let line = read_line(bundle, LONGEST_MANIFEST)?.ok_or(ImportError::NotABundle)?;
     let manifest: Manifest = serde_json::from_str(&line).map_err(|_| ImportError::NotABundle)?;
     match manifest {
@@ -128,7 +118,7 @@ fn read_manifest(bundle: &mut impl BufRead) -> Result<Manifest, ImportError> {
 }
 
 /// The next line without its end; none at the end, and at a line that is too long or no text.
-fn read_line(bundle: &mut impl BufRead, longest: usize) -> Result<Option<String>, ImportError> {
+fn read_line(bundle: &mut (impl BufRead + ?Sized), longest: usize) -> Result<Option<String>, ImportError> {
     let mut bytes = Vec::new();
     bundle.take(longest as u64 + 1).read_until(b'\n', &mut bytes).map_err(ImportError::Read)?;
     if bytes.pop() != Some(b'\n') {
@@ -138,7 +128,7 @@ fn read_line(bundle: &mut impl BufRead, longest: usize) -> Result<Option<String>
 }
 
 fn copy(
-    bundle: &mut impl BufRead,
+    bundle: &mut (impl BufRead + ?Sized),
     manifest: &Manifest,
     id: ThreadId,
     file: &mut RolloutFile,

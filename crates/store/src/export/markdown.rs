@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use codex_log::line::{ItemHead, Line};
+use codex_log::store::Entry;
 use codex_wire::rollout::SessionMeta;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::ExportError;
-use crate::rollout::{Entry, RolloutLines};
+use crate::rollout::RolloutLines;
 use crate::threads::{beginning, call_text, is_said_by_the_harness, message_text};
 
 /// How much of what a command wrote is shown.

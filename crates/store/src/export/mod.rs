@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use bundle::export_bundle;
-pub use import::{ImportError, Imported};
+pub use import::ImportError;
 pub use markdown::{export_markdown, markdown};
 
 use crate::rollout::ReadError;

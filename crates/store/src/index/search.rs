@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use codex_log::line::{Fault, ItemHead, Line};
-use codex_log::store::{SearchHit, SearchResults};
+use codex_log::store::{Entry, SearchHit, SearchResults};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::IndexError;
 use super::database::{Database, is_busy};
 use super::listing;
-use crate::rollout::{Entry, RolloutLines};
+use crate::rollout::RolloutLines;
 use crate::threads::{beginning, call_text, is_said_by_the_harness, message_text};
 
 /// How much text one row of the index holds.

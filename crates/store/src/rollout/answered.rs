@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use codex_log::history::{History, NewestLines, Rebuild};
 use codex_log::line::Line;
+use codex_log::store::Entry;
 use serde::Deserialize;
 
 use super::base;
-use super::lines::{Entry, ReadError, RolloutLines, open};
+use super::lines::{ReadError, RolloutLines, open};
 use super::read_history::read_meta;
 use crate::threads::{RolloutName, SESSIONS};
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use codex_log::history::ForkPoint;
+use codex_log::store::Entry;
 use codex_log::turn_marks::TurnMarks;
 use codex_wire::rollout::SessionMeta;
 
-use super::lines::{Entry, ReadError, RolloutLines};
+use super::lines::{ReadError, RolloutLines};
 use crate::rollout_file::{RolloutError, RolloutFile};
 
 /// After so many bytes the lines that were copied are written.

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use codex_log::line::{BadLine, Fault, Line};
+use codex_log::store::{Entry, LineSource, StoreError};
 
 /// The longest line that is read. A longer one would let a broken file take all memory.
 pub(crate) const LONGEST_LINE: usize = 64 << 20;
@@ -43,15 +44,6 @@ pub enum ReadError {
         /// Which file.
         path: PathBuf,
     },
-}
-
-/// A line of a rollout, or what stands in its place.
-#[derive(Debug)]
-pub enum Entry<'a> {
-    /// A line.
-    Line(Line<'a>),
-    /// A line that cannot be read. Pass over it, and tell someone.
-    Bad(BadLine),
 }
 
 /// The lines of a rollout from the first to the last. One line is in memory at a time.
@@ -161,6 +153,12 @@ impl RolloutLines {
         };
         self.offset += read;
         Ok(Some(whole))
+    }
+}
+
+impl LineSource for RolloutLines {
+    fn next_entry(&mut self) -> Result<Option<Entry<'_>>, StoreError> {
+        Ok(self.next_entry()?)
     }
 }
 

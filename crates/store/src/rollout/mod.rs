@@ -10,10 +10,11 @@ mod read_history;
 
 pub use answered::history_after_answer;
 pub use fork::{ForkError, fork};
-pub use lines::{Entry, ReadError, RolloutLines};
+pub use lines::{ReadError, RolloutLines};
 pub use read_history::{count_turns, read_history};
 
 pub(crate) use backward::last_line;
 
 pub(crate) use lines::{LONGEST_LINE, is_line};
 pub(crate) use lost_meta::LostMeta;
+pub(crate) use read_history::read_meta;

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use codex_log::history::{History, Rebuild};
+use codex_log::store::Entry;
 use codex_wire::rollout::SessionMeta;
 
 use super::base;
-use super::lines::{Entry, ReadError, RolloutLines, open};
+use super::lines::{ReadError, RolloutLines, open};
 use super::lost_meta::LostMeta;
 
 /// How far from its beginning a file must say which thread it records.

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use codex_log::line::{ItemHead, Line};
-use codex_log::store::ThreadSummary;
+use codex_log::store::{Entry, ThreadSummary};
 use codex_wire::goal::Goal;
 use codex_wire::rollout::SessionMeta;
 use serde::Deserialize;
 
 use super::places::RolloutName;
 use super::said::{beginning, is_said_by_the_harness, message_text};
-use crate::rollout::{Entry, LostMeta, ReadError, RolloutLines};
+use crate::rollout::{LostMeta, ReadError, RolloutLines};
 
 /// How far into a file the first words of the user are looked for.
 const HEAD_LINES: u64 = 100;

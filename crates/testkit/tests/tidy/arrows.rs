@@ -32,7 +32,8 @@ const TEST_CRATES: &[&str] = &["testkit"];
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
     ("tui", &["engine", "server"]),
-    ("engine", &["dialects", "protocol", "server", "axum"]),
+    ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
+    ("server", &["store", "rusqlite"]),
     ("thread", &["config", "engine", "model", "protocol", "server", "store", "reqwest", "rusqlite", "tree-sitter"]),
     ("log", &["protocol", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
     ("dialects", &["engine", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
@@ -49,11 +50,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
 ];
 
 /// Offences that are known and still to be mended. One that is gone has to be taken off the list.
-const KNOWN: &[&str] = &[
-    "depth 6: server engine tools workspace wire",
-    "engine: uses 10 crates, 8 are allowed",
-    "server: uses 9 crates, 8 are allowed",
-];
+const KNOWN: &[&str] = &["depth 6: server engine tools workspace wire", "engine: uses 9 crates, 8 are allowed"];
 
 const MOST_INTERNAL: usize = 8;
 /// How many crates lie on top of each other at most, [`ROOT`] counted.

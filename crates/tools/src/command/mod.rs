@@ -13,7 +13,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_shell::Answer;
+use codex_shell::Answer as Judgement;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::event::ExecOutputStream as OutputStream;
 use codex_wire::policy::AskForApproval;
@@ -23,16 +23,27 @@ pub use self::launch::{Process, Surrounding, variables};
 pub use self::output::{Ran, aborted_text};
 pub use self::request::{CommandRequest, Confinement, Place};
 pub use self::terminal::{Looking, Shown, TerminalPoll, WriteRequest, look};
-use codex_log::{Approval, Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, Subject};
+use codex_log::{
+    Answer, Body, CommandEnd, CommandItem, CommandStatus, Delta, Item, Question, QuestionId, QuestionKind,
+};
 
 const REJECTED: &str = "exec command rejected by user";
 const RETRY_QUESTION: &str = "command failed; retry without sandbox?";
+
+/// What a call is held to.
+#[derive(Debug, Clone, Copy)]
+pub struct CallLimits {
+    /// How many bytes of output the model gets at most.
+    pub output_bytes: usize,
+    /// After how long a question counts as answered with a no.
+    pub answer_within: Option<Duration>,
+}
 
 /// What the machine is told.
 #[derive(Debug)]
 pub enum Input {
     /// A person has answered.
-    Answered(ReviewDecision),
+    Answered(Answer),
     /// Nobody has answered in time.
     Unanswered(Duration),
     /// The command has printed something.
@@ -108,8 +119,9 @@ pub struct CommandCall {
     is_vouched: bool,
     /// How the run inside the sandbox ended, while a person is asked about another one.
     first: Option<Ran>,
-    /// How many bytes of output the model gets at most.
-    output_limit: usize,
+    /// The name of the present question, or of the next one.
+    question: QuestionId,
+    limits: CallLimits,
 }
 
 impl CommandCall {
@@ -118,19 +130,20 @@ impl CommandCall {
     pub fn start(
         request: CommandRequest,
         policy: AskForApproval,
-        judged: Answer,
-        output_limit: usize,
+        judged: Judgement,
+        limits: CallLimits,
     ) -> (Self, Vec<Effect>) {
-        let (phase, is_vouched) = (Phase::Over, matches!(judged, Answer::Run { vouched: true, .. }));
-        let mut call = Self { request, policy, phase, is_sandboxed: true, is_vouched, first: None, output_limit };
+        let (phase, is_vouched) = (Phase::Over, matches!(judged, Judgement::Run { vouched: true, .. }));
+        let question = QuestionId::first(request.call.clone());
+        let mut call = Self { request, policy, phase, is_sandboxed: true, is_vouched, first: None, question, limits };
         let effects = match judged {
-            Answer::Run { sandboxed, .. } => {
+            Judgement::Run { sandboxed, .. } => {
                 let started = call.item(CommandStatus::Running, None);
                 let mut effects = vec![Effect::Emit(Body::ItemStarted(started))];
                 call.run(sandboxed, &mut effects);
                 effects
             }
-            Answer::Ask { because } => {
+            Judgement::Ask { because } => {
                 let started = call.item(CommandStatus::AwaitingApproval, None);
                 // Under `untrusted` everything unknown is asked about, so that needs no reason.
                 let because = (policy != AskForApproval::UnlessTrusted).then_some(because);
@@ -139,7 +152,7 @@ impl CommandCall {
                 call.ask(Phase::Asked, reason, &mut effects);
                 effects
             }
-            Answer::Refuse { because } => {
+            Judgement::Refuse { because } => {
                 let started = call.item(CommandStatus::AwaitingApproval, None);
                 let mut effects = vec![Effect::Emit(Body::ItemStarted(started))];
                 call.decline(&because, &mut effects);
@@ -184,10 +197,10 @@ impl CommandCall {
         let mut effects = Vec::new();
         match (self.phase, input) {
             (Phase::Over, _) => {}
-            (Phase::Asked | Phase::AskedAgain, Input::Answered(decision)) => self.answered(decision, &mut effects),
+            (Phase::Asked | Phase::AskedAgain, Input::Answered(answer)) => self.answered(&answer, &mut effects),
             (Phase::Asked | Phase::AskedAgain, Input::Unanswered(after)) => {
                 effects.push(Effect::Emit(Body::unanswered("command", after)));
-                self.answered(ReviewDecision::Denied, &mut effects);
+                self.answered(&Answer::Declined, &mut effects);
             }
             (Phase::Running { .. }, Input::Printed(stream, bytes)) => {
                 let (item, delta) = (self.request.call.clone(), Delta::Output { stream, bytes });
@@ -211,13 +224,13 @@ impl CommandCall {
         self.phase = Phase::Over;
         let status = if was_asking { CommandStatus::Declined } else { CommandStatus::Failed };
         let ran = self.first.take().unwrap_or_else(|| Ran::aborted(duration));
-        vec![Effect::Emit(Body::ItemCompleted(self.item(status, Some(ran.end(self.output_limit)))))]
+        vec![Effect::Emit(Body::ItemCompleted(self.item(status, Some(ran.end(self.limits.output_bytes)))))]
     }
 
     fn run(&mut self, is_sandboxed: bool, effects: &mut Vec<Effect>) {
         if let Some(typed) = self.request.typed.clone() {
             self.phase = Phase::Over;
-            let end = Ran::silent().end(self.output_limit);
+            let end = Ran::silent().end(self.limits.output_bytes);
             effects.push(Effect::Emit(Body::ItemCompleted(self.item(CommandStatus::Completed, Some(end)))));
             return effects.push(Effect::Type(typed));
         }
@@ -228,15 +241,16 @@ impl CommandCall {
 
     fn ask(&mut self, phase: Phase, reason: Option<String>, effects: &mut Vec<Effect>) {
         self.phase = phase;
-        effects.push(Effect::Emit(Body::ApprovalAsked(Arc::new(Approval {
-            call: self.request.call.clone(),
+        effects.push(Effect::Emit(Body::Asked(Arc::new(Question {
+            id: self.question.clone(),
             reason,
-            subject: Subject::Command {
+            kind: QuestionKind::Command {
                 argv: self.request.argv.clone(),
                 cwd: self.request.cwd.clone(),
                 parsed: codex_shell::parsed_commands(&self.request.argv),
                 amendment: self.amendment(),
             },
+            deadline: self.limits.answer_within,
         }))));
         effects.push(Effect::AwaitAnswer);
     }
@@ -246,13 +260,16 @@ impl CommandCall {
         self.request.typed.is_none().then(|| codex_shell::propose_amendment(&self.request.argv)).flatten()
     }
 
-    fn answered(&mut self, decision: ReviewDecision, effects: &mut Vec<Effect>) {
+    fn answered(&mut self, answer: &Answer, effects: &mut Vec<Effect>) {
         let is_again = self.phase == Phase::AskedAgain;
-        let item = self.item(CommandStatus::Running, None);
-        effects.push(Effect::Emit(Body::ApprovalAnswered { item, decision: decision.clone(), is_again }));
+        // Whoever was told that it runs need not be told again.
+        let item = (!is_again).then(|| self.item(CommandStatus::Running, None));
+        let next = self.question.next();
+        let question = std::mem::replace(&mut self.question, next);
+        effects.push(Effect::Emit(Body::Answered { question, answer: answer.clone(), item }));
         let leaves_sandbox =
             is_again || self.request.is_escalated || self.request.confinement == Confinement::Impossible;
-        match decision {
+        match answer.decision() {
             ReviewDecision::Approved => {}
             ReviewDecision::ApprovedForSession => effects.push(Effect::Remember),
             ReviewDecision::ApprovedExecpolicyAmendment { proposed_execpolicy_amendment } => {
@@ -312,7 +329,7 @@ impl CommandCall {
         self.phase = Phase::Over;
         let status = if ran.exit_code == 0 { CommandStatus::Completed } else { CommandStatus::Failed };
         let terminal_output = self.request.terminal.map(|look| ran.for_model(look));
-        let end = ran.end(self.output_limit);
+        let end = ran.end(self.limits.output_bytes);
         let output = terminal_output.unwrap_or_else(|| output::for_model(&end));
         effects.push(Effect::Emit(Body::ItemCompleted(self.item(status, Some(end)))));
         effects.push(Effect::End(FunctionCallOutputPayload::Text(output)));

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+const LIMITS: CallLimits = CallLimits { output_bytes: 1000, answer_within: None };
+
 fn request(is_escalated: bool) -> CommandRequest {
     CommandRequest {
         call: ItemId::new("c"),
@@ -44,25 +46,25 @@ fn shown(exit_code: Option<i32>) -> Shown {
     Shown { bytes: b"hello".to_vec(), total_bytes: 5, exit_code, duration: Duration::from_millis(500) }
 }
 
-fn judged(word: &str) -> Answer {
+fn judged(word: &str) -> Judgement {
     match word {
-        "run" => Answer::Run { sandboxed: true, vouched: false, because: String::new() },
-        "free" => Answer::Run { sandboxed: false, vouched: false, because: String::new() },
-        "ask" => Answer::Ask { because: "it is unknown".to_owned() },
-        "refuse" => Answer::Refuse { because: "not here".to_owned() },
+        "run" => Judgement::Run { sandboxed: true, vouched: false, because: String::new() },
+        "free" => Judgement::Run { sandboxed: false, vouched: false, because: String::new() },
+        "ask" => Judgement::Ask { because: "it is unknown".to_owned() },
+        "refuse" => Judgement::Refuse { because: "not here".to_owned() },
         other => panic!("no such judgement: {other}"),
     }
 }
 
 fn input(line: &str) -> Input {
     match line {
-        "yes" => Input::Answered(ReviewDecision::Approved),
-        "always" => Input::Answered(ReviewDecision::ApprovedForSession),
-        "rule" => Input::Answered(ReviewDecision::ApprovedExecpolicyAmendment {
+        "yes" => Input::Answered(ReviewDecision::Approved.into()),
+        "always" => Input::Answered(ReviewDecision::ApprovedForSession.into()),
+        "rule" => Input::Answered(Answer::Decision(ReviewDecision::ApprovedExecpolicyAmendment {
             proposed_execpolicy_amendment: vec!["touch".to_owned()],
-        }),
-        "no" => Input::Answered(ReviewDecision::Denied),
-        "abort" => Input::Answered(ReviewDecision::Abort),
+        })),
+        "no" => Input::Answered(ReviewDecision::Denied.into()),
+        "abort" => Input::Answered(ReviewDecision::Abort.into()),
         "late" => Input::Unanswered(Duration::from_secs(120)),
         "print" => Input::Printed(OutputStream::Stdout, b"hi".to_vec()),
         "ok" => Input::Ended(ran(0, "done")),
@@ -81,8 +83,10 @@ fn show(effect: &Effect) -> String {
             format!("complete {:?} {:?}", command.status, command.end.as_ref().map(|end| end.exit_code))
         }
         Effect::Emit(Body::ItemDelta { .. }) => "output".to_owned(),
-        Effect::Emit(Body::ApprovalAsked(approval)) => format!("asked {:?}", approval.reason),
-        Effect::Emit(Body::ApprovalAnswered { decision, is_again, .. }) => format!("answered {decision:?} {is_again}"),
+        Effect::Emit(Body::Asked(question)) => format!("asked {:?}", question.reason),
+        Effect::Emit(Body::Answered { answer, item, .. }) => {
+            format!("answered {:?} {}", answer.decision(), item.is_none())
+        }
         Effect::Emit(other) => format!("{other:?}"),
         Effect::Run(permit) => format!("RUN sandboxed={}", permit.is_sandboxed()),
         Effect::AwaitAnswer => "WAIT".to_owned(),
@@ -101,7 +105,8 @@ fn check(script: &str, expected: Expect) {
     let mut lines = script.lines();
     let first = lines.next().unwrap();
     let words: Vec<&str> = first.split(' ').collect();
-    let (mut call, effects) = CommandCall::start(requested(&words), words[0].parse().unwrap(), judged(words[1]), 1000);
+    let (mut call, effects) =
+        CommandCall::start(requested(&words), words[0].parse().unwrap(), judged(words[1]), LIMITS);
     let mut shown = String::new();
     let mut add = |line: &str, effects: &[Effect]| {
         shown.extend([line, "\n"]);
@@ -377,7 +382,7 @@ proptest! {
     ) {
         let policy = ["untrusted", "on-failure", "on-request", "never"][policy].parse().unwrap();
         let judgement = ["run", "free", "ask", "refuse"][judgement];
-        let (mut call, mut effects) = CommandCall::start(request(false), policy, judged(judgement), 1000);
+        let (mut call, mut effects) = CommandCall::start(request(false), policy, judged(judgement), LIMITS);
         for line in lines {
             let word = ["yes", "always", "rule", "no", "abort", "late", "print", "ok", "fail", "denied"][line];
             effects.extend(call.step(input(word)));
@@ -388,7 +393,7 @@ proptest! {
         prop_assert!(count(&|effect| matches!(effect, Effect::End(_) | Effect::AbortTurn)) <= 1);
         let first_run = effects.iter().position(|effect| matches!(effect, Effect::Run(_)));
         let first_yes = effects.iter().position(
-            |effect| matches!(effect, Effect::Emit(Body::ApprovalAnswered { decision, .. }) if decision.allows()),
+            |effect| matches!(effect, Effect::Emit(Body::Answered { answer, .. }) if answer.allows()),
         );
         if let Some(run) = first_run.filter(|_| judgement == "ask") {
             prop_assert!(first_yes.is_some_and(|yes| yes < run));

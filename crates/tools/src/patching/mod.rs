@@ -20,7 +20,7 @@ use codex_wire::response::FunctionCallOutputPayload;
 
 pub use self::reach::{Permission, Reach};
 pub use self::request::PatchRequest;
-use codex_log::{Approval, Body, Item, PatchEnd, PatchItem, PatchStatus, Subject};
+use codex_log::{Answer, Body, Item, PatchEnd, PatchItem, PatchStatus, Question, QuestionId, QuestionKind};
 
 const REJECTED: &str = "patch rejected by user";
 const OUTSIDE: &str = "the patch writes outside of what the sandbox lets it write";
@@ -31,7 +31,7 @@ pub enum Input {
     /// The patch was checked against the files: its changes, and what lets them be made.
     Planned(Result<Planned, String>),
     /// A person has answered.
-    Answered(ReviewDecision),
+    Answered(Answer),
     /// Nobody has answered in time.
     Unanswered(Duration),
     /// The changes were made, or none of them was: what to say about it, and how long it took.
@@ -86,14 +86,21 @@ pub struct PatchCall {
     is_auto_approved: bool,
     /// The folder that a yes for the session grants, as the person was told.
     grant_root: Option<PathBuf>,
+    /// After how long a question counts as answered with a no.
+    answer_within: Option<Duration>,
 }
 
 impl PatchCall {
     /// A patch that is being checked.
     #[must_use]
-    pub fn new(request: PatchRequest, policy: AskForApproval, absent: Option<String>) -> Self {
+    pub fn new(
+        request: PatchRequest,
+        policy: AskForApproval,
+        absent: Option<String>,
+        answer_within: Option<Duration>,
+    ) -> Self {
         let (phase, changes) = (Phase::Planning, Arc::default());
-        Self { request, policy, absent, phase, changes, is_auto_approved: false, grant_root: None }
+        Self { request, policy, absent, phase, changes, is_auto_approved: false, grant_root: None, answer_within }
     }
 
     /// Whether a person is being asked.
@@ -112,10 +119,10 @@ impl PatchCall {
                 let text = format!("apply_patch verification failed: {problem}");
                 effects.push(Effect::End(FunctionCallOutputPayload::Text(text)));
             }
-            (Phase::Asked, Input::Answered(decision)) => self.answered(&decision, &mut effects),
+            (Phase::Asked, Input::Answered(answer)) => self.answered(&answer, &mut effects),
             (Phase::Asked, Input::Unanswered(after)) => {
                 effects.push(Effect::Emit(Body::unanswered("patch", after)));
-                self.answered(&ReviewDecision::Denied, &mut effects);
+                self.answered(&Answer::Declined, &mut effects);
             }
             (Phase::Applying, Input::Applied(applied, duration)) => self.applied(applied, duration, &mut effects),
             // An answer nobody asked for, or what came of something that was cancelled.
@@ -172,10 +179,11 @@ impl PatchCall {
         let (changes, grant_root) = (Arc::clone(&self.changes), self.grant_root.clone());
         let item = self.item(PatchStatus::AwaitingApproval, None);
         effects.push(Effect::Emit(Body::ItemStarted(item)));
-        effects.push(Effect::Emit(Body::ApprovalAsked(Arc::new(Approval {
-            call: self.request.call.clone(),
+        effects.push(Effect::Emit(Body::Asked(Arc::new(Question {
+            id: QuestionId::first(self.request.call.clone()),
             reason,
-            subject: Subject::Patch { changes, grant_root },
+            kind: QuestionKind::Patch { changes, grant_root },
+            deadline: self.answer_within,
         }))));
         effects.push(Effect::AwaitAnswer);
     }
@@ -185,15 +193,16 @@ impl PatchCall {
         effects.push(Effect::Apply(permission));
     }
 
-    fn answered(&mut self, decision: &ReviewDecision, effects: &mut Vec<Effect>) {
-        let item = self.item(PatchStatus::Running, None);
-        let decision_told = decision.clone();
-        effects.push(Effect::Emit(Body::ApprovalAnswered { item, decision: decision_told, is_again: false }));
+    fn answered(&mut self, answer: &Answer, effects: &mut Vec<Effect>) {
+        let item = Some(self.item(PatchStatus::Running, None));
+        let question = QuestionId::first(self.request.call.clone());
+        effects.push(Effect::Emit(Body::Answered { question, answer: answer.clone(), item }));
+        let decision = answer.decision();
         match decision {
             ReviewDecision::Approved
             | ReviewDecision::ApprovedForSession
             | ReviewDecision::ApprovedExecpolicyAmendment { .. } => {
-                if *decision == ReviewDecision::ApprovedForSession {
+                if decision == ReviewDecision::ApprovedForSession {
                     effects.extend(self.grant_root.take().map(Effect::Grant));
                 }
                 self.apply(Permission::Person, effects);

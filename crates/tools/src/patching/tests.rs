@@ -7,7 +7,7 @@ use super::*;
 
 fn call(policy: &str) -> PatchCall {
     let request = PatchRequest { call: ItemId::new("c"), text: String::new(), cwd: "/w".into(), voice: Voice::Tool };
-    PatchCall::new(request, policy.parse().unwrap(), None)
+    PatchCall::new(request, policy.parse().unwrap(), None, None)
 }
 
 fn input(line: &str) -> Input {
@@ -18,10 +18,10 @@ fn input(line: &str) -> Input {
         "protected" => planned(Permission::Missing { root: None }),
         "granted" => planned(Permission::Grant),
         "misfit" => Input::Planned(Err("no such line".to_owned())),
-        "yes" => Input::Answered(ReviewDecision::Approved),
-        "always" => Input::Answered(ReviewDecision::ApprovedForSession),
-        "no" => Input::Answered(ReviewDecision::Denied),
-        "abort" => Input::Answered(ReviewDecision::Abort),
+        "yes" => Input::Answered(ReviewDecision::Approved.into()),
+        "always" => Input::Answered(ReviewDecision::ApprovedForSession.into()),
+        "no" => Input::Answered(ReviewDecision::Denied.into()),
+        "abort" => Input::Answered(ReviewDecision::Abort.into()),
         "late" => Input::Unanswered(Duration::from_secs(5)),
         "done" => Input::Applied(Ok("Success.\n".to_owned()), Duration::from_millis(100)),
         "failed" => Input::Applied(Err("disk full".to_owned()), Duration::from_millis(100)),
@@ -33,11 +33,11 @@ fn show(effect: &Effect) -> String {
     match effect {
         Effect::Emit(Body::ItemStarted(Item::Patch(patch))) => format!("start {:?}", patch.status),
         Effect::Emit(Body::ItemCompleted(Item::Patch(patch))) => format!("complete {:?}", patch.status),
-        Effect::Emit(Body::ApprovalAsked(approval)) => {
-            let Subject::Patch { grant_root, .. } = &approval.subject else { panic!("asked about something else") };
-            format!("asked {:?} grant={grant_root:?}", approval.reason)
+        Effect::Emit(Body::Asked(question)) => {
+            let QuestionKind::Patch { grant_root, .. } = &question.kind else { panic!("asked about something else") };
+            format!("asked {:?} grant={grant_root:?}", question.reason)
         }
-        Effect::Emit(Body::ApprovalAnswered { decision, .. }) => format!("answered {decision:?}"),
+        Effect::Emit(Body::Answered { answer, .. }) => format!("answered {:?}", answer.decision()),
         Effect::Emit(other) => format!("{other:?}"),
         Effect::AwaitAnswer => "WAIT".to_owned(),
         Effect::Apply(permission) => format!("APPLY {permission:?}"),
@@ -298,14 +298,14 @@ proptest! {
         prop_assert!(count(&|effect| matches!(effect, Effect::End(_) | Effect::AbortTurn)) <= 1);
         let applied = effects.iter().position(|effect| matches!(effect, Effect::Apply { .. }));
         let said_yes = effects.iter().position(
-            |effect| matches!(effect, Effect::Emit(Body::ApprovalAnswered { decision, .. }) if decision.allows()),
+            |effect| matches!(effect, Effect::Emit(Body::Answered { answer, .. }) if answer.allows()),
         );
-        let was_asked = effects.iter().any(|effect| matches!(effect, Effect::Emit(Body::ApprovalAsked(_))));
+        let was_asked = effects.iter().any(|effect| matches!(effect, Effect::Emit(Body::Asked(_))));
         if let Some(applied) = applied.filter(|_| was_asked) {
             prop_assert!(said_yes.is_some_and(|yes| yes < applied));
         }
         let granted = count(&|effect| matches!(effect, Effect::Grant(_)));
-        let told = |effect: &&Effect| matches!(effect, Effect::Emit(Body::ApprovalAsked(_)));
+        let told = |effect: &&Effect| matches!(effect, Effect::Emit(Body::Asked(_)));
         prop_assert!(granted <= effects.iter().filter(told).count());
     }
 }

@@ -1,10 +1,12 @@
 //! A server with a home of its own, and the sockets it listens on.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use codex_config::{Env, Home, Overrides};
 use codex_dialects::Vintage;
 use codex_server::app::{AppServer, Start};
+use codex_store::FileStore;
 use codex_transport::{Address, BindError, Limits, Listener, Options, Shortage, Slots, Token};
 use codex_wire::rollout::SessionSource;
 use serde_json::Value;
@@ -51,6 +53,7 @@ impl World {
         std::fs::write(root.join("home/script.json"), script.to_string()).expect("it can be written");
         let server = AppServer::new(Start {
             home: Home::at(root.join("home")),
+            store: Arc::new(FileStore::of(&root.join("home"))),
             env: Env::from_iter([("TERM", "dumb"), ("PATH", "/usr/bin:/bin")]),
             overrides: Overrides::default(),
             cwd: root.join("work"),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use codex_protocol::methods::ClientRequest;
@@ -57,7 +57,8 @@ async fn save(connection: &Arc<Connection>, params: FeedbackSaveParams) -> Resul
 /// Writes a bundle into a folder that is not there yet, and returns the name to ask about it by.
 fn write(host: &Host, params: &FeedbackUploadParams, folder: &Path) -> Result<String, ErrorObject> {
     let thread = params.thread_id.as_deref().map(parse_name).transpose()?;
-    let rollout = thread.filter(|_| params.include_logs).map(|thread| rollout(host, thread)).transpose()?;
+    let exported = thread.filter(|_| params.include_logs);
+    exported.map(|thread| check(host, thread)).transpose()?;
     let failed = |error: std::io::Error| {
         ErrorObject::internal(format!("could not keep the feedback in {}: {error}", folder.display()))
     };
@@ -66,10 +67,10 @@ fn write(host: &Host, params: &FeedbackUploadParams, folder: &Path) -> Result<St
     }
     create(folder).map_err(failed)?;
     let mut left_out = Vec::new();
-    if let Some(rollout) = rollout {
+    if let Some(thread) = exported {
         let mut file = fs::File::create_new(folder.join("thread.jsonl")).map_err(failed)?;
-        codex_store::export_bundle(&rollout, None, &mut file)
-            .map_err(|error| ErrorObject::internal(explain(&error, None)))?;
+        let exported = host.store.export(thread, None, &mut file);
+        exported.map_err(|error| ErrorObject::internal(explain(&error, None)))?;
     }
     for (number, file) in params.extra_log_files.iter().flatten().enumerate() {
         if let Err(why) = add(folder, number, &host.start.cwd.join(file)) {
@@ -101,13 +102,13 @@ fn create(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-fn rollout(host: &Host, thread: ThreadId) -> Result<PathBuf, ErrorObject> {
-    if let Some(thread) = host.loaded.get(thread) {
-        return Ok(thread.started().rollout.clone());
+/// Makes sure that there is such a thread.
+fn check(host: &Host, thread: ThreadId) -> Result<(), ErrorObject> {
+    if host.loaded.get(thread).is_some() {
+        return Ok(());
     }
-    let found = host.index.find(thread).map_err(ErrorObject::internal_from)?;
-    let found = found.ok_or_else(|| crate::app::dispatch::not_found(&thread.to_string()))?;
-    Ok(found.path)
+    let found = host.store.find(thread).map_err(ErrorObject::internal_from)?;
+    found.map(drop).ok_or_else(|| crate::app::dispatch::not_found(&thread.to_string()))
 }
 
 /// Copies a file that the client adds; its number keeps files of the same name apart.

@@ -28,7 +28,7 @@ pub(super) async fn add(
     let host = Arc::clone(&connection.host);
     blocking(move || {
         summary(&host, id)?;
-        let done = host.index.notes().attach(id, &attachment_type, &identity_key, payload);
+        let done = host.store.attach(id, &attachment_type, &identity_key, payload);
         let (attachment, is_new) = done.map_err(refusal)?;
         let news = is_new.then(|| news(thread_id, &attachment, ThreadAttachmentOperation::Created));
         let outcome = if is_new { ThreadAttachmentAddOutcome::Created } else { ThreadAttachmentAddOutcome::Existing };
@@ -44,7 +44,7 @@ pub(super) async fn remove(connection: &Connection, params: ThreadAttachmentRemo
     let host = Arc::clone(&connection.host);
     blocking(move || {
         summary(&host, id)?;
-        let removed = host.index.notes().detach(id, &attachment_type, &identity_key).map_err(refusal)?;
+        let removed = host.store.detach(id, &attachment_type, &identity_key).map_err(refusal)?;
         let news = removed.map(|removed| news(thread_id, &removed, ThreadAttachmentOperation::Deleted));
         Ok((Empty {}, news))
     })
@@ -61,7 +61,7 @@ pub(super) async fn list(
     let host = Arc::clone(&connection.host);
     blocking(move || {
         summary(&host, id)?;
-        let mut all = host.index.notes().attachments(id).map_err(refusal)?;
+        let mut all = host.store.attachments(id).map_err(refusal)?;
         // Clocks of several processes may differ, and cursors need one order.
         all.sort_by(|one, other| one.id.cmp(&other.id));
         let (data, next_cursor) = page(all, |attachment| attachment.id.as_str(), cursor.as_deref(), limit)?;
@@ -78,11 +78,11 @@ pub(super) async fn owners(
     let ThreadAttachmentOwnerListParams { attachment_type, identity_key, archived, cursor, limit } = params;
     let host = Arc::clone(&connection.host);
     blocking(move || {
-        let threads = host.index.notes().attached_to(&attachment_type, &identity_key).map_err(refusal)?;
+        let threads = host.store.attached_to(&attachment_type, &identity_key).map_err(refusal)?;
         let mut owners = Vec::new();
         for id in threads {
             // A thread whose file was removed by hand owns nothing.
-            let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
+            let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
             let found = found.filter(|found| archived.is_none_or(|archived| found.archived == archived));
             owners.extend(
                 found.map(|found| ThreadAttachmentOwner { thread_id: found.id.to_string(), archived: found.archived }),

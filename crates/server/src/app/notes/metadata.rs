@@ -25,7 +25,7 @@ pub(super) async fn update(
             return Ok(());
         };
         let change = RepositoryChange { commit: sha, branch, url: origin_url };
-        host.index.notes().change_repository(&summary, change).map_err(refusal)
+        host.store.change_repository(&summary, change).map_err(refusal)
     })
     .await?;
     Ok(ThreadResponse { thread: read_thread(connection, id, false).await? })

@@ -8,11 +8,10 @@ mod sections;
 
 use std::sync::Arc;
 
-use codex_log::store::ThreadSummary;
+use codex_log::store::{StoreError, StoreErrorKind, ThreadSummary};
 use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::ServerNotification;
-use codex_store::NoteError;
 use codex_wire::ids::{RequestId, ThreadId};
 
 pub(crate) use self::read_states::{read_state, read_states, turns_left};
@@ -97,8 +96,8 @@ pub(crate) async fn finish<M: Method>(connection: &Arc<Connection>, id: &Request
 }
 
 /// Why a note could not be made, with its cause.
-pub(crate) fn refusal(error: NoteError) -> ErrorObject {
-    if error.is_mistake() {
+pub(crate) fn refusal(error: StoreError) -> ErrorObject {
+    if error.kind() == StoreErrorKind::Refused {
         return ErrorObject::from_display(error);
     }
     let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -107,10 +106,7 @@ pub(crate) fn refusal(error: NoteError) -> ErrorObject {
 
 /// A thread that is kept, also if it has begun a moment ago.
 fn summary(host: &Host, id: ThreadId) -> Result<ThreadSummary, ErrorObject> {
-    if let Some(loaded) = host.loaded.get(id) {
-        host.index.note(&loaded.started().rollout).map_err(ErrorObject::internal_from)?;
-    }
-    let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
+    let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
     found.ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))
 }
 

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use codex_log::store::{ReadMark, ThreadSummary};
+use codex_log::store::{ReadMark, ThreadMetadata, ThreadSummary};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::read_state::{
     ThreadReadState, ThreadReadStateOperation, ThreadReadStateUpdateParams, ThreadReadStateUpdateResponse,
 };
-use codex_store::Notes;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionSource;
 
@@ -25,7 +24,7 @@ fn is_read_by_itself(summary: &ThreadSummary) -> bool {
 
 /// What was not read of the threads of a list. Clients of older releases are told nothing.
 pub(crate) fn read_states(
-    notes: &Notes,
+    notes: &(impl ThreadMetadata + ?Sized),
     threads: &[ThreadSummary],
     vintage: Vintage,
 ) -> BTreeMap<String, ThreadReadState> {
@@ -43,7 +42,7 @@ pub(crate) async fn read_state(connection: &Connection, id: ThreadId) -> Option<
     let host = Arc::clone(&connection.host);
     let found = blocking(move || {
         let found = summary(&host, id).ok().filter(is_read_by_itself);
-        Ok(found.map(|_| codex_dialects::v2::read_state(&host.index.notes().read_state(id))))
+        Ok(found.map(|_| codex_dialects::v2::read_state(&host.store.read_state(id))))
     });
     found.await.ok().flatten()
 }
@@ -63,7 +62,7 @@ pub(super) async fn mark(
         if !is_read_by_itself(&summary(&host, id)?) {
             return Err(ErrorObject::invalid(format!("thread {id} is read with the thread that started it")));
         }
-        let (state, is_new) = host.index.notes().mark(id, &params.expected_revision, mark).map_err(refusal)?;
+        let (state, is_new) = host.store.mark(id, &params.expected_revision, mark).map_err(refusal)?;
         let news = is_new.then(|| codex_dialects::v2::read_state_changed(id.to_string(), &state));
         Ok((ThreadReadStateUpdateResponse { read_state: codex_dialects::v2::read_state(&state) }, news))
     })
@@ -72,7 +71,7 @@ pub(super) async fn mark(
 
 /// Notes that only some turns of a thread are left, and tells if that has left nothing to read.
 pub(crate) async fn turns_left(connection: &Arc<Connection>, id: ThreadId, left: Vec<String>) {
-    let notes = connection.host.index.notes();
+    let notes = Arc::clone(&connection.host.store);
     let noting = blocking(move || {
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
         notes.turns_left(id, &left).map_err(refusal)

@@ -1,5 +1,7 @@
 //! Sections that the user sorts threads into.
 
+use std::sync::Arc;
+
 use codex_log::store::Appearance;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
@@ -20,7 +22,7 @@ pub(super) async fn list(
     connection: &Connection,
     params: PageParams,
 ) -> Result<ThreadSectionListResponse, ErrorObject> {
-    let notes = connection.host.index.notes();
+    let notes = Arc::clone(&connection.host.store);
     blocking(move || {
         let all = notes.sections().map_err(refusal)?;
         let (data, next_cursor) = page(all, |section| section.id.as_str(), params.cursor.as_deref(), params.limit)?;
@@ -34,7 +36,7 @@ pub(super) async fn create(
     connection: &Connection,
     params: ThreadSectionCreateParams,
 ) -> Result<ThreadSectionResponse, ErrorObject> {
-    let notes = connection.host.index.notes();
+    let notes = Arc::clone(&connection.host.store);
     blocking(move || {
         let created = notes.create_section(params.name, params.appearance.map(kept)).map_err(refusal)?;
         Ok(ThreadSectionResponse { section: shown(created) })
@@ -48,7 +50,7 @@ pub(super) async fn update(
     params: ThreadSectionUpdateParams,
 ) -> Result<ThreadSectionResponse, ErrorObject> {
     let ThreadSectionUpdateParams { section_id, name, appearance } = params;
-    let notes = connection.host.index.notes();
+    let notes = Arc::clone(&connection.host.store);
     blocking(move || {
         let appearance = appearance.map(|said| said.map(kept));
         let updated = notes.update_section(&section_id, name, appearance).map_err(refusal)?;
@@ -59,7 +61,7 @@ pub(super) async fn update(
 
 /// Takes a section away. Its threads stay.
 pub(super) async fn delete(connection: &Connection, params: ThreadSectionDeleteParams) -> Result<Empty, ErrorObject> {
-    let notes = connection.host.index.notes();
+    let notes = Arc::clone(&connection.host.store);
     blocking(move || notes.delete_section(&params.section_id).map(|()| Empty {}).map_err(refusal)).await
 }
 
@@ -74,10 +76,10 @@ pub(super) async fn move_thread(
     if before.is_some() && section_id.is_none() {
         return Err(ErrorObject::invalid("beforeThreadId needs a sectionId: threads in no section have no order"));
     }
-    let host = std::sync::Arc::clone(&connection.host);
+    let host = Arc::clone(&connection.host);
     blocking(move || {
         summary(&host, id)?;
-        let done = host.index.notes().move_thread(id, section_id.as_deref(), before);
+        let done = host.store.move_thread(id, section_id.as_deref(), before);
         done.map(|()| Empty {}).map_err(refusal)
     })
     .await

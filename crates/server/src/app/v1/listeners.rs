@@ -54,9 +54,9 @@ impl Desk {
             return;
         }
         self.tell_of_loss();
-        for (turn, approval) in std::mem::take(&mut self.unasked) {
-            if !self.held.is_settled(&approval.call) {
-                self.ask(&turn, &approval, 0, Repeat::No);
+        for (turn, question) in std::mem::take(&mut self.unasked) {
+            if !self.held.is_settled(&question.id) {
+                self.ask(&turn, &question, 0, Repeat::No);
             }
         }
     }

@@ -108,7 +108,7 @@ async fn start(
 async fn open(connection: &Arc<Connection>, setup: Setup) -> Result<Resumed, ErrorObject> {
     let with_thoughts = setup.config.reasoning.raw;
     let (desk, tasks, thread) = begin(connection, setup, false, Listening::default()).await?;
-    let configured = describe(&thread, with_thoughts).await?;
+    let configured = describe(connection, &thread, with_thoughts).await?;
     Ok(Resumed { place: Some((desk, tasks)), configured })
 }
 
@@ -120,35 +120,35 @@ async fn resume(connection: &Arc<Connection>, params: ResumeConversationParams) 
         let setup = setup(connection, options).await?;
         return open(connection, Setup { beginning: Beginning::Given(items), ..setup }).await;
     }
-    let (id, path) = named(connection, conversation_id, path).await?;
+    let id = named(connection, conversation_id, path).await?;
     let _turn = connection.host.loaded.turn_to_open(id).await;
     if let Some(thread) = connection.host.loaded.get(id) {
         // It goes on as it is; what was asked to be different would change it under those who use it.
         let host = Arc::clone(&connection.host);
         let with_thoughts = blocking(move || Ok(host.config()?.reasoning.raw)).await?;
-        return Ok(Resumed { place: None, configured: describe(&thread, with_thoughts).await? });
+        return Ok(Resumed { place: None, configured: describe(connection, &thread, with_thoughts).await? });
     }
     let insisted = insisted(&options);
     let setup = setup(connection, options).await?;
-    open(connection, Setup { beginning: Beginning::Resumed { path, insisted }, ..setup }).await
+    open(connection, Setup { beginning: Beginning::Resumed { thread: id, insisted }, ..setup }).await
 }
 
 async fn fork(connection: &Arc<Connection>, params: ForkConversationParams) -> Result<Resumed, ErrorObject> {
     let ForkConversationParams { path, conversation_id, overrides } = params;
     let options = ThreadOptions::from(overrides.unwrap_or_default());
-    let (_, path) = named(connection, conversation_id, path).await?;
+    let id = named(connection, conversation_id, path).await?;
     let insisted = insisted(&options);
     let setup = setup(connection, options).await?;
-    let beginning = Beginning::Forked { path, point: ForkPoint::End, insisted };
+    let beginning = Beginning::Forked { thread: id, point: ForkPoint::End, insisted };
     open(connection, Setup { beginning, ..setup }).await
 }
 
-/// The conversation a client means, and its file. A path goes before a name, and starts at the home folder.
+/// The conversation a client means. A path goes before a name, and starts at the home folder.
 async fn named(
     connection: &Arc<Connection>,
     conversation: Option<ThreadId>,
     path: Option<PathBuf>,
-) -> Result<(ThreadId, PathBuf), ErrorObject> {
+) -> Result<ThreadId, ErrorObject> {
     if path.is_none() && conversation.is_none() {
         return Err(ErrorObject::invalid("either path, conversationId or history must be given"));
     }
@@ -158,11 +158,15 @@ async fn named(
 }
 
 /// What a client is told of a conversation that was there before.
-async fn describe(thread: &Thread, with_thoughts: bool) -> Result<SessionConfiguredNotification, ErrorObject> {
+async fn describe(
+    connection: &Connection,
+    thread: &Thread,
+    with_thoughts: bool,
+) -> Result<SessionConfiguredNotification, ErrorObject> {
     let settings = thread.configure(SettingsChange::default()).await.map_err(|_| super::not_found(thread.id()))?;
     let started = thread.started();
-    let path = started.rollout.clone();
-    let said = blocking(move || messages(&path, with_thoughts).map_err(ErrorObject::internal_from)).await?;
+    let (host, id) = (Arc::clone(&connection.host), thread.id());
+    let said = blocking(move || messages(&*host.store, id, with_thoughts).map_err(ErrorObject::internal_from)).await?;
     Ok(SessionConfiguredNotification {
         session_id: thread.id(),
         model: settings.model.clone(),

@@ -1,10 +1,10 @@
 //! Requests about conversations on disk, loaded or not. They are served beside all others.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use chrono::SecondsFormat;
-use codex_log::store::ThreadSummary;
+use codex_log::store::{Located, ThreadSummary};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::conversation::{
@@ -52,7 +52,7 @@ async fn list(
     blocking(move || {
         let provider = host.config()?.provider.id.clone();
         let params = ThreadListParams { cursor, limit, model_providers, ..ThreadListParams::default() };
-        let page = host.index.list(&query(params, &provider)).map_err(ErrorObject::from_display)?;
+        let page = host.store.list(&query(params, &provider)).map_err(ErrorObject::from_display)?;
         let items = page.threads.into_iter().map(|thread| shown(thread, &provider)).collect();
         Ok(ListConversationsResponse { items, next_cursor: page.next_cursor })
     })
@@ -66,20 +66,11 @@ async fn summary(
     let host = Arc::clone(&connection.host);
     blocking(move || {
         let id = match (params.rollout_path, params.conversation_id) {
-            (Some(path), _) => {
-                let file = check_path(&host, path)?;
-                host.index.note(&file.path).map_err(ErrorObject::internal_from)?;
-                file.id
-            }
-            (None, Some(id)) => {
-                if let Some(thread) = host.loaded.get(id) {
-                    host.index.note(&thread.started().rollout).map_err(ErrorObject::internal_from)?;
-                }
-                id
-            }
+            (Some(path), _) => locate(&host, &path)?.thread,
+            (None, Some(id)) => id,
             (None, None) => return Err(ErrorObject::invalid("either conversationId or rolloutPath must be given")),
         };
-        let found = host.index.find(id).map_err(ErrorObject::internal_from)?;
+        let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
         let found = found.ok_or_else(|| ErrorObject::invalid(format!("no rollout found for conversation id {id}")))?;
         let provider = host.config()?.provider.id.clone();
         Ok(GetConversationSummaryResponse { summary: shown(found, &provider) })
@@ -92,21 +83,21 @@ async fn put_away(connection: &Arc<Connection>, params: ArchiveConversationParam
     let ArchiveConversationParams { conversation_id, rollout_path } = params;
     let host = Arc::clone(&connection.host);
     let shown = rollout_path.display().to_string();
-    let file = blocking(move || check_path(&host, rollout_path)).await?;
-    if file.archived {
+    let located = blocking(move || locate(&host, &rollout_path)).await?;
+    if located.archived {
         return Err(ErrorObject::invalid(format!("rollout path `{shown}` must be in sessions directory")));
     }
-    if file.id != conversation_id {
+    if located.thread != conversation_id {
         let text = format!("rollout path `{shown}` does not match conversation id `{conversation_id}`");
         return Err(ErrorObject::invalid(text));
     }
     archive(connection, &conversation_id.to_string()).await
 }
 
-/// The file that a client means; a path starts at the home folder.
-fn check_path(host: &Host, path: PathBuf) -> Result<codex_store::ThreadFile, ErrorObject> {
-    let home = host.start.home.path();
-    codex_store::check_path(home, &home.join(path)).map_err(ErrorObject::from_display)
+/// The thread that a client means; a path starts at the home folder.
+fn locate(host: &Host, path: &Path) -> Result<Located, ErrorObject> {
+    let path = host.start.home.path().join(path);
+    host.store.locate(&path).map_err(ErrorObject::from_display)
 }
 
 fn shown(thread: ThreadSummary, default_provider: &str) -> ConversationSummary {

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use codex_files::Links;
+use codex_log::store::PromptHistoryState;
 use codex_wire::history::{HistoryEntry, HistoryLine};
 use codex_wire::ids::ThreadId;
 
@@ -40,23 +41,14 @@ pub enum PromptHistoryError {
     },
 }
 
-/// The prompt history as a client is told of it when a thread starts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PromptHistoryState {
-    /// The identity of the file, so that a client notices when it was replaced; 0 when there is none.
-    pub log_id: u64,
-    /// How many prompts it holds.
-    pub entries: usize,
-}
-
 /// The file of prompts.
 #[derive(Debug, Clone)]
-pub struct PromptHistory {
+pub struct PromptFile {
     path: PathBuf,
     max_bytes: Option<u64>,
 }
 
-impl PromptHistory {
+impl PromptFile {
     /// The history in a file of at most so many bytes.
     #[must_use]
     pub fn new(path: PathBuf, max_bytes: Option<u64>) -> Self {
@@ -173,13 +165,13 @@ mod tests {
 
     use super::*;
 
-    fn history(max_bytes: Option<u64>) -> (tempfile::TempDir, PromptHistory) {
+    fn history(max_bytes: Option<u64>) -> (tempfile::TempDir, PromptFile) {
         let home = tempfile::tempdir().unwrap();
-        let history = PromptHistory::new(home.path().join("history.jsonl"), max_bytes);
+        let history = PromptFile::new(home.path().join("history.jsonl"), max_bytes);
         (home, history)
     }
 
-    fn text(history: &PromptHistory, offset: usize) -> Option<String> {
+    fn text(history: &PromptFile, offset: usize) -> Option<String> {
         history.entry(history.look().log_id, offset).map(|entry| entry.text)
     }
 

@@ -1,0 +1,164 @@
+//! Questions to people about what a tool is about to do, and their answers.
+//!
+//! Invariants: a question has a name of its own, so an answer never reaches another one, not even about the same item; an
+//! answer that is not understood is a no.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_wire::change::FileChange;
+use codex_wire::command::ParsedCommand;
+use codex_wire::decision::ReviewDecision;
+
+use crate::ItemId;
+
+/// The name of a question: the item that it is about, and how many there were about it before.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct QuestionId {
+    item: ItemId,
+    earlier: u32,
+}
+
+impl QuestionId {
+    /// The first question about an item.
+    #[must_use]
+    pub fn first(item: ItemId) -> Self {
+        Self { item, earlier: 0 }
+    }
+
+    /// The next question about the same item.
+    #[must_use]
+    pub fn next(&self) -> Self {
+        Self { item: self.item.clone(), earlier: self.earlier + 1 }
+    }
+
+    /// The item that it is about.
+    #[must_use]
+    pub fn item(&self) -> &ItemId {
+        &self.item
+    }
+}
+
+impl fmt::Display for QuestionId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.item.as_str())?;
+        if self.earlier > 0 {
+            write!(formatter, "#{}", self.earlier + 1)?;
+        }
+        Ok(())
+    }
+}
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// What an answer names.
+    pub id: QuestionId,
+    /// Why the question is asked, where that is not plain from the policy.
+    pub reason: Option<String>,
+    /// What it is about.
+    pub kind: QuestionKind,
+    /// After how long it counts as answered with a no.
+    pub deadline: Option<Duration>,
+}
+
+impl Question {
+    /// The item that it is about.
+    #[must_use]
+    pub fn item(&self) -> &ItemId {
+        self.id.item()
+    }
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum QuestionKind {
+    /// A command.
+    Command {
+        /// Exactly what would run.
+        argv: Vec<String>,
+        /// Where it would run.
+        cwd: PathBuf,
+        /// What it does, for display.
+        parsed: Vec<ParsedCommand>,
+        /// A beginning of commands that a rule could allow from here on.
+        amendment: Option<Vec<String>>,
+    },
+    /// A patch.
+    Patch {
+        /// What it does to each file.
+        changes: Arc<BTreeMap<PathBuf, FileChange>>,
+        /// The folder that a yes for the session opens to later patches of the thread, where it opens one.
+        grant_root: Option<PathBuf>,
+    },
+}
+
+impl QuestionKind {
+    /// What it is about, in a word.
+    #[must_use]
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Self::Command { .. } => "command",
+            Self::Patch { .. } => "patch",
+        }
+    }
+}
+
+/// An answer to a question.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// A decision about a command or a patch.
+    Decision(ReviewDecision),
+    /// A no: what came was no answer to the question.
+    Declined,
+}
+
+impl Answer {
+    /// The answer as a decision. What is none is a no.
+    #[must_use]
+    pub fn decision(&self) -> ReviewDecision {
+        match self {
+            Self::Decision(decision) => decision.clone(),
+            Self::Declined => ReviewDecision::Denied,
+        }
+    }
+
+    /// Whether what was asked about may be done.
+    #[must_use]
+    pub fn allows(&self) -> bool {
+        match self {
+            Self::Decision(decision) => decision.allows(),
+            Self::Declined => false,
+        }
+    }
+}
+
+impl From<ReviewDecision> for Answer {
+    fn from(decision: ReviewDecision) -> Self {
+        Self::Decision(decision)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_about_one_item_have_names_of_their_own() {
+        let first = QuestionId::first(ItemId::new("call"));
+        let second = first.next();
+        assert_ne!(first, second);
+        assert_eq!((first.to_string(), second.to_string()), ("call".to_owned(), "call#2".to_owned()));
+        assert_eq!(second.item(), first.item());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_a_no() {
+        assert!(!Answer::Declined.allows());
+        assert_eq!(Answer::Declined.decision(), ReviewDecision::Denied);
+        assert!(Answer::from(ReviewDecision::Approved).allows());
+    }
+}

@@ -1,0 +1,62 @@
+//! Why a store did not do what it was asked.
+
+use std::error::Error;
+use std::fmt;
+
+/// Why a store did not do what it was asked: what callers tell apart, and the store's own words for it.
+///
+/// Whatever the kind, text and causes are those of the error that the store met.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    error: Box<dyn Error + Send + Sync>,
+}
+
+/// What callers tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// Somebody else writes the thread.
+    Locked,
+    /// The thread was moved away while it was opened.
+    Moved,
+    /// There is no such thread.
+    Missing,
+    /// What is stored cannot be read.
+    Unreadable,
+    /// Something cannot be written.
+    Unwritable,
+    /// A line cannot be encoded. To try again would be of no use.
+    Unencodable,
+    /// What was asked for makes no sense, which is for the caller to mend.
+    Refused,
+    /// What clients note about threads cannot be read or written.
+    Metadata,
+    /// The store itself does not work.
+    Failed,
+}
+
+impl StoreError {
+    /// An error of a store, as one of the kinds that callers tell apart.
+    #[must_use]
+    pub fn new(kind: StoreErrorKind, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { kind, error: error.into() }
+    }
+
+    /// What callers tell apart.
+    #[must_use]
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}

@@ -1,0 +1,224 @@
+//! Threads of a home as files, behind the trait of all stores.
+
+mod known;
+mod metadata;
+
+use std::fs::File;
+use std::io::{BufRead, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chrono::Local;
+use codex_log::history::{ForkPoint, History};
+use codex_log::store::{
+    Imported, LineSource, ListQuery, Located, Opened, Page, PromptHistory, PromptHistoryState, ReadFrom, SearchResults,
+    StoreError, StoreErrorKind, ThreadStore, ThreadSummary, UnsavedPen,
+};
+use codex_wire::history::HistoryEntry;
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::SessionMeta;
+
+use crate::export::export_bundle;
+use crate::index::{ShelfError, ThreadIndex};
+use crate::prompt_file::PromptFile;
+use crate::rollout::{RolloutLines, fork, history_after_answer, read_history, read_meta};
+use crate::rollout_file::RolloutFile;
+use crate::threads::{SESSIONS, check_path};
+use known::KnownPlaces;
+
+/// The file of prompts below a home.
+const PROMPTS: &str = "history.jsonl";
+
+/// The threads of a home, each in its file. Clones share what is known of where they lie.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    index: ThreadIndex,
+    known: Arc<KnownPlaces>,
+}
+
+impl FileStore {
+    /// The threads of a home. Nothing is opened or read before the first question.
+    #[must_use]
+    pub fn of(home: &Path) -> Self {
+        Self { index: ThreadIndex::open(home), known: Arc::default() }
+    }
+
+    /// The index of the threads.
+    #[must_use]
+    pub fn index(&self) -> &ThreadIndex {
+        &self.index
+    }
+
+    fn home(&self) -> &Path {
+        self.index.home()
+    }
+
+    /// Where the file of a thread belongs that begins now.
+    fn new_path(&self, thread: ThreadId) -> PathBuf {
+        RolloutFile::place(&self.home().join(SESSIONS), thread, Local::now())
+    }
+
+    /// The file of a thread. One that was there a moment ago is asked for by its path, so that an error can name it.
+    fn path(&self, thread: ThreadId) -> Result<PathBuf, StoreError> {
+        let known = self.known.path(thread);
+        if let Some(path) = known.as_ref().filter(|path| path.symlink_metadata().is_ok()) {
+            return Ok(path.clone());
+        }
+        let found = self.index.find(thread)?.map(|found| found.path);
+        if let Some(path) = &found {
+            self.known.found(thread, path);
+        }
+        Ok(found.or(known).ok_or(ShelfError::Missing { thread })?)
+    }
+
+    /// Lets the index know of a thread that has begun here.
+    fn announce(&self, thread: ThreadId) -> Result<(), StoreError> {
+        if let Some(path) = self.known.take_unannounced(thread) {
+            self.index.note(&path)?;
+        }
+        Ok(())
+    }
+
+    fn prompt_file(&self, max_bytes: Option<u64>) -> PromptFile {
+        PromptFile::new(self.home().join(PROMPTS), max_bytes)
+    }
+}
+
+fn opened(file: RolloutFile) -> Opened {
+    let (place, cut_bytes) = (file.path().to_owned(), file.cut_bytes());
+    Opened { pen: Box::new(file), place, cut_bytes }
+}
+
+impl ThreadStore for FileStore {
+    fn create(&self, thread: ThreadId) -> Result<Opened, StoreError> {
+        let file = RolloutFile::create_in(self.home(), self.new_path(thread))?;
+        self.known.began(thread, file.path());
+        Ok(opened(file))
+    }
+
+    fn open(&self, thread: ThreadId) -> Result<Opened, StoreError> {
+        let file = RolloutFile::reopen_in(self.home(), self.path(thread)?)?;
+        Ok(opened(file))
+    }
+
+    fn fork(&self, of: ThreadId, point: ForkPoint, meta: &SessionMeta) -> Result<Opened, StoreError> {
+        let file = fork(self.home(), &self.path(of)?, point, meta, &self.new_path(meta.id))?;
+        self.known.began(meta.id, file.path());
+        Ok(opened(file))
+    }
+
+    fn unsaved(&self, thread: ThreadId) -> Opened {
+        Opened { pen: Box::new(UnsavedPen::default()), place: self.new_path(thread), cut_bytes: 0 }
+    }
+
+    fn meta(&self, thread: ThreadId) -> Result<SessionMeta, StoreError> {
+        Ok(read_meta(&self.path(thread)?)?)
+    }
+
+    fn history(&self, thread: ThreadId) -> Result<History, StoreError> {
+        Ok(read_history(&self.path(thread)?)?)
+    }
+
+    fn history_after_answer(&self, response: &str) -> Option<History> {
+        history_after_answer(self.home(), response)
+    }
+
+    fn read(&self, thread: ThreadId, from: ReadFrom) -> Result<Box<dyn LineSource>, StoreError> {
+        let path = self.path(thread)?;
+        Ok(Box::new(match from {
+            ReadFrom::Start => RolloutLines::open(&path)?,
+            ReadFrom::Position(position) => {
+                let lines = RolloutLines::open_at(&path, position)?;
+                if !ends_line(&path, position) {
+                    let text = format!("no line of thread {thread} ends at {position}");
+                    return Err(StoreError::new(StoreErrorKind::Refused, text));
+                }
+                lines
+            }
+        }))
+    }
+
+    fn place(&self, thread: ThreadId) -> Option<PathBuf> {
+        self.path(thread).ok()
+    }
+
+    fn locate(&self, place: &Path) -> Result<Located, StoreError> {
+        let file = check_path(self.home(), place)?;
+        self.known.named(file.id, &file.path);
+        Ok(Located { thread: file.id, archived: file.archived })
+    }
+
+    fn find(&self, thread: ThreadId) -> Result<Option<ThreadSummary>, StoreError> {
+        self.announce(thread)?;
+        let found = self.index.find(thread)?;
+        if let Some(found) = &found {
+            self.known.found(thread, &found.path);
+        }
+        Ok(found)
+    }
+
+    fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
+        Ok(self.index.list(query)?)
+    }
+
+    fn search(&self, words: &str, limit: usize) -> Result<SearchResults, StoreError> {
+        Ok(self.index.search(words, limit)?)
+    }
+
+    fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError> {
+        self.announce(thread)?;
+        self.known.forget(thread);
+        Ok(self.index.archive(thread)?)
+    }
+
+    fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError> {
+        self.known.forget(thread);
+        Ok(self.index.unarchive(thread)?)
+    }
+
+    fn delete(&self, thread: ThreadId) -> Result<(), StoreError> {
+        self.announce(thread)?;
+        self.known.forget(thread);
+        Ok(self.index.delete(thread)?)
+    }
+
+    fn rename(&self, thread: ThreadId, name: &str) -> Result<(), StoreError> {
+        self.announce(thread)?;
+        Ok(self.index.rename(thread, name)?)
+    }
+
+    fn import(&self, bundle: &mut dyn BufRead) -> Result<Imported, StoreError> {
+        Ok(self.index.import(bundle)?)
+    }
+
+    fn export(&self, thread: ThreadId, name: Option<&str>, out: &mut dyn Write) -> Result<(), StoreError> {
+        Ok(export_bundle(&self.path(thread)?, name, out)?)
+    }
+}
+
+impl PromptHistory for FileStore {
+    fn prompts(&self) -> PromptHistoryState {
+        self.prompt_file(None).look()
+    }
+
+    fn prompt(&self, log_id: u64, offset: usize) -> Option<HistoryEntry> {
+        self.prompt_file(None).entry(log_id, offset)
+    }
+
+    fn add_prompt(&self, thread: ThreadId, text: &str, max_bytes: Option<u64>) -> Result<(), StoreError> {
+        Ok(self.prompt_file(max_bytes).add(thread, text)?)
+    }
+}
+
+/// Whether a line of a file ends at a place, or the file begins there.
+fn ends_line(path: &Path, position: u64) -> bool {
+    let Some(before) = position.checked_sub(1) else { return true };
+    let ends = || -> std::io::Result<bool> {
+        let mut file: File = codex_files::open(path)?;
+        let mut last = [0];
+        file.seek(SeekFrom::Start(before))?;
+        file.read_exact(&mut last)?;
+        Ok(last == *b"\n")
+    };
+    ends().unwrap_or(false)
+}
