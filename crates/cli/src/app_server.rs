@@ -9,20 +9,18 @@ mod proxy;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context;
-use codex_config::{Env, Home};
+use codex_config::{ConfigSource, Env, Home};
 use codex_protocol::schema::{self, File};
 use codex_server::app::{AppServer, Dialect, Start};
-use codex_store::FileStore;
 use codex_transport::Address;
 use codex_wire::rollout::SessionSource;
 
 use self::args::{AppServerArgs, AppServerForm, Spoken};
 use crate::args::Shared;
-use crate::proto::{ORIGINATOR, working_directory};
-use crate::{apply_patch, console, signals, stdio, warnings};
+use crate::proto::working_directory;
+use crate::{console, host, signals, stdio, warnings};
 
 /// How many bytes of what each thread said last are kept for clients that were cut off.
 const RECENT_BYTES: usize = 256 * 1024;
@@ -35,7 +33,7 @@ pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitC
         Some(AppServerForm::GenerateTs(args)) => write_all(&args.out, &schema::typescript_files()?),
         Some(AppServerForm::GenerateJsonSchema(args)) => write_all(&args.out, &schema::json_files()?),
         None if args.listening.listen == [Address::Stdio] => serve_alone(shared, args),
-        None => listen::run(Start { recent_bytes: RECENT_BYTES, ..start(shared, args)? }, &args.listening),
+        None => listen::run(start(shared, args, RECENT_BYTES)?, &args.listening),
     }
 }
 
@@ -52,7 +50,8 @@ fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<ExitCode> {
 
 fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
     let output = console::take()?;
-    let app = AppServer::new(start(shared, args)?);
+    // The one client on standard input cannot come back.
+    let app = AppServer::new(start(shared, args, 0)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     // On the threads of the runtime, where everything else is: to wake this one for every message would take its time.
     let served = runtime.block_on(runtime.spawn(async move {
@@ -70,22 +69,14 @@ fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode
     served.context("the server broke down")?.map(|()| ExitCode::SUCCESS)
 }
 
-fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {
+fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::Result<Start> {
     let env = Env::process();
     let home = Home::find(&env)?;
     let overrides = shared.overrides();
     warnings::tell(&home, &env, &overrides)?;
+    let cwd = working_directory(shared)?;
+    let config = ConfigSource::new(home, env, overrides);
     Ok(Start {
-        programs: apply_patch::install(&home),
-        originator: env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned()),
-        store: Arc::new(FileStore::of(home.path())),
-        home,
-        env,
-        overrides,
-        cwd: working_directory(shared)?,
-        // The one client on standard input cannot come back.
-        recent_bytes: 0,
-        source: SessionSource::VsCode,
         vintage: args.emulate.map(Into::into),
         dialect: args.dialect.map(|spoken| match spoken {
             Spoken::V1 => Dialect::V1,
@@ -93,5 +84,6 @@ fn start(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Start> {
             Spoken::Both => Dialect::Both,
             Spoken::Items => Dialect::Items,
         }),
+        ..host::start(config, cwd, SessionSource::VsCode, recent_bytes)
     })
 }

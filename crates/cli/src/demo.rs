@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::{Beginning, Setup, connect};
+use codex_engine::{Setup, connect};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_store::FileStore;
-use codex_thread::{ClientProfile, Feed};
+use codex_thread::{Beginning, ClientProfile, Feed};
 use codex_tui::wrap::Flow;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;

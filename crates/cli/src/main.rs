@@ -18,6 +18,7 @@ mod failure;
 mod features;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod float;
+mod host;
 mod input_file;
 mod lazy;
 mod linux_sandbox;

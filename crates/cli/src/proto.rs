@@ -6,10 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
-use codex_engine::{Beginning, Setup, connect};
+use codex_engine::{Setup, connect};
 use codex_server::proto::{self, Prompts, Served, User};
 use codex_store::FileStore;
-use codex_thread::ClientProfile;
+use codex_thread::{Beginning, ClientProfile};
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;

@@ -1,9 +1,9 @@
-//! What a thread begins with: nothing, its own past, or somebody else's.
+//! What a thread goes on with: its own past, or somebody else's.
 
-use codex_log::history::{ForkPoint, History, TurnBegin};
+use codex_log::history::{History, TurnBegin};
 use codex_log::settings::{Mode, Settings};
+use codex_thread::ExplicitOverrides;
 use codex_wire::conversation_item::ConversationItem;
-use codex_wire::ids::ThreadId;
 use codex_wire::response::{
     CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
 };
@@ -17,79 +17,24 @@ use codex_tools::call::{ToolCall, call_of};
 /// What the model is told of a call whose end nobody saw.
 const LOST: &str = "aborted";
 
-/// What a thread begins with.
-#[derive(Debug, Clone, Default)]
-pub enum Beginning {
-    /// Nothing: a new thread.
-    #[default]
-    New,
-    /// Its own past.
-    Resumed {
-        /// Which thread it is.
-        thread: ThreadId,
-        /// What whoever resumes it has said himself, so that what was in force before does not count.
-        insisted: Insisted,
-    },
-    /// The past of another thread.
-    Forked {
-        /// That thread.
-        thread: ThreadId,
-        /// Up to where.
-        point: ForkPoint,
-        /// As above.
-        insisted: Insisted,
-    },
-    /// A conversation that somebody hands over.
-    Given(Vec<ResponseItem>),
-    /// Any of these, but nothing is written: the thread lives in memory alone, and what it goes on with stays as it is.
-    Unsaved(Box<Beginning>),
-}
-
-impl Beginning {
-    /// The conversation that somebody hands over, if it begins with one.
-    pub(crate) fn given(self) -> Vec<ResponseItem> {
-        match self {
-            Self::Given(items) => items,
-            Self::Unsaved(beginning) => beginning.given(),
-            Self::New | Self::Resumed { .. } | Self::Forked { .. } => Vec::new(),
-        }
-    }
-}
-
-/// Which settings somebody has given in so many words.
-#[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "one for each setting, and all combinations make sense")]
-pub struct Insisted {
-    /// The working directory.
-    pub cwd: bool,
-    /// The model.
-    pub model: bool,
-    /// When a person is asked.
-    pub approval_policy: bool,
-    /// What commands may touch.
-    pub sandbox_policy: bool,
-}
-
-impl Insisted {
-    /// The settings a thread goes on with: as configured now, but never looser than before.
-    pub(crate) fn settle(self, now: Settings, before: &TurnContextItem) -> Settings {
-        Settings {
-            cwd: if self.cwd || !before.cwd.is_dir() { now.cwd } else { before.cwd.clone() },
-            model: if self.model { now.model } else { before.model.clone() },
-            effort: if self.model { now.effort } else { before.effort.clone().or(now.effort) },
-            approval_policy: if self.approval_policy {
-                now.approval_policy
-            } else {
-                now.approval_policy.stricter(before.approval_policy)
-            },
-            sandbox_policy: if self.sandbox_policy {
-                now.sandbox_policy
-            } else {
-                now.sandbox_policy.tighter(&before.sandbox_policy)
-            },
-            mode: before.collaboration_mode.as_ref().map(Mode::of).unwrap_or_default(),
-            ..now
-        }
+/// The settings a thread goes on with: as configured now, but never looser than before, unless somebody says so.
+pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &TurnContextItem) -> Settings {
+    Settings {
+        cwd: if explicit.cwd || !before.cwd.is_dir() { now.cwd } else { before.cwd.clone() },
+        model: if explicit.model { now.model } else { before.model.clone() },
+        effort: if explicit.model { now.effort } else { before.effort.clone().or(now.effort) },
+        approval_policy: if explicit.approval_policy {
+            now.approval_policy
+        } else {
+            now.approval_policy.stricter(before.approval_policy)
+        },
+        sandbox_policy: if explicit.sandbox_policy {
+            now.sandbox_policy
+        } else {
+            now.sandbox_policy.tighter(&before.sandbox_policy)
+        },
+        mode: before.collaboration_mode.as_ref().map(Mode::of).unwrap_or_default(),
+        ..now
     }
 }
 
@@ -225,7 +170,7 @@ mod tests {
     fn a_thread_goes_on_no_looser_than_it_was() {
         let now = settings(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
         let then = before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly);
-        let settled = Insisted::default().settle(now, &then);
+        let settled = settle(ExplicitOverrides::default(), now, &then);
         assert_eq!(settled.approval_policy, AskForApproval::UnlessTrusted);
         assert_eq!(settled.sandbox_policy, SandboxPolicy::ReadOnly);
         assert_eq!((settled.model.as_str(), settled.cwd), ("old", "/tmp".into()));
@@ -235,16 +180,16 @@ mod tests {
     fn a_configuration_that_became_stricter_counts() {
         let now = settings(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly);
         let then = before(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
-        let settled = Insisted::default().settle(now, &then);
+        let settled = settle(ExplicitOverrides::default(), now, &then);
         assert_eq!(settled.approval_policy, AskForApproval::UnlessTrusted);
         assert_eq!(settled.sandbox_policy, SandboxPolicy::ReadOnly);
     }
 
     #[test]
     fn what_the_caller_insists_on_counts() {
-        let all = Insisted { cwd: true, model: true, approval_policy: true, sandbox_policy: true };
+        let all = ExplicitOverrides { cwd: true, model: true, approval_policy: true, sandbox_policy: true };
         let now = settings(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
-        let settled = all.settle(now.clone(), &before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly));
+        let settled = settle(all, now.clone(), &before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly));
         assert_eq!(settled, now);
     }
 }

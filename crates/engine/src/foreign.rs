@@ -6,11 +6,11 @@ use codex_config::{Config, TrustLevel};
 use codex_wire::policy::SandboxPolicy;
 use codex_wire::rollout::SessionMeta;
 
-use crate::beginning::Insisted;
 use crate::setup::Setup;
-use crate::skills::is_distrusted;
 use codex_config::project_doc::repository_root;
+use codex_config::skill_list::is_distrusted;
 use codex_log::settings::Settings;
+use codex_thread::ExplicitOverrides;
 
 /// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the user
 /// neither stands in nor has named or trusted. Returns what the user is told.
@@ -18,14 +18,14 @@ pub(crate) fn hold_back(
     settings: &mut Settings,
     meta: &SessionMeta,
     setup: &Setup,
-    insisted: Insisted,
+    explicit: ExplicitOverrides,
 ) -> Option<String> {
     let Setup { config, cwd: stands, .. } = setup;
-    let is_confirmed = insisted.cwd || is_near(stands, &settings.cwd) || is_trusted(config, &settings.cwd);
+    let is_confirmed = explicit.cwd || is_near(stands, &settings.cwd) || is_trusted(config, &settings.cwd);
     let has_no_limits =
         matches!(settings.sandbox_policy, SandboxPolicy::DangerFullAccess | SandboxPolicy::ExternalSandbox { .. });
     // Who says that there are to be no limits has said so of every folder.
-    let is_free = insisted.sandbox_policy && has_no_limits;
+    let is_free = explicit.sandbox_policy && has_no_limits;
     if is_confirmed || is_free || !is_foreign(meta, config, &settings.cwd) {
         return None;
     }

@@ -45,7 +45,7 @@ pub(crate) enum TurnEnd<'a> {
 
 /// A goal while a thread works towards it.
 #[derive(Debug, Default)]
-pub(crate) struct Pursuit {
+pub(crate) struct GoalState {
     goal: Option<Goal>,
     /// Whether anything follows from the goal here. Clients that know nothing of goals expect no turns of our own.
     is_followed: bool,
@@ -76,7 +76,7 @@ struct TurnSoFar {
     has_acted: bool,
 }
 
-impl Pursuit {
+impl GoalState {
     /// The goal of a thread that goes on, of which something follows or not. It waits for a word of somebody's. A file may
     /// say anything; what could not have been set is no goal.
     pub(crate) fn resumed(goal: Option<Goal>, is_followed: bool) -> Self {

@@ -11,21 +11,20 @@ mod foreign;
 mod goal;
 mod images;
 mod journal;
+mod local_host;
 mod login;
 mod notify;
 mod open_error;
 mod opening;
 pub mod preview;
 mod provider;
-pub mod review;
+mod review;
 mod session;
 mod setup;
-pub mod skills;
+mod skills;
 mod turn;
 mod work;
 
-pub use codex_model::Model;
-
-pub use beginning::{Beginning, Insisted};
+pub use local_host::{HostOptions, LocalHost};
 pub use provider::{ConnectError, connect};
 pub use setup::Setup;

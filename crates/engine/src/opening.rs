@@ -8,6 +8,7 @@ use chrono::{SecondsFormat, Utc};
 use codex_log::history::{History, HistoryStart, Said};
 use codex_log::keys::IdempotencyKeys;
 use codex_log::store::{Opened, StoreErrorKind};
+use codex_thread::{Beginning, ExplicitOverrides};
 use codex_wire::event::TokenCountEvent;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -17,7 +18,7 @@ use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::beginning::{Beginning, Insisted, Past};
+use crate::beginning::{Past, settle};
 use crate::foreign;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
@@ -25,6 +26,7 @@ use crate::setup::Setup;
 use crate::skills;
 use codex_config::ModelTable;
 use codex_config::project_doc::{self, ProjectDocs};
+use codex_config::skill_list;
 use codex_log::settings::{Mode, Settings};
 use codex_log::{Record, ThreadStarted, TurnId};
 use codex_tools::rules::{self, Rules};
@@ -89,7 +91,7 @@ struct Source {
     journal: Journal,
     rollout: PathBuf,
     history: Option<History>,
-    insisted: Insisted,
+    explicit: ExplicitOverrides,
     warnings: Vec<String>,
 }
 
@@ -126,17 +128,17 @@ impl Opening {
         let mut configured = configured(setup);
         // The folder a thread goes on in decides which instructions and skills count.
         let meta = meta(setup);
-        let Source { journal, rollout, mut history, insisted, warnings } = Source::open(setup, &meta)?;
+        let Source { journal, rollout, mut history, explicit, warnings } = Source::open(setup, &meta)?;
         let before = history.as_mut().and_then(|history| history.context.take());
-        let stored = before.inspect(|before| configured = insisted.settle(configured.clone(), before));
-        if let (None, Some(history), false) = (&stored, &history, insisted.cwd)
+        let stored = before.inspect(|before| configured = settle(explicit, configured.clone(), before));
+        if let (None, Some(history), false) = (&stored, &history, explicit.cwd)
             && history.meta.cwd.is_dir()
         {
             // It has had no turn yet that could have moved it.
             configured.cwd.clone_from(&history.meta.cwd);
         }
         let meta_before = history.as_ref().map(|history| &history.meta);
-        let held_back = meta_before.and_then(|meta| foreign::hold_back(&mut configured, meta, setup, insisted));
+        let held_back = meta_before.and_then(|meta| foreign::hold_back(&mut configured, meta, setup, explicit));
         let (cwd, is_resumed) = (configured.cwd.clone(), history.is_some());
         let told = Told::read(setup, &cwd);
         let meta = match &history {
@@ -186,45 +188,45 @@ impl Source {
         match &setup.beginning {
             Beginning::Unsaved(beginning) => Self::unsaved(setup, beginning, meta),
             Beginning::New | Beginning::Given(_) => {
-                Ok(Self::of(meta.id, store.create(meta.id)?, None, Insisted::default()))
+                Ok(Self::of(meta.id, store.create(meta.id)?, None, ExplicitOverrides::default()))
             }
-            Beginning::Resumed { thread, insisted } => Self::resume(setup, *thread, *insisted),
-            Beginning::Forked { thread, point, insisted } => {
+            Beginning::Resumed { thread, explicit } => Self::resume(setup, *thread, *explicit),
+            Beginning::Forked { thread, point, explicit } => {
                 let lineage = lineage_of_fork(&store.meta(*thread)?);
                 let meta = SessionMeta { lineage, ..meta.clone() };
                 let opened = store.fork(*thread, *point, &meta)?;
                 let history = store.history(meta.id)?;
-                Ok(Self::of(meta.id, opened, Some(history), *insisted))
+                Ok(Self::of(meta.id, opened, Some(history), *explicit))
             }
         }
     }
 
-    fn of(thread: ThreadId, opened: Opened, history: Option<History>, insisted: Insisted) -> Self {
+    fn of(thread: ThreadId, opened: Opened, history: Option<History>, explicit: ExplicitOverrides) -> Self {
         let Opened { pen, place, .. } = opened;
-        Self { journal: Journal::new(thread, pen), rollout: place, history, insisted, warnings: Vec::new() }
+        Self { journal: Journal::new(thread, pen), rollout: place, history, explicit, warnings: Vec::new() }
     }
 
     /// What a thread that is not saved goes on with. What is kept of it is only read.
     fn unsaved(setup: &Setup, beginning: &Beginning, meta: &SessionMeta) -> Result<Self, OpenError> {
-        let (history, insisted) = match beginning {
-            Beginning::New | Beginning::Given(_) => (None, Insisted::default()),
-            Beginning::Resumed { thread, insisted } => (Some(setup.store.history(*thread)?), *insisted),
-            Beginning::Forked { thread, insisted, .. } => {
+        let (history, explicit) = match beginning {
+            Beginning::New | Beginning::Given(_) => (None, ExplicitOverrides::default()),
+            Beginning::Resumed { thread, explicit } => (Some(setup.store.history(*thread)?), *explicit),
+            Beginning::Forked { thread, explicit, .. } => {
                 let mut history = setup.store.history(*thread)?;
                 let lineage = lineage_of_fork(&history.meta);
                 history.meta = SessionMeta { lineage, ..meta.clone() };
-                (Some(history), *insisted)
+                (Some(history), *explicit)
             }
             Beginning::Unsaved(beginning) => return Self::unsaved(setup, beginning, meta),
         };
         let id = history.as_ref().map_or(meta.id, |history| history.meta.id);
         let bad_lines = history.iter().flat_map(|history| &history.bad_lines);
         let warnings = bad_lines.map(ToString::to_string).collect();
-        Ok(Self { warnings, ..Self::of(id, setup.store.unsaved(meta.id), history, insisted) })
+        Ok(Self { warnings, ..Self::of(id, setup.store.unsaved(meta.id), history, explicit) })
     }
 
     /// Goes on with a thread. The lock comes first, so that nobody adds to what is read.
-    fn resume(setup: &Setup, thread: ThreadId, insisted: Insisted) -> Result<Self, OpenError> {
+    fn resume(setup: &Setup, thread: ThreadId, explicit: ExplicitOverrides) -> Result<Self, OpenError> {
         let opened = setup.store.open(thread)?;
         let history = setup.store.history(thread)?;
         let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
@@ -232,7 +234,7 @@ impl Source {
         if cut > 0 {
             warnings.push(format!("{}: the last line was cut off, {cut} bytes were removed", opened.place.display()));
         }
-        Ok(Self { warnings, ..Self::of(history.meta.id, opened, Some(history), insisted) })
+        Ok(Self { warnings, ..Self::of(history.meta.id, opened, Some(history), explicit) })
     }
 }
 
@@ -258,12 +260,12 @@ impl Told {
         let found = ProjectDocs {
             home: home.path(),
             cwd,
-            is_distrusted: skills::is_distrusted(config, cwd),
+            is_distrusted: skill_list::is_distrusted(config, cwd),
             max_bytes: usize::try_from(config.instructions.project_doc_max_bytes).unwrap_or(usize::MAX),
             fallback_names: &config.instructions.project_doc_fallback_filenames,
         }
         .read();
-        let skills = skills::list(config, home, cwd);
+        let skills = skill_list::list(config, home, cwd);
         let known = skills::describe(&skills.skills).or_else(|| setup.profile.without_skills.map(str::to_owned));
         let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).chain(known).collect();
         let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, TurnId};
 use codex_model::{Answer, Model, ModelError, Prompt, request_body};
-use codex_thread::{Closed, StartError};
+use codex_thread::{Beginning, Closed, StartError};
 use codex_wire::input::UserInput;
 use serde_json::Value;
 
-use crate::{Beginning, Setup};
+use crate::Setup;
 
 /// Why there is no request.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! Reviews: what the reviewer is asked, and what its answer says.
 
-pub use codex_log::review::{ASKED, describe, hint, read};
+use codex_log::review::describe;
+pub(crate) use codex_log::review::{ASKED, hint, read};
 use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
 
 /// What the reviewer is told before anything else.

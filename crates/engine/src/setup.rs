@@ -6,10 +6,9 @@ use std::sync::Arc;
 use codex_config::{Config, Home};
 use codex_log::store::ThreadStore;
 use codex_model::Model;
-use codex_thread::{ClientProfile, Feed, StartError, Thread};
+use codex_thread::{Beginning, ClientProfile, Feed, StartError, Thread};
 use codex_wire::rollout::SessionSource;
 
-use crate::beginning::Beginning;
 use crate::session::Session;
 
 /// What a new thread is made of.

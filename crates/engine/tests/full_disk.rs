@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
-use codex_engine::{Beginning, Insisted, Setup};
+use codex_engine::Setup;
 use codex_log::{Body, Event, Item, Outcome};
+use codex_thread::{Beginning, ExplicitOverrides};
 use codex_wire::conversation_item::ConversationItem;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
@@ -96,7 +97,7 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     let known = client.prompts.all().pop().expect("the model was asked").input;
     let mut again = client
         .start_again(r#"[{"items": [{"text": "end"}]}]"#, |thread, setup| Setup {
-            beginning: Beginning::Resumed { thread, insisted: Insisted::default() },
+            beginning: Beginning::Resumed { thread, explicit: ExplicitOverrides::default() },
             ..setup
         })
         .await;

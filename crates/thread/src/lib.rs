@@ -1,4 +1,5 @@
-//! A thread as others see it: the handle that drives it, the requests that reach its task, and the feeds of its log.
+//! A thread as others see it: the handle that drives it, the requests that reach its task, the feeds of its log, and
+//! the trait of whoever runs threads.
 //!
 //! Whoever serves threads to clients and whoever runs them both stand on this crate, and need not know each other.
 //!
@@ -7,6 +8,7 @@
 mod feed;
 pub mod goal;
 mod handle;
+mod host;
 mod profile;
 mod request;
 mod start_error;
@@ -14,6 +16,7 @@ mod subscription;
 
 pub use feed::{Feed, FeedWriter, feed};
 pub use handle::Thread;
+pub use host::{Beginning, BoxFuture, ExplicitOverrides, OpeningTurn, StartThread, StartedThread, ThreadHost};
 pub use profile::{ClientProfile, HistoryMode};
 pub use request::{Closed, OpenQuestions, QuestionName, ThreadRequest, TurnInput, TurnStart, WayBack};
 pub use start_error::{Fault, StartError};

@@ -1,13 +1,9 @@
 //! A call of a tool, and what may run beside it.
 
-use std::path::Path;
 use std::time::Duration;
 
 use codex_log::ItemId;
 use codex_wire::response::ResponseItem;
-
-use crate::command::{CommandRequest, Place, WriteRequest};
-use crate::patching::PatchRequest;
 
 /// A call the model made.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,24 +60,5 @@ pub fn call_of(item: &ResponseItem) -> Option<ToolCall> {
             Some(call(id, "local_shell", ToolInput::Function(arguments)))
         }
         _ => None,
-    }
-}
-
-/// What may run beside a call. Patches, plans and goals change what later calls find, so they run alone; a tool that nobody
-/// knows is answered at once.
-#[must_use]
-pub fn concurrency(call: &ToolCall) -> Concurrency {
-    // Neither the folder nor the shell matters for whether a command is a patch.
-    let anywhere = Place { cwd: Path::new("/"), shell: "sh", next_process: 0, is_verbatim: false };
-    match (call.tool.as_str(), &call.input) {
-        ("apply_patch" | "update_plan" | "update_goal", _) => Concurrency::Alone,
-        ("write_stdin", ToolInput::Function(arguments)) => {
-            let request = WriteRequest::read(arguments);
-            request.map_or(Concurrency::Beside, |request| Concurrency::BesideAllButTerminal(request.look().process))
-        }
-        _ => match CommandRequest::read(call, anywhere) {
-            Some(Ok(command)) if PatchRequest::find(&command).is_some() => Concurrency::Alone,
-            Some(_) | None => Concurrency::Beside,
-        },
     }
 }

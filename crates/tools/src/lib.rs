@@ -6,13 +6,17 @@
 
 pub mod call;
 pub mod command;
+pub mod context;
+pub mod grants;
 pub mod images;
-pub mod offered;
+pub mod lifecycle;
 pub mod one_off;
 pub mod own_git;
-pub mod patching;
-pub mod plain;
+mod patching;
+mod plain;
+pub mod registry;
 pub mod rules;
+mod specs;
 
 /// An error with its causes, since clients get one line.
 #[must_use]

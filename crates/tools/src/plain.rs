@@ -1,50 +1,161 @@
 //! The calls that need no permission: plans, pictures, and tools that nobody knows.
 
-use std::path::{Path, PathBuf};
-use std::pin::Pin;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use codex_log::{Body, ItemId};
+use codex_log::{Answer, Body};
 use codex_wire::plan::UpdatePlanArgs;
-use codex_wire::response::{ContentItem, FunctionCallOutputPayload};
+use codex_wire::response::ContentItem;
+use codex_wire::tool_spec::ToolSpec;
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 
-use crate::call::{ToolCall, ToolInput};
+use crate::call::{Concurrency, ToolCall, ToolInput};
+use crate::context::ToolContext;
+use crate::grants::Grants;
 use crate::images;
+use crate::lifecycle::{Call, Effect, ToolOutput};
+use crate::registry::{Offer, Tool};
+use crate::specs;
 
-/// What a call led to: events for the log, then the output for the model.
-#[derive(Debug)]
-pub struct CallResult {
-    pub events: Vec<Body>,
-    pub output: FunctionCallOutputPayload,
+/// A call that asks nobody: it is over at once, or after a while.
+enum PlainCall {
+    Over(Vec<Effect>),
+    Later(BoxFuture<'static, Vec<Effect>>),
 }
 
-impl CallResult {
-    fn text(text: impl Into<String>) -> Self {
-        Self { events: Vec::new(), output: FunctionCallOutputPayload::Text(text.into()) }
+impl Call for PlainCall {
+    fn begun(&mut self) -> Vec<Effect> {
+        match self {
+            Self::Over(effects) => std::mem::take(effects),
+            Self::Later(_) => Vec::new(),
+        }
+    }
+
+    fn answered(&mut self, _: Answer) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Vec<Effect>> {
+        Box::pin(async {
+            match self {
+                Self::Over(_) => std::future::pending().await,
+                Self::Later(later) => later.await,
+            }
+        })
+    }
+
+    fn stop(&mut self) -> Vec<Effect> {
+        Vec::new()
     }
 }
 
-/// A call that has begun.
-pub enum Begun {
-    /// It is over already.
-    Over(CallResult),
-    /// It takes its time.
-    Later(Later),
+fn said(text: impl Into<String>) -> Effect {
+    Effect::End(ToolOutput::Text(text.into()))
 }
 
-/// The end of a call that takes its time.
-pub type Later = Pin<Box<dyn Future<Output = CallResult> + Send>>;
+/// A call that cannot begin. The model is told why.
+pub(crate) fn refused(why: String) -> Box<dyn Call> {
+    Box::new(PlainCall::Over(vec![said(why)]))
+}
 
-/// Begins a call that is no command. It never fails: what goes wrong is told to the model.
-#[must_use]
-pub fn run(call: &ToolCall, cwd: &Path) -> Begun {
-    match (call.tool.as_str(), &call.input) {
-        ("update_plan", ToolInput::Function(arguments)) => Begun::Over(update_plan(arguments)),
-        ("view_image", ToolInput::Function(arguments)) => view_image(call.id.clone(), arguments, cwd),
-        (tool, ToolInput::Function(_) | ToolInput::UserShell { .. }) => {
-            Begun::Over(CallResult::text(format!("unsupported call: {tool}")))
+/// What the model is told of a call that nobody takes.
+fn unsupported(call: &ToolCall) -> Box<dyn Call> {
+    let tool = &call.tool;
+    refused(match call.input {
+        ToolInput::Function(_) | ToolInput::UserShell { .. } => format!("unsupported call: {tool}"),
+        ToolInput::Custom(_) => format!("unsupported custom tool call: {tool}"),
+    })
+}
+
+/// Tools that nobody knows. They are answered at once.
+pub(crate) struct UnknownTool;
+
+impl Tool for UnknownTool {
+    fn spec(&self, _: Offer) -> Option<ToolSpec> {
+        None
+    }
+
+    fn takes(&self, _: &ToolCall) -> bool {
+        true
+    }
+
+    fn concurrency(&self, _: &ToolCall) -> Concurrency {
+        Concurrency::Beside
+    }
+
+    fn begin(&self, call: ToolCall, _: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
+        unsupported(&call)
+    }
+}
+
+/// The tool by which the model says how a goal stands. The goal is the session's, which takes such calls while there is one;
+/// what comes here comes without a goal.
+pub(crate) struct UpdateGoalTool;
+
+impl Tool for UpdateGoalTool {
+    fn spec(&self, offer: Offer) -> Option<ToolSpec> {
+        offer.has_goal.then(|| specs::UPDATE_GOAL.clone())
+    }
+
+    fn takes(&self, call: &ToolCall) -> bool {
+        call.tool == "update_goal"
+    }
+
+    /// Later calls find another goal.
+    fn concurrency(&self, _: &ToolCall) -> Concurrency {
+        Concurrency::Alone
+    }
+
+    fn begin(&self, call: ToolCall, _: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
+        unsupported(&call)
+    }
+}
+
+/// The search that the provider runs by itself. No call of it comes here.
+pub(crate) struct WebSearchTool;
+
+impl Tool for WebSearchTool {
+    fn spec(&self, offer: Offer) -> Option<ToolSpec> {
+        offer.searches_web.then_some(ToolSpec::WebSearch)
+    }
+
+    fn takes(&self, _: &ToolCall) -> bool {
+        false
+    }
+
+    fn concurrency(&self, _: &ToolCall) -> Concurrency {
+        Concurrency::Beside
+    }
+
+    fn begin(&self, call: ToolCall, _: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
+        unsupported(&call)
+    }
+}
+
+/// The tool that shows the person a plan.
+pub(crate) struct UpdatePlanTool;
+
+impl Tool for UpdatePlanTool {
+    fn spec(&self, _: Offer) -> Option<ToolSpec> {
+        Some(specs::UPDATE_PLAN.clone())
+    }
+
+    fn takes(&self, call: &ToolCall) -> bool {
+        call.tool == "update_plan"
+    }
+
+    /// Plans are shown in the order in which they were made.
+    fn concurrency(&self, _: &ToolCall) -> Concurrency {
+        Concurrency::Alone
+    }
+
+    fn begin(&self, call: ToolCall, _: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
+        let ToolInput::Function(arguments) = &call.input else { return unsupported(&call) };
+        match serde_json::from_str::<UpdatePlanArgs>(arguments) {
+            Ok(plan) => Box::new(PlainCall::Over(vec![Effect::Emit(Body::PlanUpdated(plan)), said("Plan updated")])),
+            Err(error) => refused(format!("failed to parse function arguments: {error}")),
         }
-        (tool, ToolInput::Custom(_)) => Begun::Over(CallResult::text(format!("unsupported custom tool call: {tool}"))),
     }
 }
 
@@ -53,31 +164,37 @@ struct ViewImageArguments {
     path: PathBuf,
 }
 
-fn view_image(item: ItemId, arguments: &str, cwd: &Path) -> Begun {
-    let path = match serde_json::from_str::<ViewImageArguments>(arguments) {
-        Ok(arguments) => cwd.join(arguments.path),
-        Err(error) => {
-            return Begun::Over(CallResult::text(format!("failed to parse function arguments: {error}")));
-        }
-    };
-    let event = Body::ImageViewed { item, path: path.clone() };
-    Begun::Later(Box::pin(async move {
-        match images::read_beside(move || images::one_image(&path)).await {
-            Some(part @ ContentItem::InputImage { .. }) => {
-                CallResult { events: vec![event], output: FunctionCallOutputPayload::Parts(vec![part]) }
-            }
-            Some(part) => CallResult::text(part.text().cloned().unwrap_or_default()),
-            None => CallResult::text("the picture could not be read in time"),
-        }
-    }))
-}
+/// The tool that shows the model a picture.
+pub(crate) struct ViewImageTool;
 
-fn update_plan(arguments: &str) -> CallResult {
-    match serde_json::from_str::<UpdatePlanArgs>(arguments) {
-        Ok(plan) => CallResult {
-            events: vec![Body::PlanUpdated(plan)],
-            output: FunctionCallOutputPayload::Text("Plan updated".to_owned()),
-        },
-        Err(error) => CallResult::text(format!("failed to parse function arguments: {error}")),
+impl Tool for ViewImageTool {
+    fn spec(&self, _: Offer) -> Option<ToolSpec> {
+        Some(specs::VIEW_IMAGE.clone())
+    }
+
+    fn takes(&self, call: &ToolCall) -> bool {
+        call.tool == "view_image" && matches!(call.input, ToolInput::Function(_))
+    }
+
+    fn concurrency(&self, _: &ToolCall) -> Concurrency {
+        Concurrency::Beside
+    }
+
+    fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
+        let ToolInput::Function(arguments) = &call.input else { return unsupported(&call) };
+        let path = match serde_json::from_str::<ViewImageArguments>(arguments) {
+            Ok(arguments) => cx.cwd().join(arguments.path),
+            Err(error) => return refused(format!("failed to parse function arguments: {error}")),
+        };
+        let viewed = Body::ImageViewed { item: call.id, path: path.clone() };
+        Box::new(PlainCall::Later(Box::pin(async move {
+            match images::read_beside(move || images::one_image(&path)).await {
+                Some(part @ ContentItem::InputImage { .. }) => {
+                    vec![Effect::Emit(viewed), Effect::End(ToolOutput::Parts(vec![part]))]
+                }
+                Some(part) => vec![said(part.text().cloned().unwrap_or_default())],
+                None => vec![said("the picture could not be read in time")],
+            }
+        })))
     }
 }

@@ -23,8 +23,8 @@ const LAST_TURNS: Duration = Duration::from_secs(15);
 
 /// Serves until a signal says that it is enough, or until standard input ends if that is served too.
 pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
-    start.home.ensure()?;
-    let log = if args.detached { Some(detach(&start.home)?) } else { None };
+    start.config.home().ensure()?;
+    let log = if args.detached { Some(detach(start.config.home())?) } else { None };
     let output = console::take()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
@@ -72,7 +72,7 @@ fn detach(home: &Home) -> anyhow::Result<log::Log> {
 async fn bind(start: &Start, args: &ListenArgs, shortage: &Shortage) -> anyhow::Result<Vec<Listener>> {
     let addresses: Vec<Address> = args.listen.iter().filter(|it| **it != Address::Stdio).cloned().collect();
     let token = if addresses.iter().any(Address::needs_token) {
-        Some(token(&start.home, &start.env, args.token_file.as_deref(), Purpose::Serve)?)
+        Some(token(start.config.home(), start.config.env(), args.token_file.as_deref(), Purpose::Serve)?)
     } else {
         None
     };
@@ -81,7 +81,7 @@ async fn bind(start: &Start, args: &ListenArgs, shortage: &Shortage) -> anyhow::
     for address in addresses {
         let (token, slots, shortage) = (token.clone(), slots.clone(), shortage.clone());
         let options = Options { token, slots, limits, shortage, allows_remote: args.allow_remote };
-        let bound = Listener::bind(&with_path(address, &start.home), options).await;
+        let bound = Listener::bind(&with_path(address, start.config.home()), options).await;
         let listener = bound.map_err(|error| match error {
             BindError::Remote { .. } => {
                 let hint = "nothing is encrypted; use an ssh tunnel to 127.0.0.1, or say --allow-remote".to_owned();

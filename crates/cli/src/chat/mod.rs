@@ -192,7 +192,7 @@ async fn begin<W: Write>(
     let prepared = place.prepare(level)?;
     let (config, cwd) = (prepared.config, prepared.start.cwd.clone());
     let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
-    let home = prepared.start.home.clone();
+    let home = prepared.start.config.home().clone();
     let file = is_kept.then(|| PromptFile::new(home.history_file(), config.history.max_bytes));
     let client = Client::connect(AppServer::new(prepared.start)).await?;
     let made_of = MadeOf {

@@ -1,22 +1,19 @@
 //! From the command line to a server that can start, and to what threads are opened with.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use codex_config::{Config, Env, Home, Overrides, TrustLevel};
+use codex_config::{Config, ConfigSource, Env, Home, Overrides, TrustLevel};
 use codex_dialects::Vintage;
 use codex_server::app::Start;
-use codex_store::FileStore;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
 use serde_json::{Map, Value};
 
 use super::args::ChatOptions;
 use super::trust;
-use crate::apply_patch;
 use crate::args::Shared;
 use crate::exec::setup::{is_from_here, use_local};
-use crate::proto::ORIGINATOR;
+use crate::host;
 
 /// Where the chat takes place.
 #[derive(Debug, Clone)]
@@ -66,19 +63,8 @@ impl Place {
         overrides.values.extend(trust::defaults(&own, level));
         let config = Config::load(&home, &env, &overrides)?;
         home.ensure()?;
-        let start = Start {
-            recent_bytes: 0,
-            dialect: None,
-            programs: apply_patch::install(&home),
-            originator: env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned()),
-            store: Arc::new(FileStore::of(home.path())),
-            home,
-            env,
-            overrides,
-            cwd,
-            source: SessionSource::Cli,
-            vintage: Some(Vintage::V077),
-        };
+        let source = ConfigSource::new(home, env, overrides);
+        let start = Start { vintage: Some(Vintage::V077), ..host::start(source, cwd, SessionSource::Cli, 0) };
         Ok(Prepared { start, config, named })
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, Home, Origin, TrustLevel};
-use codex_engine::{Beginning, Insisted, Setup, connect};
+use codex_engine::{Setup, connect};
 use codex_log::history::ForkPoint;
 use codex_store::{FileStore, ThreadIndex};
-use codex_thread::ClientProfile;
+use codex_thread::{Beginning, ClientProfile, ExplicitOverrides};
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
@@ -115,7 +115,7 @@ fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
 }
 
 fn beginning(args: &ExecArgs, config: &Config, index: &ThreadIndex, cwd: &Path) -> anyhow::Result<Beginning> {
-    let insisted = Insisted {
+    let explicit = ExplicitOverrides {
         // The caller is in this folder now, and has said who is asked.
         cwd: true,
         approval_policy: true,
@@ -124,9 +124,9 @@ fn beginning(args: &ExecArgs, config: &Config, index: &ThreadIndex, cwd: &Path) 
     };
     match &args.form {
         None | Some(ExecForm::Review(_)) => Ok(Beginning::New),
-        Some(ExecForm::Resume(thread)) => Ok(Beginning::Resumed { thread: find(thread, index, cwd)?, insisted }),
+        Some(ExecForm::Resume(thread)) => Ok(Beginning::Resumed { thread: find(thread, index, cwd)?, explicit }),
         Some(ExecForm::Fork(thread)) => {
-            Ok(Beginning::Forked { thread: find(thread, index, cwd)?, point: ForkPoint::End, insisted })
+            Ok(Beginning::Forked { thread: find(thread, index, cwd)?, point: ForkPoint::End, explicit })
         }
     }
 }

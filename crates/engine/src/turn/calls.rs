@@ -4,6 +4,7 @@
 //! most so many run at once; outputs leave in the order of the calls, each exactly once.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use codex_wire::response::{
     CustomToolCall, CustomToolCallOutput, FunctionCall, FunctionCallOutput, FunctionCallOutputPayload, Message,
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use codex_log::ItemId;
 use codex_tools::call::{Concurrency, ToolCall, ToolInput};
+use codex_tools::registry::Registry;
 
 /// What the model is told of a call that never ran, or of which nothing more is known.
 const DROPPED: &str = "aborted";
@@ -38,12 +40,14 @@ pub(super) struct Calls {
     queue: VecDeque<Pending>,
     /// How many may run at once.
     most: usize,
+    /// Who says what may run beside a call.
+    tools: Arc<Registry>,
 }
 
 impl Calls {
     /// No calls yet, of which so many may run at once.
-    pub(super) fn new(most: usize) -> Self {
-        Self { queue: VecDeque::new(), most }
+    pub(super) fn new(most: usize, tools: Arc<Registry>) -> Self {
+        Self { queue: VecDeque::new(), most, tools }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -52,7 +56,7 @@ impl Calls {
 
     /// Adds a call that waits to be run.
     pub(super) fn push(&mut self, call: ToolCall) {
-        let concurrency = codex_tools::call::concurrency(&call);
+        let concurrency = self.tools.snapshot().find(&call).concurrency(&call);
         self.queue.push_back(Pending { call, concurrency, progress: Progress::Waiting });
     }
 

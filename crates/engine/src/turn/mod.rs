@@ -19,6 +19,7 @@ use std::time::Duration;
 use codex_log::{Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 use codex_model::{Backoff, ModelEvent, Retry};
 use codex_tools::call::{ToolCall, call_of};
+use codex_tools::registry::Registry;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
@@ -92,7 +93,7 @@ pub(crate) struct UserMessage {
 
 /// What a turn does when something gets in its way.
 #[derive(Debug)]
-pub(crate) struct Manners {
+pub(crate) struct TurnPolicy {
     /// How many times a broken answer is asked for again.
     pub(crate) retry_limit: u32,
     /// How long to wait before each.
@@ -103,6 +104,8 @@ pub(crate) struct Manners {
     pub(crate) compact_at: Option<i64>,
     /// How many calls may run at once.
     pub(crate) calls_at_once: usize,
+    /// The tools that there are.
+    pub(crate) tools: Arc<Registry>,
 }
 
 /// What the model is asked for.
@@ -144,7 +147,7 @@ pub(crate) struct Turn {
     has_compacted: bool,
     /// How much of the conversation had to be left out for the summary to fit.
     halvings: u32,
-    manners: Manners,
+    policy: TurnPolicy,
     /// Retries since the last whole answer, so that an answer that always breaks after a call ends too.
     attempt: u32,
     /// The items of the present answer that are still growing.
@@ -163,8 +166,8 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// Starts a turn with what the user said, and returns what to do first.
-    pub(crate) fn start(id: &TurnId, said: UserMessage, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
-        let mut turn = Self::new(id, window, manners);
+    pub(crate) fn start(id: &TurnId, said: UserMessage, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
+        let mut turn = Self::new(id, window, policy);
         turn.joined.push_back(said);
         let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
         turn.ask(&mut effects);
@@ -172,16 +175,16 @@ impl Turn {
     }
 
     /// Starts a turn that sums the conversation up, and returns what to do first.
-    pub(crate) fn compact(id: &TurnId, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
-        let mut turn = Self::new(id, window, manners);
+    pub(crate) fn compact(id: &TurnId, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
+        let mut turn = Self::new(id, window, policy);
         let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
         turn.ask_for_summary(false, &mut effects);
         (turn, effects)
     }
 
     /// Starts a turn in which the user runs a command, and returns what to do first.
-    pub(crate) fn own(id: &TurnId, call: ToolCall, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
-        let mut turn = Self::new(id, window, manners);
+    pub(crate) fn user_shell(id: &TurnId, call: ToolCall, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
+        let mut turn = Self::new(id, window, policy);
         turn.purpose = Purpose::Nothing;
         turn.calls.push(call);
         let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
@@ -190,8 +193,8 @@ impl Turn {
     }
 
     /// Goes on with a turn whose calls wait for an answer of a person, and returns what to do first.
-    pub(crate) fn revive(id: &TurnId, calls: Vec<ToolCall>, window: Window, manners: Manners) -> (Self, Vec<Effect>) {
-        let mut turn = Self::new(id, window, manners);
+    pub(crate) fn revive(id: &TurnId, calls: Vec<ToolCall>, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
+        let mut turn = Self::new(id, window, policy);
         for call in calls {
             turn.calls.push(call);
         }
@@ -200,15 +203,15 @@ impl Turn {
         (turn, effects)
     }
 
-    fn new(id: &TurnId, window: Window, manners: Manners) -> Self {
+    fn new(id: &TurnId, window: Window, policy: TurnPolicy) -> Self {
         Self {
             phase: Phase::Answering,
             purpose: Purpose::Answer,
             used: window.used,
             has_compacted: false,
             halvings: 0,
-            calls: Calls::new(manners.calls_at_once),
-            manners,
+            calls: Calls::new(policy.calls_at_once, Arc::clone(&policy.tools)),
+            policy,
             attempt: 0,
             items: AnswerItems::new(id),
             joined: VecDeque::new(),
@@ -274,7 +277,7 @@ impl Turn {
 
     /// Puts what the user said into the conversation and asks the model, after a summary where room is short.
     fn ask(&mut self, effects: &mut Vec<Effect>) {
-        let is_full = self.manners.compact_at.is_some_and(|limit| self.used >= limit);
+        let is_full = self.policy.compact_at.is_some_and(|limit| self.used >= limit);
         if is_full && !self.has_compacted {
             return self.ask_for_summary(true, effects);
         }
@@ -347,7 +350,7 @@ impl Turn {
             ModelEvent::Completed { response_id, usage, .. } => {
                 self.last_response = Some(response_id).filter(|id| !id.is_empty());
                 self.used = usage.map_or(self.used, |usage| usage.tokens_in_window());
-                if self.manners.forgets_interrupted && !self.calls.is_empty() {
+                if self.policy.forgets_interrupted && !self.calls.is_empty() {
                     self.uncounted = usage;
                 } else {
                     effects.push(Effect::Count { usage, rate_limits: None });
@@ -420,7 +423,7 @@ impl Turn {
             failure.message = format!("the conversation could not be summed up: {}", failure.message);
         }
         let after = match retry {
-            Retry::Stream { after } if self.attempt < self.manners.retry_limit => after,
+            Retry::Stream { after } if self.attempt < self.policy.retry_limit => after,
             Retry::Stream { .. } | Retry::Never => {
                 self.drop_calls(effects);
                 self.take_in_what_was_said(effects);
@@ -435,9 +438,9 @@ impl Turn {
         let delay = match after {
             _ if !self.calls.is_empty() => Duration::ZERO,
             Some(after) => after,
-            None => self.manners.backoff.delay(self.attempt),
+            None => self.policy.backoff.delay(self.attempt),
         };
-        let (attempt, limit) = (self.attempt, self.manners.retry_limit);
+        let (attempt, limit) = (self.attempt, self.policy.retry_limit);
         effects.push(Effect::Emit(Body::AnswerRetried { failure, attempt, limit, delay }));
         if self.calls.is_empty() {
             self.phase = Phase::Waiting;

@@ -24,18 +24,19 @@ fn said(text: &str) -> UserMessage {
     }
 }
 
-fn manners(compact_at: Option<i64>) -> Manners {
-    Manners {
+fn policy(compact_at: Option<i64>) -> TurnPolicy {
+    TurnPolicy {
         retry_limit: 2,
         backoff: Backoff::seeded(1),
         forgets_interrupted: false,
         compact_at,
         calls_at_once: MOST_AT_ONCE,
+        tools: Arc::default(),
     }
 }
 
 fn start(text: &str) -> (Turn, Vec<Effect>) {
-    Turn::start(&TurnId::new("t"), said(text), Window::default(), manners(None))
+    Turn::start(&TurnId::new("t"), said(text), Window::default(), policy(None))
 }
 
 fn message(id: &str, text: &str) -> ResponseItem {
@@ -430,11 +431,11 @@ fn an_interrupt_during_the_wait_for_a_retry_cancels_it() {
 
 /// A turn that sums up when 100 tokens are used.
 fn small() -> Turn {
-    Turn::start(&TurnId::new("t"), said("hi"), Window::default(), manners(Some(100))).0
+    Turn::start(&TurnId::new("t"), said("hi"), Window::default(), policy(Some(100))).0
 }
 
 fn compacting() -> Turn {
-    Turn::compact(&TurnId::new("t"), Window::default(), manners(None)).0
+    Turn::compact(&TurnId::new("t"), Window::default(), policy(None)).0
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_engine::{Beginning, Insisted, Setup};
+use codex_engine::Setup;
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Question, QuestionKind};
+use codex_thread::{Beginning, ExplicitOverrides};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::policy::{ApprovalsReviewer, SandboxPolicy};
 use serde_json::{Value, json};
@@ -254,7 +255,7 @@ async fn where_the_reviewer_is_nobody_questions_are_declined_and_that_is_said_on
 }
 
 /// Begins again in a folder with what a thread in `project` has written, as if it had been brought here.
-async fn resumed(world: World, imported: bool, folder: &str, insisted: Insisted) -> Client {
+async fn resumed(world: World, imported: bool, folder: &str, explicit: ExplicitOverrides) -> Client {
     std::fs::create_dir_all(world.path("here/below")).expect("a folder can be made");
     let mut client = world.start(&script(&[])).await;
     client.turn("1", "hi").await;
@@ -266,7 +267,7 @@ async fn resumed(world: World, imported: bool, folder: &str, insisted: Insisted)
                 text.replacen("\"payload\":{", "\"payload\":{\"imported_at\":\"2026-01-01T00:00:00.000Z\",", 1);
             std::fs::write(&path, if imported { marked } else { text }).expect("a file can be written");
             // What is not saved needs no lock, which a process that is just being started could still hold.
-            let beginning = Beginning::Unsaved(Box::new(Beginning::Resumed { thread, insisted }));
+            let beginning = Beginning::Unsaved(Box::new(Beginning::Resumed { thread, explicit }));
             Setup { cwd: setup.cwd.with_file_name(folder), beginning, ..setup }
         })
         .await
@@ -276,7 +277,7 @@ async fn resumed(world: World, imported: bool, folder: &str, insisted: Insisted)
 async fn a_thread_from_elsewhere_does_not_choose_where_commands_write() {
     let write = || world("on-request", "workspace-write");
     let is_read_only = |policy: &SandboxPolicy| *policy == SandboxPolicy::ReadOnly;
-    let nothing = Insisted::default();
+    let nothing = ExplicitOverrides::default();
     let mut client = resumed(write(), true, "here", nothing).await;
     let settings = client.thread.started().settings.clone();
     assert!(is_read_only(&settings.sandbox_policy) && settings.cwd.ends_with("project"));
@@ -289,7 +290,7 @@ async fn a_thread_from_elsewhere_does_not_choose_where_commands_write() {
     let change = SettingsChange { cwd: Some(settings.cwd.clone()), ..SettingsChange::default() };
     assert!(!is_read_only(&client.thread.configure(change).await.expect("it is open").sandbox_policy));
 
-    let named = Insisted { cwd: true, ..nothing };
+    let named = ExplicitOverrides { cwd: true, ..nothing };
     let trusting = |world: World| {
         let project = world.path("project").display().to_string();
         world.set(&format!("projects={{\"{project}\"={{trust_level=\"trusted\"}}}}"))

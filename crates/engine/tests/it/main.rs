@@ -8,6 +8,7 @@ mod bookmarks;
 mod commands;
 mod goals;
 mod grants;
+mod hosting;
 mod own_git;
 mod patches;
 mod prompts;

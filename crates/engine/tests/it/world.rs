@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::{Beginning, Setup};
+use codex_engine::Setup;
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
 use codex_store::FileStore;
-use codex_thread::{ClientProfile, Feed, StartError, Thread, TurnStart};
+use codex_thread::{Beginning, ClientProfile, Feed, StartError, Thread, TurnStart};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;

@@ -3,6 +3,8 @@
 //! A thread is named by its id. Where it is, is for people to see and for nobody to rely on.
 
 mod error;
+#[cfg(feature = "testing")]
+pub mod laws;
 mod listing;
 mod metadata;
 mod pen;

@@ -30,8 +30,8 @@ async fn tell_of(connection: &Arc<Connection>, cwd: PathBuf, is_greeting: bool) 
     }
     let host = Arc::clone(&connection.host);
     let warnings = blocking(move || {
-        let is_known = !is_greeting && ProjectFiles::find(&host.start.home, &cwd).is_empty();
-        Ok(if is_known { Vec::new() } else { host.config_warnings(cwd) })
+        let is_known = !is_greeting && ProjectFiles::find(host.start.config.home(), &cwd).is_empty();
+        Ok(if is_known { Vec::new() } else { host.start.config.warnings(cwd) })
     });
     for warning in warnings.await.unwrap_or_default() {
         let summary = warning.to_string();

@@ -230,10 +230,10 @@ impl Connection {
         };
         let capabilities = capabilities.unwrap_or_default();
         let start = &self.host.start;
-        let agent = user_agent(self.host.originator(&client_info.name), &start.env);
+        let agent = user_agent(self.host.originator(&client_info.name), start.config.env());
         let response = InitializeResponse {
             user_agent: format!("{agent} ({}; {})", client_info.name, client_info.version),
-            codex_home: start.home.path().to_owned(),
+            codex_home: start.config.home().path().to_owned(),
             platform_family: std::env::consts::FAMILY,
             platform_os: std::env::consts::OS,
         };
@@ -313,7 +313,7 @@ impl Connection {
             return None;
         }
         let was_heard = lock(&self.left).contains(&thread);
-        let is_loaded = was_heard || self.host.loaded.get(thread).is_some();
+        let is_loaded = was_heard || self.host.start.threads.get(thread).is_some();
         Some(if is_loaded { UnsubscribeStatus::NotSubscribed } else { UnsubscribeStatus::NotLoaded })
     }
 

@@ -281,7 +281,7 @@ impl Desk {
         let is_idle = matches!(self.thread.running().await, Ok(None));
         self.leaving = Some(if is_alone && is_idle { Leaving::Unloaded } else { Leaving::Alive });
         if self.leaving == Some(Leaving::Unloaded) {
-            self.connection.host.loaded.remove(id);
+            self.connection.host.start.threads.release(id);
             let closed = ThreadNamed { thread_id: id.to_string() };
             self.notify(&ServerNotification::ThreadClosed(closed), super::now_ms());
         }

@@ -129,7 +129,7 @@ async fn desk(connection: &Arc<Connection>, id: ThreadId, listening: Listening) 
     if let Some(desk) = connection.desk(id) {
         return Some(desk);
     }
-    let thread = connection.host.loaded.get(id)?;
+    let thread = connection.host.start.threads.get(id)?;
     if let Some(tasks) = connection.reserve_desk(id) {
         let Ok(subscription) = thread.subscribe().await else {
             connection.remove_desk(id);
@@ -160,7 +160,8 @@ pub(crate) fn open_desk(desk: Desk, tasks: mpsc::Receiver<Box<Task>>) {
 }
 
 fn loaded_list(connection: &Connection, page: &PageParams) -> Result<LoadedListResponse, ErrorObject> {
-    let names: Vec<String> = connection.host.loaded.names().iter().map(ThreadId::to_string).collect();
+    let names: Vec<String> =
+        connection.host.start.threads.loaded().iter().map(|thread| thread.id().to_string()).collect();
     let start = match &page.cursor {
         Some(cursor) if cursor.parse::<ThreadId>().is_ok() => names.partition_point(|name| name <= cursor),
         Some(cursor) => return Err(ErrorObject::invalid(format!("invalid cursor: {cursor}"))),

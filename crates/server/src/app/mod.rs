@@ -17,7 +17,6 @@ mod goals;
 mod hearing;
 mod held;
 mod host;
-mod loaded;
 mod missed;
 mod news;
 mod notes;
@@ -86,7 +85,7 @@ impl AppServer {
             let read = connection.read(input).await;
             let _: Result<_, _> = tokio::time::timeout(LAST_ANSWERS, all_answered.recv()).await;
             connection.leave();
-            host.loaded.close().await;
+            host.start.threads.close().await;
             drop(over);
             read
         };
@@ -101,7 +100,7 @@ impl AppServer {
                 if let Some(connection) = still_there.upgrade() {
                     connection.leave();
                 }
-                self.host.loaded.close().await;
+                self.host.start.threads.close().await;
             }
             written
         });
@@ -114,7 +113,7 @@ impl AppServer {
     /// Ends all threads: running turns are interrupted, everything is written. Then the clients of [`AppServer::serve`] are
     /// told what there is left to tell, and their connections end.
     pub async fn close(&self) {
-        self.host.loaded.close().await;
+        self.host.start.threads.close().await;
         self.closing.send_replace(true);
     }
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_engine::{Beginning, Insisted, Setup};
 use codex_log::history::ForkPoint;
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
@@ -15,7 +14,7 @@ use codex_protocol::v2::pages::InitialTurnsPageParams;
 use codex_protocol::v2::thread::{
     ThreadForkParams, ThreadOpened, ThreadOptions, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
-use codex_thread::{Fault, Subscription, Thread};
+use codex_thread::{Beginning, ExplicitOverrides, Fault, StartThread, StartedThread, Subscription, Thread};
 use codex_wire::collaboration::CollaborationMode;
 use codex_wire::ids::ThreadId;
 use codex_wire::response::ResponseItem;
@@ -121,35 +120,44 @@ async fn tokens_so_far(desk: &Desk, answer: &ThreadOpened) -> Option<ServerNotif
     }))
 }
 
-/// What a thread is made of, found out on a thread that may block.
-pub(crate) async fn setup(connection: &Arc<Connection>, options: ThreadOptions) -> Result<Setup, ErrorObject> {
-    let connection = Arc::clone(connection);
-    blocking(move || connection.host.setup(&options, connection.client())).await
+/// What is asked of whoever runs threads.
+pub(crate) fn start_request(connection: &Connection, options: &ThreadOptions) -> StartThread {
+    connection.host.start_request(options, connection.client())
 }
 
 /// Starts a thread and makes place for its desk, before anybody else can know of it.
 pub(crate) async fn begin(
     connection: &Arc<Connection>,
-    setup: Setup,
+    request: StartThread,
     raw_items: bool,
     listening: Listening,
 ) -> Result<Begun, ErrorObject> {
-    let wishes = Wishes { raw_items, raw_reasoning: setup.config.reasoning.raw, goals: false };
-    let (thread, feed) = setup.start().await.map_err(|error| {
-        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        let message = format!("{error}{cause}");
-        match error.fault() {
-            Fault::Host => ErrorObject::internal(message),
-            Fault::Request => ErrorObject::invalid(message),
-        }
-    })?;
+    let StartedThread { thread, feed, shows_raw_reasoning } =
+        connection.host.start.threads.start(request).await.map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+            let message = format!("{error}{cause}");
+            match error.fault() {
+                Fault::Host => ErrorObject::internal(message),
+                Fault::Request => ErrorObject::invalid(message),
+            }
+        })?;
+    let wishes = Wishes { raw_items, raw_reasoning: shows_raw_reasoning, goals: false };
     let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
-    connection.host.loaded.add(thread.clone());
-    Ok((new_desk(connection, thread.clone(), feed, wishes, listening), tasks, thread))
+    Ok(Begun {
+        desk: new_desk(connection, thread.clone(), feed, wishes, listening),
+        tasks,
+        thread,
+        shows_raw_reasoning,
+    })
 }
 
 /// A desk that is not open yet, what waits for it, and its thread.
-pub(crate) type Begun = (Desk, mpsc::Receiver<Box<Task>>, Thread);
+pub(crate) struct Begun {
+    pub(crate) desk: Desk,
+    pub(crate) tasks: mpsc::Receiver<Box<Task>>,
+    pub(crate) thread: Thread,
+    pub(crate) shows_raw_reasoning: bool,
+}
 
 /// How a thread is resumed.
 pub(crate) enum Resumed {
@@ -160,8 +168,9 @@ pub(crate) enum Resumed {
 }
 
 async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<Opened, ErrorObject> {
-    let setup = setup(connection, params.options).await?;
-    let (desk, tasks, thread) = begin(connection, setup, params.experimental_raw_events, Listening::v2()).await?;
+    let request = start_request(connection, &params.options);
+    let Begun { desk, tasks, thread, .. } =
+        begin(connection, request, params.experimental_raw_events, Listening::v2()).await?;
     let started = thread.started();
     let mut described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
     if connection.vintage() == Vintage::V0166 {
@@ -178,15 +187,15 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
         return hand_over(connection, items, options).await.map(|opened| Resumed::Opened(Box::new(opened)));
     }
     let id = find(connection, &thread_id, path).await?;
-    let _turn = connection.host.loaded.turn_to_open(id).await;
+    let _turn = connection.host.start.threads.turn_to_open(id).await;
     if let Some(desk) = connection.desk(id) {
         return Ok(Resumed::AtDesk(desk));
     }
-    if let Some(thread) = connection.host.loaded.get(id) {
+    if let Some(thread) = connection.host.start.threads.get(id) {
         return join(connection, thread, exclude_turns).await.map(|opened| Resumed::Opened(Box::new(opened)));
     }
-    let insisted = insisted(&options);
-    let setup = setup(connection, options).await?;
+    let explicit = explicit(&options);
+    let request = start_request(connection, &options);
     // Both the conversation and the turns are in the file; they are read side by side.
     let is_new = connection.vintage() == Vintage::V0166;
     let reads_turns = !exclude_turns || (is_new && initial_turns_page.is_some());
@@ -195,8 +204,8 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
     } else {
         Turns::Unwanted
     };
-    let setup = Setup { beginning: Beginning::Resumed { thread: id, insisted }, ..setup };
-    let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
+    let request = StartThread { beginning: Beginning::Resumed { thread: id, explicit }, ..request };
+    let Begun { desk, tasks, thread, .. } = begin(connection, request, false, Listening::v2()).await?;
     let mut answer = describe(connection, &thread, turns).await?;
     if is_new {
         let (thread_id, status) = (thread.id().to_string(), ThreadStatus::Idle);
@@ -249,9 +258,9 @@ async fn hand_over(
     options: ThreadOptions,
 ) -> Result<Opened, ErrorObject> {
     let items = read_history(items)?;
-    let setup = setup(connection, options).await?;
-    let setup = Setup { beginning: Beginning::Given(items), ..setup };
-    let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
+    let request = start_request(connection, &options);
+    let request = StartThread { beginning: Beginning::Given(items), ..request };
+    let Begun { desk, tasks, thread, .. } = begin(connection, request, false, Listening::v2()).await?;
     let answer = describe(connection, &thread, Turns::Wanted).await?;
     Ok(Opened { desk, tasks, answer, is_news: false })
 }
@@ -279,10 +288,10 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
             ForkPoint::Turns(place + 1)
         }
     };
-    let insisted = insisted(&options);
-    let setup = setup(connection, options).await?;
-    let setup = Setup { beginning: Beginning::Forked { thread: id, point, insisted }, ..setup };
-    let (desk, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
+    let explicit = explicit(&options);
+    let request = start_request(connection, &options);
+    let request = StartThread { beginning: Beginning::Forked { thread: id, point, explicit }, ..request };
+    let Begun { desk, tasks, thread, .. } = begin(connection, request, false, Listening::v2()).await?;
     let mut answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
     if connection.vintage() == Vintage::V0166 {
         // Nothing was said in the copy itself yet.
@@ -302,8 +311,8 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
         cwd: Some(settings.cwd.clone()),
         ..ThreadOptions::default()
     };
-    let setup = setup(connection, options).await?;
-    let (mut beside, tasks, thread) = begin(connection, setup, false, Listening::v2()).await?;
+    let request = start_request(connection, &options);
+    let Begun { desk: mut beside, tasks, thread, .. } = begin(connection, request, false, Listening::v2()).await?;
     let change = SettingsChange {
         approval_policy: Some(settings.approval_policy),
         reviewer: Some(settings.reviewer.clone()),
@@ -321,9 +330,9 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
 }
 
 /// Which settings a client has given in so many words.
-pub(crate) fn insisted(options: &ThreadOptions) -> Insisted {
+pub(crate) fn explicit(options: &ThreadOptions) -> ExplicitOverrides {
     let names = |key: &str| options.config.as_ref().is_some_and(|config| config.contains_key(key));
-    Insisted {
+    ExplicitOverrides {
         cwd: options.cwd.is_some(),
         model: options.model.is_some() || names("model"),
         approval_policy: options.approval_policy.is_some() || names("approval_policy"),
@@ -343,7 +352,7 @@ pub(crate) async fn find(
         return located.await.map(|located| located.thread);
     }
     let id = parse_name(name)?;
-    if host.loaded.get(id).is_some() {
+    if host.start.threads.get(id).is_some() {
         return Ok(id);
     }
     let found = blocking(move || host.store.find(id).map_err(ErrorObject::internal_from)).await?;

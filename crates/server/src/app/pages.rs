@@ -77,7 +77,7 @@ fn cut<T>(
 /// All turns of a thread, loaded or not.
 async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, ErrorObject> {
     let id = parse_name(thread)?;
-    let loaded = connection.host.loaded.get(id);
+    let loaded = connection.host.start.threads.get(id);
     let running = match &loaded {
         Some(loaded) => loaded.running().await.ok().flatten(),
         None => None,

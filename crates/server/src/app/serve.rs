@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use codex_engine::review;
 use codex_log::TurnId;
+use codex_log::review;
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
 use codex_protocol::rpc::ErrorObject;

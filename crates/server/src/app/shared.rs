@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_thread::OpenQuestions;
+use codex_thread::{OpenQuestions, Thread};
 use codex_wire::ids::ThreadId;
+use futures_util::future::join_all;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, duplex};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -95,13 +96,14 @@ impl AppServer {
         let mut idle_since: HashMap<ThreadId, Instant> = HashMap::new();
         loop {
             looks.tick().await;
-            let names = self.host.loaded.names();
+            let threads = &self.host.start.threads;
+            let names: Vec<ThreadId> = threads.loaded().iter().map(Thread::id).collect();
             idle_since.retain(|name, _| names.binary_search(name).is_ok());
             for name in names {
-                if self.host.loaded.is_idle(name, OpenQuestions::Interrupt).await {
+                if threads.is_idle(name, OpenQuestions::Interrupt).await {
                     let since = *idle_since.entry(name).or_insert_with(Instant::now);
                     if since.elapsed() >= after {
-                        self.host.loaded.unload(name, OpenQuestions::Interrupt).await;
+                        threads.unload(name, OpenQuestions::Interrupt).await;
                     }
                 } else {
                     idle_since.remove(&name);
@@ -113,7 +115,10 @@ impl AppServer {
     /// Unloads the threads at once that [`AppServer::unload_idle`] would unload in time without interrupting a turn, and says how
     /// many they were.
     pub async fn unload_unheard(&self) -> usize {
-        self.host.loaded.unload_unheard().await
+        let (threads, questions) = (&self.host.start.threads, OpenQuestions::Wait);
+        let unload = async |id| threads.is_idle(id, questions).await && threads.unload(id, questions).await;
+        let unloading = threads.loaded().iter().map(Thread::id).map(unload).collect::<Vec<_>>();
+        join_all(unloading).await.into_iter().filter(|is_gone| *is_gone).count()
     }
 }
 

@@ -85,7 +85,7 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
 }
 
 async fn put_away(connection: &Arc<Connection>, unanswered: Unanswered, thread_id: String) {
-    let was_loaded = parse_name(&thread_id).is_ok_and(|id| connection.host.loaded.get(id).is_some());
+    let was_loaded = parse_name(&thread_id).is_ok_and(|id| connection.host.start.threads.get(id).is_some());
     let done = archive(connection, &thread_id).await;
     let is_done = done.is_ok();
     connection.outbox.answer::<call::ThreadArchive>(&unanswered.id, done).await;
@@ -142,7 +142,7 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
         })?;
         let read_states = notes::read_states(&*host.store, &page.threads, vintage);
         let shown = |summary: codex_log::store::ThreadSummary| {
-            let loaded = host.loaded.get(summary.id);
+            let loaded = host.start.threads.get(summary.id);
             let status = if loaded.is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
             let model = loaded.map(|loaded| loaded.started().settings.model.clone());
             ShownThread { model, ..thread::stored(summary, &provider, status) }
@@ -220,7 +220,7 @@ pub(crate) async fn read_thread(
     id: ThreadId,
     include_turns: bool,
 ) -> Result<ShownThread, ErrorObject> {
-    if let Some(loaded) = connection.host.loaded.get(id) {
+    if let Some(loaded) = connection.host.start.threads.get(id) {
         let settings = loaded.configure(codex_log::settings::SettingsChange::default()).await;
         let settings = settings.map_err(|_| super::dispatch::not_found(&id.to_string()))?;
         return describe(connection, &loaded, &settings, Turns::wanted(include_turns)).await;
@@ -303,7 +303,7 @@ pub(crate) async fn describe(
 
 /// Ends a thread that is loaded, so that its file can be moved.
 async fn unload(connection: &Connection, id: ThreadId) {
-    if let Some(thread) = connection.host.loaded.remove(id) {
+    if let Some(thread) = connection.host.start.threads.release(id) {
         thread.close().await;
     }
 }

@@ -104,11 +104,11 @@ struct New {
 async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Seat, ErrorObject> {
     let id = parse_name(&params.thread_id)?;
     {
-        let _turn = connection.host.loaded.turn_to_open(id).await;
+        let _turn = connection.host.start.threads.turn_to_open(id).await;
         if let Some(desk) = connection.desk(id) {
             return Ok(Seat::AtDesk(desk));
         }
-        if let Some(thread) = connection.host.loaded.get(id)
+        if let Some(thread) = connection.host.start.threads.get(id)
             && let Some(tasks) = connection.reserve_desk(id)
         {
             let gone = |_| not_found(&params.thread_id);

@@ -221,7 +221,7 @@ impl Reader {
         let own = self.thread.started().settings.cwd.clone();
         let listed = blocking(move || {
             let cwds = if request.cwds.is_empty() { vec![own] } else { request.cwds };
-            let listed = cwds.iter().map(|cwd| codex_engine::skills::list(&config, &home, cwd)).collect::<Vec<_>>();
+            let listed = cwds.iter().map(|cwd| codex_config::skill_list::list(&config, &home, cwd)).collect::<Vec<_>>();
             Ok::<_, std::convert::Infallible>(listed)
         });
         let skills = listed.await.unwrap_or_default();

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_config::{Env, Home, Overrides};
+use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_dialects::Vintage;
+use codex_engine::{HostOptions, LocalHost};
 use codex_server::app::{AppServer, Dialect, Start};
 use codex_store::FileStore;
 use codex_wire::rollout::SessionSource;
@@ -94,18 +95,29 @@ impl AppClient {
 
     async fn connect(folder: Arc<TempDir>, hello: Hello) -> Self {
         let root = folder.path().canonicalize().expect("it exists");
-        let server = AppServer::new(Start {
-            home: Home::at(root.join("home")),
-            store: Arc::new(FileStore::of(&root.join("home"))),
-            env: Env::from_iter([("TERM", "dumb")]),
-            overrides: Overrides::default(),
-            cwd: root.join("work"),
+        let env = Env::from_iter([("TERM", "dumb")]);
+        let home = Home::at(root.join("home"));
+        let store = Arc::new(FileStore::of(home.path()));
+        let config = Arc::new(ConfigSource::new(home, env, Overrides::default()));
+        let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
+        let threads = LocalHost::new(HostOptions {
+            config: Arc::clone(&config),
+            store: store.clone(),
+            cwd: cwd.clone(),
             programs: None,
-            originator: "codex_cli_rs".to_owned(),
+            originator: originator.clone(),
+            source: SessionSource::VsCode,
             recent_bytes: 64 * 1024,
+        });
+        let server = AppServer::new(Start {
+            threads: Arc::new(threads),
+            store,
+            config,
+            cwd,
+            programs: None,
+            originator,
             vintage: hello.vintage,
             dialect: hello.dialect,
-            source: SessionSource::VsCode,
         });
         let alone = server.clone();
         Self::greet(folder, hello, server, |read, write| {

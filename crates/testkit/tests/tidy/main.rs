@@ -4,6 +4,7 @@
 
 mod arrows;
 mod reading;
+mod sessions;
 mod settings;
 mod sizes;
 mod streams;

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 
 use super::terminal::Starting;
 use super::{CommandRequest, Input, Permit, Ran};
+use crate::context::ToolContext;
 
 /// How much of each stream is kept for the client and the model.
 const KEPT_BYTES: usize = 256 * 1024;
@@ -32,8 +33,7 @@ const WAITING_CHUNKS: usize = 64;
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The variables of a command, with our own programs first on its path.
-#[must_use]
-pub fn variables(config: &Config, programs: Option<&Path>, runner: Runner) -> Vec<(OsString, OsString)> {
+pub(crate) fn variables(config: &Config, programs: Option<&Path>, runner: Runner) -> Vec<(OsString, OsString)> {
     let mut variables = config.shell_environment.apply(std::env::vars_os(), runner);
     let Some(programs) = programs else { return variables };
     let place = variables.iter().position(|(name, _)| name == "PATH");
@@ -57,33 +57,32 @@ fn find_nothing_here(env: &mut [(OsString, OsString)]) {
 
 /// What a command runs under, from the session and never from the model.
 #[derive(Debug, Clone)]
-pub struct Surrounding {
+pub(crate) struct LaunchContext {
     /// The policy of the turn.
-    pub policy: SandboxPolicy,
+    pub(crate) policy: SandboxPolicy,
     /// The workspace: where the turn works, whatever folder the model names for one command.
-    pub workspace: PathBuf,
+    pub(crate) workspace: PathBuf,
     /// The home folder of the program, never writable.
-    pub codex_home: PathBuf,
+    pub(crate) codex_home: PathBuf,
     /// How many processes one command may have.
-    pub most_processes: u32,
+    pub(crate) most_processes: u32,
     /// How many bytes of memory one command may use.
-    pub most_memory: Option<u64>,
+    pub(crate) most_memory: Option<u64>,
     /// The variables of the command.
-    pub env: Vec<(OsString, OsString)>,
+    pub(crate) env: Vec<(OsString, OsString)>,
     /// What the writable folders were when the thread named them.
-    pub held: HeldRoots,
+    pub(crate) held: HeldRoots,
     /// The terminals of the thread.
-    pub terminals: Arc<Terminals>,
+    pub(crate) terminals: Arc<Terminals>,
     /// The names that are protected.
-    pub names: Names,
+    pub(crate) names: Names,
     /// Where it is reported what commands have left.
-    pub findings: Findings,
+    pub(crate) findings: Findings,
 }
 
-impl Surrounding {
+impl LaunchContext {
     /// What the sandbox allows; none where the policy wants no sandbox.
-    #[must_use]
-    pub fn profile(&self) -> Option<Profile> {
+    pub(crate) fn profile(&self) -> Option<Profile> {
         let (held, names) = (self.held.clone(), self.names.clone());
         let surroundings = Surroundings { held, names, ..Surroundings::of(&self.codex_home, &self.env) };
         let profile = Profile::new(&self.policy, &self.workspace, &surroundings)?;
@@ -92,7 +91,7 @@ impl Surrounding {
 }
 
 /// A command that runs. Dropping it ends the whole tree of its processes, but for a terminal that was looked at.
-pub enum Process {
+pub(crate) enum Process {
     /// A command that ends with its call.
     Piped(Box<Piped>),
     /// A command in a terminal.
@@ -100,7 +99,7 @@ pub enum Process {
 }
 
 /// A command that ends with its call.
-pub struct Piped {
+pub(crate) struct Piped {
     run: Pin<Box<dyn Future<Output = Result<Finished, SpawnError>> + Send>>,
     chunks: mpsc::Receiver<Chunk>,
     ran: Option<Ran>,
@@ -108,9 +107,10 @@ pub struct Piped {
 
 impl Process {
     /// Starts a command that has a permit. There is no other way from a command to a process.
-    pub fn start(request: &CommandRequest, permit: Permit, surrounding: Surrounding) -> Self {
-        let profile = surrounding.profile();
-        let mut env = surrounding.env;
+    pub(crate) fn start(request: &CommandRequest, permit: Permit, cx: &ToolContext) -> Self {
+        let context = &cx.launch;
+        let profile = context.profile();
+        let mut env = if request.is_users_own { cx.users_env.clone() } else { context.env.clone() };
         if profile.is_some() && !permit.is_sandboxed() && !request.is_users_own {
             find_nothing_here(&mut env);
         }
@@ -121,11 +121,11 @@ impl Process {
             env,
             confinement,
             stdio: Stdio::Pipes,
-            most_processes: Some(surrounding.most_processes),
-            most_memory: surrounding.most_memory,
+            most_processes: Some(context.most_processes),
+            most_memory: context.most_memory,
         };
         if let Some(look) = request.terminal {
-            return Self::Terminal(Box::new(Starting::new(surrounding.terminals, launch, look)));
+            return Self::Terminal(Box::new(Starting::new(Arc::clone(&context.terminals), launch, look)));
         }
         let limits = Limits { timeout: Some(request.timeout), kept_bytes: KEPT_BYTES, streamed_bytes: STREAMED_BYTES };
         let (sender, chunks) = mpsc::channel(WAITING_CHUNKS);
@@ -134,7 +134,7 @@ impl Process {
     }
 
     /// Waits for output, and after the last of it for the end. Cancelling it loses nothing.
-    pub async fn next(&mut self) -> Input {
+    pub(crate) async fn next(&mut self) -> Input {
         match self {
             Self::Piped(piped) => piped.next().await,
             Self::Terminal(starting) => match starting.next().await {
@@ -145,8 +145,7 @@ impl Process {
     }
 
     /// The terminal the command runs in, if it does.
-    #[must_use]
-    pub fn terminal(&self) -> Option<u64> {
+    pub(crate) fn terminal(&self) -> Option<u64> {
         match self {
             Self::Piped(_) => None,
             Self::Terminal(starting) => starting.terminal.as_ref().ok().copied(),

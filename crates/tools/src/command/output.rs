@@ -23,26 +23,25 @@ const DENIALS: &[&str] = &[
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ran {
+pub(crate) struct Ran {
     /// The exit status; 128 and the number of the signal where one ended it.
-    pub exit_code: i32,
+    pub(crate) exit_code: i32,
     /// Whether its time was up.
-    pub is_timeout: bool,
-    pub duration: Duration,
-    pub stdout: String,
-    pub stderr: String,
+    pub(crate) is_timeout: bool,
+    pub(crate) duration: Duration,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
     /// Both, in the order they came.
-    pub aggregated: String,
+    pub(crate) aggregated: String,
     /// How many bytes there were of both, kept or not.
-    pub total_bytes: u64,
+    pub(crate) total_bytes: u64,
     /// How many lines of both are kept.
-    pub lines: usize,
+    pub(crate) lines: usize,
 }
 
 impl Ran {
     /// A run that did not come about.
-    #[must_use]
-    pub fn not_started(why: String) -> Self {
+    pub(crate) fn not_started(why: String) -> Self {
         Self {
             exit_code: 127,
             is_timeout: false,
@@ -61,8 +60,7 @@ impl Ran {
     }
 
     /// A run that was cut off.
-    #[must_use]
-    pub fn aborted(duration: Duration) -> Self {
+    pub(crate) fn aborted(duration: Duration) -> Self {
         let text = aborted_text(duration);
         Self { exit_code: 130, duration, ..Self::not_started(text) }
     }
@@ -94,15 +92,13 @@ impl Ran {
     }
 
     /// Whether the sandbox is the likely reason of a failure.
-    #[must_use]
-    pub fn looks_denied(&self) -> bool {
+    pub(crate) fn looks_denied(&self) -> bool {
         let text = self.aggregated.to_lowercase();
         self.exit_code != 0 && !self.is_timeout && DENIALS.iter().any(|denial| text.contains(denial))
     }
 
     /// The end as the log keeps it.
-    #[must_use]
-    pub fn end(self, limit: usize) -> CommandEnd {
+    pub(crate) fn end(self, limit: usize) -> CommandEnd {
         let notice = if self.is_timeout {
             format!("command timed out after {} milliseconds\n", self.duration.as_millis())
         } else {
@@ -120,8 +116,7 @@ impl Ran {
 }
 
 /// What the model is told of a command that its turn's end cut off.
-#[must_use]
-pub fn aborted_text(duration: Duration) -> String {
+pub(crate) fn aborted_text(duration: Duration) -> String {
     format!("Wall time: {:.1} seconds\naborted by user", duration.as_secs_f64())
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use codex_log::{CommandItem, ItemId};
 use serde::Deserialize;
 
+use super::OpenTerminal;
 use super::terminal::{TerminalPoll, WriteRequest};
 use crate::call::{ToolCall, ToolInput};
 
@@ -14,7 +15,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a sandbox can do for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Confinement {
+pub(crate) enum Confinement {
     /// The sandbox lets it do its usual work.
     Usual,
     /// The sandbox lets nothing be written, so a person who allows the command means a run outside.
@@ -25,32 +26,50 @@ pub enum Confinement {
 
 /// A command as the model wants it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CommandRequest {
+pub(crate) struct CommandRequest {
     /// The call it comes from.
-    pub call: ItemId,
+    pub(crate) call: ItemId,
     /// The program and its arguments.
-    pub argv: Vec<String>,
+    pub(crate) argv: Vec<String>,
     /// Where it runs.
-    pub cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
     /// How long it may take.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Whether the user runs it, not the model.
-    pub is_users_own: bool,
+    pub(crate) is_users_own: bool,
     /// Whether the model asks to leave the sandbox.
-    pub is_escalated: bool,
+    pub(crate) is_escalated: bool,
     /// What a sandbox can do for it.
-    pub confinement: Confinement,
+    pub(crate) confinement: Confinement,
     /// Why the model asks.
-    pub justification: Option<String>,
+    pub(crate) justification: Option<String>,
     /// How the call looks at the command's terminal; none for a command that ends with its call.
-    pub terminal: Option<TerminalPoll>,
+    pub(crate) terminal: Option<TerminalPoll>,
     /// What is typed into a command that runs already, where this is no command but a wish to type.
-    pub typed: Option<WriteRequest>,
+    pub(crate) typed: Option<Typed>,
+}
+
+/// What is typed into a command that runs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Typed {
+    /// As the model wants it.
+    pub(crate) write: WriteRequest,
+    /// The number of the terminal in the sandbox.
+    pub(crate) terminal: u64,
+    /// The command that runs there.
+    pub(crate) item: ItemId,
+}
+
+impl Typed {
+    /// What is typed into this terminal.
+    pub(crate) fn new(write: WriteRequest, open: &OpenTerminal) -> Self {
+        Self { write, terminal: open.id, item: open.item.id.clone() }
+    }
 }
 
 /// Why there is no command in a call. The text goes to the model.
 #[derive(Debug, thiserror::Error)]
-pub enum RequestError {
+pub(crate) enum RequestError {
     #[error("failed to parse function arguments: {0}")]
     Arguments(#[from] serde_json::Error),
     #[error("the command is empty")]
@@ -110,15 +129,15 @@ struct SharedArguments {
 
 /// What a call may need to become a command.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// Where the turn works.
-    pub cwd: &'a Path,
+    pub(crate) cwd: &'a Path,
     /// The user's shell.
-    pub shell: &'a str,
+    pub(crate) shell: &'a str,
     /// The number of the next terminal.
-    pub next_process: u64,
+    pub(crate) next_process: u64,
     /// Whether terminals print as into a file unless the model wants otherwise.
-    pub is_verbatim: bool,
+    pub(crate) is_verbatim: bool,
 }
 
 /// A command before the call around it is looked at.
@@ -130,8 +149,7 @@ struct Parts {
 
 impl CommandRequest {
     /// Reads a call of a tool that runs commands; none for other tools.
-    #[must_use]
-    pub fn read(call: &ToolCall, place: Place<'_>) -> Option<Result<Self, RequestError>> {
+    pub(crate) fn read(call: &ToolCall, place: Place<'_>) -> Option<Result<Self, RequestError>> {
         let read = match call.tool.as_str() {
             "shell" | "container.exec" | "local_shell" => read_argv,
             "shell_command" => read_script,
@@ -165,9 +183,9 @@ impl CommandRequest {
     }
 
     /// The wish to type something into a command that runs, worded as a command so that a person can be asked about it.
-    pub fn to_type(call: &ItemId, typed: WriteRequest, into: &CommandItem) -> Self {
-        let session = typed.look().process.to_string();
-        let argv = ["write_stdin", "--session", &session, typed.chars()].map(str::to_owned).to_vec();
+    pub(crate) fn to_type(call: &ItemId, typed: Typed, into: &CommandItem) -> Self {
+        let session = typed.write.look().process.to_string();
+        let argv = ["write_stdin", "--session", &session, typed.write.chars()].map(str::to_owned).to_vec();
         let into_line = codex_wire::command_line::display(&into.argv);
         Self {
             call: call.clone(),

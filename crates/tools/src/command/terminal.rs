@@ -30,15 +30,15 @@ const OUTPUT_TOKENS: usize = 10_000;
 
 /// How a call looks at a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TerminalPoll {
+pub(crate) struct TerminalPoll {
     /// The number that the model calls the terminal by.
-    pub process: u64,
+    pub(crate) process: u64,
     /// How long to wait for the command to end.
-    pub patience: Duration,
+    pub(crate) patience: Duration,
     /// How many bytes of output to take.
-    pub limit: usize,
+    pub(crate) limit: usize,
     /// Whether the command prints as into a file.
-    pub is_verbatim: bool,
+    pub(crate) is_verbatim: bool,
 }
 
 impl TerminalPoll {
@@ -56,7 +56,7 @@ impl TerminalPoll {
 
 /// What `write_stdin` is given.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct WriteRequest {
+pub(crate) struct WriteRequest {
     session_id: u64,
     #[serde(default)]
     chars: String,
@@ -68,19 +68,17 @@ pub struct WriteRequest {
 
 impl WriteRequest {
     /// Reads the arguments of a call.
-    pub fn read(arguments: &str) -> Result<Self, serde_json::Error> {
+    pub(crate) fn read(arguments: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(arguments)
     }
 
     /// What is typed.
-    #[must_use]
-    pub fn chars(&self) -> &str {
+    pub(crate) fn chars(&self) -> &str {
         &self.chars
     }
 
     /// How the call looks at the terminal then.
-    #[must_use]
-    pub fn look(&self) -> TerminalPoll {
+    pub(crate) fn look(&self) -> TerminalPoll {
         TerminalPoll::new(self.session_id, self.yield_time_ms, WRITE_PATIENCE, self.max_output_tokens)
     }
 }
@@ -89,13 +87,13 @@ impl WriteRequest {
 #[derive(Debug)]
 pub struct Shown {
     /// What was printed since the last look.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// How many bytes there were of it.
-    pub total_bytes: u64,
+    pub(crate) total_bytes: u64,
     /// The exit status, once the command has ended.
-    pub exit_code: Option<i32>,
+    pub(crate) exit_code: Option<i32>,
     /// How long the look took.
-    pub duration: Duration,
+    pub(crate) duration: Duration,
 }
 
 impl Shown {
@@ -109,8 +107,7 @@ impl Shown {
     }
 
     /// What the model is told.
-    #[must_use]
-    pub fn for_model(&self, look: TerminalPoll) -> String {
+    pub(crate) fn for_model(&self, look: TerminalPoll) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let lines = text.lines().count();
         let state = match self.exit_code {
@@ -128,10 +125,10 @@ impl Shown {
 }
 
 /// A look that is under way.
-pub type Looking = Pin<Box<dyn Future<Output = Result<Shown, TerminalError>> + Send>>;
+pub(crate) type Looking = Pin<Box<dyn Future<Output = Result<Shown, TerminalError>> + Send>>;
 
 /// Looks at a terminal.
-pub fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll) -> Looking {
+pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll) -> Looking {
     Box::pin(async move {
         let since = Instant::now();
         let glance = terminals.poll(terminal, look.patience, look.limit).await?;
@@ -140,7 +137,7 @@ pub fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll) -> Loo
 }
 
 /// A terminal that a call has started and looks at for the first time. Dropped before that, it ends the terminal.
-pub struct Starting {
+pub(crate) struct Starting {
     terminals: Arc<Terminals>,
     pub(super) terminal: Result<u64, Option<TerminalError>>,
     looking: Option<Looking>,

@@ -9,14 +9,14 @@ use codex_patch::{Guard, Plan};
 use codex_sandbox::{Profile, Surroundings};
 use codex_wire::policy::{AskForApproval, SandboxPolicy, WorkspaceWrite};
 
-use crate::command::Surrounding;
+use crate::command::LaunchContext;
 
 /// A root has to be at least so deep. What is above holds more than anybody means to grant.
 const LEAST_DEPTH: usize = 2;
 
 /// Where patches may write.
 #[derive(Debug)]
-pub struct Reach {
+pub(crate) struct Reach {
     policy: Guard,
     /// What the policy allows without a question: no protected name, wherever it is.
     judged: Guard,
@@ -29,7 +29,7 @@ pub struct Reach {
 
 /// What lets a patch write where it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Permission {
+pub(crate) enum Permission {
     /// The policy.
     Policy,
     /// What a person has granted before.
@@ -45,9 +45,8 @@ pub enum Permission {
 
 impl Reach {
     /// Looks at the disk for what is protected. The folders granted are those of the policy in force.
-    #[must_use]
-    pub fn new(surrounding: &Surrounding, granted: Vec<PathBuf>) -> Self {
-        let policy = match surrounding.profile() {
+    pub(crate) fn new(context: &LaunchContext, granted: Vec<PathBuf>) -> Self {
+        let policy = match context.profile() {
             Some(profile) => {
                 let (roots, forbidden) = (profile.writable_roots().to_vec(), profile.protected());
                 Guard { roots: Some(roots), forbidden, names: Vec::new() }
@@ -55,11 +54,11 @@ impl Reach {
             None => Guard::anywhere(),
         };
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let codex_home = real(&surrounding.codex_home);
+        let codex_home = real(&context.codex_home);
         let mut forbidden = policy.forbidden.clone();
         forbidden.extend(protected_below(&granted, &codex_home));
         forbidden.push(codex_home.clone());
-        let names: Vec<String> = surrounding.names.closed().map(|name| name.display().to_string()).collect();
+        let names: Vec<String> = context.names.closed().map(|name| name.display().to_string()).collect();
         let homes = std::env::home_dir().map(|home| real(&home)).into_iter().chain([codex_home.clone()]).collect();
         let mut judged = policy.clone();
         if judged.roots.is_some() {
@@ -69,8 +68,7 @@ impl Reach {
     }
 
     /// Finds what lets a patch write where it does. Where everything is asked about, only a grant does.
-    #[must_use]
-    pub fn judge(&self, plan: &Plan, approval: AskForApproval) -> Permission {
+    pub(crate) fn judge(&self, plan: &Plan, approval: AskForApproval) -> Permission {
         let places = plan.real_paths();
         let is_granted = |place: &PathBuf| self.granted.allows(place);
         let is_within = |place: &PathBuf| self.judged.allows(place);
@@ -89,8 +87,7 @@ impl Reach {
     }
 
     /// What a patch is held to while it is applied.
-    #[must_use]
-    pub fn guard(&self, permission: &Permission) -> Guard {
+    pub(crate) fn guard(&self, permission: &Permission) -> Guard {
         let Guard { roots, forbidden, names } = self.policy.clone();
         match permission {
             Permission::Policy => self.judged.clone(),

@@ -12,20 +12,20 @@ use crate::command::CommandRequest;
 
 /// A patch as the model wants it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PatchRequest {
+pub(crate) struct PatchRequest {
     /// The call it comes from.
-    pub call: ItemId,
+    pub(crate) call: ItemId,
     /// The patch.
-    pub text: String,
+    pub(crate) text: String,
     /// Where its relative paths start.
-    pub cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
     /// How the model is told what came of it.
-    pub voice: Voice,
+    pub(crate) voice: Voice,
 }
 
 /// How the model is told what came of a patch: in the form of the tool it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voice {
+pub(crate) enum Voice {
     /// As a command.
     Command,
     /// As the tool for patches.
@@ -52,8 +52,7 @@ struct FunctionArguments {
 
 impl PatchRequest {
     /// Reads a call of the tool for patches; none for other tools.
-    #[must_use]
-    pub fn read(call: &ToolCall, cwd: &Path) -> Option<Result<Self, serde_json::Error>> {
+    pub(crate) fn read(call: &ToolCall, cwd: &Path) -> Option<Result<Self, serde_json::Error>> {
         if call.tool != "apply_patch" {
             return None;
         }
@@ -69,8 +68,7 @@ impl PatchRequest {
     }
 
     /// Finds a patch in a command; none when the command is something else.
-    #[must_use]
-    pub fn find(command: &CommandRequest) -> Option<Self> {
+    pub(crate) fn find(command: &CommandRequest) -> Option<Self> {
         let found = codex_patch::from_command(&command.argv)?;
         let cwd = found.cwd.map_or_else(|| command.cwd.clone(), |folder| command.cwd.join(folder));
         Some(Self { call: command.call.clone(), text: found.text, cwd, voice: Voice::Command })

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_config::{Env, Home, Overrides};
+use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_dialects::Vintage;
+use codex_engine::{HostOptions, LocalHost};
 use codex_server::app::{AppServer, Start};
 use codex_store::FileStore;
 use codex_transport::{Address, BindError, Limits, Listener, Options, Shortage, Slots, Token};
@@ -51,18 +52,29 @@ impl World {
                         script = 'script.json'\n";
         std::fs::write(root.join("home/config.toml"), format!("{config}\n{provider}")).expect("it can be written");
         std::fs::write(root.join("home/script.json"), script.to_string()).expect("it can be written");
-        let server = AppServer::new(Start {
-            home: Home::at(root.join("home")),
-            store: Arc::new(FileStore::of(&root.join("home"))),
-            env: Env::from_iter([("TERM", "dumb"), ("PATH", "/usr/bin:/bin")]),
-            overrides: Overrides::default(),
-            cwd: root.join("work"),
+        let env = Env::from_iter([("TERM", "dumb"), ("PATH", "/usr/bin:/bin")]);
+        let home = Home::at(root.join("home"));
+        let store = Arc::new(FileStore::of(home.path()));
+        let config = Arc::new(ConfigSource::new(home, env, Overrides::default()));
+        let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
+        let threads = LocalHost::new(HostOptions {
+            config: Arc::clone(&config),
+            store: store.clone(),
+            cwd: cwd.clone(),
             programs: None,
-            originator: "codex_cli_rs".to_owned(),
+            originator: originator.clone(),
             source: SessionSource::VsCode,
             recent_bytes,
-            dialect: None,
+        });
+        let server = AppServer::new(Start {
+            threads: Arc::new(threads),
+            store,
+            config,
+            cwd,
+            programs: None,
+            originator,
             vintage: Some(Vintage::V0166),
+            dialect: None,
         });
         let (stop, _) = watch::channel(false);
         Self { folder, server, limits: Limits::default(), slots: Slots::new(64), stop, listening: Vec::new() }

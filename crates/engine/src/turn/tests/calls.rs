@@ -58,8 +58,8 @@ fn no_more_calls_run_at_once_than_may() {
 
 #[test]
 fn where_one_call_runs_at_a_time_they_run_in_order() {
-    let manners = Manners { calls_at_once: 1, ..manners(None) };
-    let turn = Turn::start(&TurnId::new("t"), said("hi"), Window::default(), manners).0;
+    let policy = TurnPolicy { calls_at_once: 1, ..policy(None) };
+    let turn = Turn::start(&TurnId::new("t"), said("hi"), Window::default(), policy).0;
     play(
         turn,
         "call 1 a\ncall 2 b\ncompleted\nended 2 early\nended 1 one\nended 2 two",

@@ -105,9 +105,9 @@ proptest! {
         compact_at in prop::option::of(0i64..200),
         calls_at_once in 1usize..5,
     ) {
-        let manners = Manners { calls_at_once, ..manners(compact_at) };
+        let policy = TurnPolicy { calls_at_once, ..policy(compact_at) };
         let (mut turn, effects) =
-            Turn::start(&TurnId::new("t"), said("hi"), Window { size: None, used: 50 }, manners);
+            Turn::start(&TurnId::new("t"), said("hi"), Window { size: None, used: 50 }, policy);
         let mut witness = Witness { most_at_once: calls_at_once, ..Witness::default() };
         witness.see(&effects);
         for (number, (word, pick)) in words.into_iter().enumerate() {

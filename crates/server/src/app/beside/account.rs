@@ -115,7 +115,7 @@ async fn with_login<T: Send + 'static>(
 ) -> Result<T, ErrorObject> {
     with_host(connection, move |host| {
         let config = host.config()?;
-        let auth = Auth::load(&host.start.home).map_err(refused)?;
+        let auth = Auth::load(host.start.config.home()).map_err(refused)?;
         Ok(work(host, &config, auth))
     })
     .await
@@ -156,8 +156,8 @@ async fn store_key(connection: &Arc<Connection>, key: String) -> Result<Empty, E
         if host.config()?.forced_login() == Some("chatgpt") {
             return Err(ErrorObject::invalid("API key login is disabled. Use ChatGPT login instead."));
         }
-        let stored = Auth::store_api_key(&host.start.home, &key);
-        host.forget();
+        let stored = Auth::store_api_key(host.start.config.home(), &key);
+        host.start.config.forget();
         stored.map(|()| Empty {}).map_err(refused)
     })
     .await
@@ -165,8 +165,8 @@ async fn store_key(connection: &Arc<Connection>, key: String) -> Result<Empty, E
 
 async fn log_out(connection: &Arc<Connection>) -> Result<Empty, ErrorObject> {
     with_host(connection, |host| {
-        let removed = Auth::remove(&host.start.home);
-        host.forget();
+        let removed = Auth::remove(host.start.config.home());
+        host.start.config.forget();
         removed.map(|_| Empty {}).map_err(refused)
     })
     .await
@@ -178,7 +178,7 @@ fn cancel(_: &Arc<Connection>, _: CancelLoginAccountParams) -> CancelLoginAccoun
 }
 
 async fn read(connection: &Arc<Connection>, _: GetAccountParams) -> Result<GetAccountResponse, ErrorObject> {
-    with_login(connection, |host, config, auth| account(&auth, &config.provider, &host.start.env)).await
+    with_login(connection, |host, config, auth| account(&auth, &config.provider, host.start.config.env())).await
 }
 
 fn account(auth: &Auth, provider: &ProviderConfig, env: &Env) -> GetAccountResponse {
@@ -209,7 +209,7 @@ async fn status(
 ) -> Result<GetAuthStatusResponse, ErrorObject> {
     let with_token = params.include_token.unwrap_or(false);
     with_login(connection, move |host, config, auth| {
-        let bearer = auth.in_use(&config.provider, &host.start.env);
+        let bearer = auth.in_use(&config.provider, host.start.config.env());
         auth_status(bearer.as_ref(), &config.provider, with_token)
     })
     .await

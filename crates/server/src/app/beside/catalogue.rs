@@ -136,7 +136,7 @@ async fn switch(
             let known = known.join(", ");
             return Err(ErrorObject::invalid(format!("there is no feature `{name}` to switch; there are: {known}")));
         }
-        host.switch(params.enablement.clone());
+        host.start.config.switch(params.enablement.clone());
         Ok(params)
     })
     .await

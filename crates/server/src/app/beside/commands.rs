@@ -218,7 +218,7 @@ async fn run_to_end(connection: &Arc<Connection>, admitted: Admitted) -> Result<
     let Admitted { command, controls, stop, timeout, printed, ends_at, _place } = admitted;
     let config = with_host(connection, Host::config).await?;
     let start = &connection.host.start;
-    let started = command.start(&config, &start.home, start.programs.as_deref());
+    let started = command.start(&config, start.config.home(), start.programs.as_deref());
     let started = started.map_err(|error| {
         let hint = error.hint().map(str::to_owned);
         ErrorObject::internal(format!("exec failed: {}", explain(&error, hint)))

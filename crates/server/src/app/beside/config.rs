@@ -40,7 +40,7 @@ pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
 
 fn user_config(host: &Host) -> UserConfig<'_> {
     let start = &host.start;
-    UserConfig::new(&start.home, &start.env, &start.overrides)
+    UserConfig::new(start.config.home(), start.config.env(), start.config.overrides())
 }
 
 fn unreadable(error: ConfigError) -> ErrorObject {
@@ -62,7 +62,7 @@ pub(super) async fn write<T: Send + 'static>(
     with_host(connection, move |host| {
         let written = work(user_config(host));
         // A write that has failed half way may have changed the file as well.
-        host.forget();
+        host.start.config.forget();
         written.map_err(unwritten)
     })
     .await
@@ -72,7 +72,7 @@ async fn read(connection: &Arc<Connection>, params: ConfigReadParams) -> Result<
     with_host(connection, move |host| {
         let cwd = params.cwd.map(|cwd| host.start.cwd.join(cwd));
         let view = user_config(host).read(cwd.as_deref()).map_err(unreadable)?;
-        let shown = forms::read(view, host.start.home.user_dir(), params.include_layers);
+        let shown = forms::read(view, host.start.config.home().user_dir(), params.include_layers);
         shown.map_err(|error| unreadable(error.into()))
     })
     .await
@@ -100,7 +100,7 @@ fn requirements(_: &Arc<Connection>, _: Empty) -> ConfigRequirementsReadResponse
 /// No connection to a server outlives what was read of the configuration, so reading it again is all there is to do.
 async fn reload(connection: &Arc<Connection>, _: Empty) -> Result<Empty, ErrorObject> {
     with_host(connection, |host| {
-        host.forget();
+        host.start.config.forget();
         host.config().map(|_| Empty {})
     })
     .await
@@ -109,7 +109,7 @@ async fn reload(connection: &Arc<Connection>, _: Empty) -> Result<Empty, ErrorOb
 async fn saved(connection: &Arc<Connection>, _: Empty) -> Result<GetUserSavedConfigResponse, ErrorObject> {
     with_host(connection, |host| {
         let file = user_config(host).file().map_err(unreadable)?;
-        let saved = effective::saved(&Reader::new(&file, host.start.home.user_dir()));
+        let saved = effective::saved(&Reader::new(&file, host.start.config.home().user_dir()));
         Ok(GetUserSavedConfigResponse { config: saved.map_err(|error| unreadable(error.into()))? })
     })
     .await

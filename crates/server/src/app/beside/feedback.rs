@@ -38,7 +38,7 @@ async fn upload(
     params: FeedbackUploadParams,
 ) -> Result<FeedbackUploadResponse, ErrorObject> {
     with_host(connection, move |host| {
-        let folder = host.start.home.path().join("feedback").join(ThreadId::fresh().to_string());
+        let folder = host.start.config.home().path().join("feedback").join(ThreadId::fresh().to_string());
         let thread_id = write(host, &params, &folder)?;
         Ok(FeedbackUploadResponse { thread_id, prompt_hash: None, saved_path: Some(folder) })
     })
@@ -104,7 +104,7 @@ fn create(folder: &Path) -> std::io::Result<()> {
 
 /// Makes sure that there is such a thread.
 fn check(host: &Host, thread: ThreadId) -> Result<(), ErrorObject> {
-    if host.loaded.get(thread).is_some() {
+    if host.start.threads.get(thread).is_some() {
         return Ok(());
     }
     let found = host.store.find(thread).map_err(ErrorObject::internal_from)?;

@@ -32,10 +32,11 @@ async fn diff_to_remote(
             ErrorObject::invalid(format!("failed to compute git diff to remote for cwd: {cwd}: {why}"))
         };
         let policy = host.config().ok().map(|config| config.sandbox_policy());
-        let mut writable = host.loaded.workspaces();
+        let mut writable = host.workspaces();
         writable.push(host.start.cwd.clone());
         writable.extend(writable_folders(&cwd, policy.as_ref()));
-        let git = OwnGit::find(&host.start.home, &host.start.env, &writable).map_err(|error| failed(&error))?;
+        let git = OwnGit::find(host.start.config.home(), host.start.config.env(), &writable)
+            .map_err(|error| failed(&error))?;
         let found = git.diff_to_remote(&cwd).map_err(|error| failed(&error))?;
         Ok(GitDiffToRemoteResponse { sha: found.sha, diff: found.diff })
     })

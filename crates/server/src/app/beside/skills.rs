@@ -56,14 +56,14 @@ async fn skills(connection: &Arc<Connection>, params: SkillsListParams) -> Resul
     with_host(connection, move |host| {
         let config = host.config()?;
         let entry = |cwd: PathBuf| {
-            let found = codex_engine::skills::find(&config, &host.start.home, &cwd);
+            let found = codex_config::skill_list::find(&config, host.start.config.home(), &cwd);
             let shown = found.skills.into_iter().map(|skill| {
-                let enabled = codex_engine::skills::is_wanted(&config, &skill);
+                let enabled = codex_config::skill_list::is_wanted(&config, &skill);
                 SkillMetadata { enabled, ..SkillMetadata::from(skill) }
             });
             let mut entry = SkillsListEntry { skills: shown.collect(), errors: found.errors, cwd: cwd.clone() };
             // Pickers show what a project brings along, but no model hears of it before the user trusts the project.
-            let untrusted = codex_engine::skills::untrusted(&config, &cwd);
+            let untrusted = codex_config::skill_list::untrusted(&config, &cwd);
             let shown = untrusted.skills.into_iter().map(SkillMetadata::from);
             entry.skills.extend(shown.map(|skill| SkillMetadata { enabled: false, ..skill }));
             entry.errors.extend(untrusted.errors);
@@ -117,7 +117,7 @@ fn set_roots(connection: &Connection, roots: Vec<PathBuf>) -> WithNews<Empty> {
     if let Some(root) = roots.iter().find(|root| !root.is_absolute()) {
         return Err(ErrorObject::invalid(format!("extraRoots: path is not absolute: {}", root.display())));
     }
-    let is_new = connection.host.look_for_skills_in(roots);
+    let is_new = connection.host.start.config.look_for_skills_in(roots);
     Ok((Empty {}, is_new.then_some(ServerNotification::SkillsChanged(Empty {}))))
 }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_engine::{Beginning, Setup};
 use codex_log::history::ForkPoint;
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{ClientRequest, Method, call};
@@ -14,7 +13,7 @@ use codex_protocol::v1::conversation::{
 };
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::thread::ThreadOptions;
-use codex_thread::Thread;
+use codex_thread::{Beginning, StartThread, Thread};
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
@@ -23,7 +22,7 @@ use crate::app::desk::{Desk, Task};
 use crate::app::disk::blocking;
 use crate::app::dispatch::open_desk;
 use crate::app::hearing::{Dialect, Listening};
-use crate::app::opening::{begin, find, insisted, read_history, setup};
+use crate::app::opening::{Begun, begin, explicit, find, read_history, start_request};
 use crate::app::shelf::tell;
 use crate::app::stored::messages;
 
@@ -92,8 +91,8 @@ async fn start(
     connection: &Arc<Connection>,
     params: NewConversationParams,
 ) -> Result<(Place, NewConversationResponse), ErrorObject> {
-    let setup = setup(connection, params.into()).await?;
-    let (desk, tasks, thread) = begin(connection, setup, false, Listening::default()).await?;
+    let request = start_request(connection, &params.into());
+    let Begun { desk, tasks, thread, .. } = begin(connection, request, false, Listening::default()).await?;
     let started = thread.started();
     let answer = NewConversationResponse {
         conversation_id: thread.id(),
@@ -105,10 +104,10 @@ async fn start(
 }
 
 /// What stays the same when a client brings a conversation along, or names one.
-async fn open(connection: &Arc<Connection>, setup: Setup) -> Result<Resumed, ErrorObject> {
-    let with_thoughts = setup.config.reasoning.raw;
-    let (desk, tasks, thread) = begin(connection, setup, false, Listening::default()).await?;
-    let configured = describe(connection, &thread, with_thoughts).await?;
+async fn open(connection: &Arc<Connection>, request: StartThread) -> Result<Resumed, ErrorObject> {
+    let begun = begin(connection, request, false, Listening::default()).await?;
+    let Begun { desk, tasks, thread, shows_raw_reasoning } = begun;
+    let configured = describe(connection, &thread, shows_raw_reasoning).await?;
     Ok(Resumed { place: Some((desk, tasks)), configured })
 }
 
@@ -117,30 +116,30 @@ async fn resume(connection: &Arc<Connection>, params: ResumeConversationParams) 
     let options = ThreadOptions::from(overrides.unwrap_or_default());
     if let Some(items) = history {
         let items = read_history(items)?;
-        let setup = setup(connection, options).await?;
-        return open(connection, Setup { beginning: Beginning::Given(items), ..setup }).await;
+        let request = start_request(connection, &options);
+        return open(connection, StartThread { beginning: Beginning::Given(items), ..request }).await;
     }
     let id = named(connection, conversation_id, path).await?;
-    let _turn = connection.host.loaded.turn_to_open(id).await;
-    if let Some(thread) = connection.host.loaded.get(id) {
+    let _turn = connection.host.start.threads.turn_to_open(id).await;
+    if let Some(thread) = connection.host.start.threads.get(id) {
         // It goes on as it is; what was asked to be different would change it under those who use it.
         let host = Arc::clone(&connection.host);
         let with_thoughts = blocking(move || Ok(host.config()?.reasoning.raw)).await?;
         return Ok(Resumed { place: None, configured: describe(connection, &thread, with_thoughts).await? });
     }
-    let insisted = insisted(&options);
-    let setup = setup(connection, options).await?;
-    open(connection, Setup { beginning: Beginning::Resumed { thread: id, insisted }, ..setup }).await
+    let explicit = explicit(&options);
+    let request = start_request(connection, &options);
+    open(connection, StartThread { beginning: Beginning::Resumed { thread: id, explicit }, ..request }).await
 }
 
 async fn fork(connection: &Arc<Connection>, params: ForkConversationParams) -> Result<Resumed, ErrorObject> {
     let ForkConversationParams { path, conversation_id, overrides } = params;
     let options = ThreadOptions::from(overrides.unwrap_or_default());
     let id = named(connection, conversation_id, path).await?;
-    let insisted = insisted(&options);
-    let setup = setup(connection, options).await?;
-    let beginning = Beginning::Forked { thread: id, point: ForkPoint::End, insisted };
-    open(connection, Setup { beginning, ..setup }).await
+    let explicit = explicit(&options);
+    let request = start_request(connection, &options);
+    let beginning = Beginning::Forked { thread: id, point: ForkPoint::End, explicit };
+    open(connection, StartThread { beginning, ..request }).await
 }
 
 /// The conversation a client means. A path goes before a name, and starts at the home folder.
@@ -152,7 +151,7 @@ async fn named(
     if path.is_none() && conversation.is_none() {
         return Err(ErrorObject::invalid("either path, conversationId or history must be given"));
     }
-    let path = path.map(|path| connection.host.start.home.path().join(path));
+    let path = path.map(|path| connection.host.start.config.home().path().join(path));
     let name = conversation.map(|id| id.to_string()).unwrap_or_default();
     find(connection, &name, path).await
 }

@@ -96,7 +96,7 @@ async fn put_away(connection: &Arc<Connection>, params: ArchiveConversationParam
 
 /// The thread that a client means; a path starts at the home folder.
 fn locate(host: &Host, path: &Path) -> Result<Located, ErrorObject> {
-    let path = host.start.home.path().join(path);
+    let path = host.start.config.home().path().join(path);
     host.store.locate(&path).map_err(ErrorObject::from_display)
 }
 

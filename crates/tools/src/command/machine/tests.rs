@@ -4,6 +4,7 @@ use codex_log::ItemId;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
+use super::super::terminal::TerminalPoll;
 use super::*;
 
 const LIMITS: CallLimits = CallLimits { output_bytes: 1000, answer_within: None };
@@ -63,9 +64,9 @@ fn input(line: &str) -> Input {
         "rule" => Input::Answered(Answer::Decision(ReviewDecision::ApprovedExecpolicyAmendment {
             proposed_execpolicy_amendment: vec!["touch".to_owned()],
         })),
+        "unclear" => Input::Answered(Answer::Declined),
         "no" => Input::Answered(ReviewDecision::Denied.into()),
         "abort" => Input::Answered(ReviewDecision::Abort.into()),
-        "late" => Input::Unanswered(Duration::from_secs(120)),
         "print" => Input::Printed(OutputStream::Stdout, b"hi".to_vec()),
         "ok" => Input::Ended(ran(0, "done")),
         "fail" => Input::Ended(ran(1, "wrong")),
@@ -83,16 +84,15 @@ fn show(effect: &Effect) -> String {
             format!("complete {:?} {:?}", command.status, command.end.as_ref().map(|end| end.exit_code))
         }
         Effect::Emit(Body::ItemDelta { .. }) => "output".to_owned(),
-        Effect::Emit(Body::Asked(question)) => format!("asked {:?}", question.reason),
         Effect::Emit(Body::Answered { answer, item, .. }) => {
             format!("answered {:?} {}", answer.decision(), item.is_none())
         }
         Effect::Emit(other) => format!("{other:?}"),
         Effect::Run(permit) => format!("RUN sandboxed={}", permit.is_sandboxed()),
-        Effect::AwaitAnswer => "WAIT".to_owned(),
+        Effect::Ask(question) => format!("asked {:?}", question.reason),
         Effect::Remember => "REMEMBER".to_owned(),
         Effect::Amend { prefix, leaves_sandbox } => format!("AMEND {prefix:?} outside={leaves_sandbox}"),
-        Effect::Type(typed) => format!("TYPE {:?}", typed.chars()),
+        Effect::Type(typed) => format!("TYPE {:?}", typed.write.chars()),
         Effect::KeepTerminal(..) => "KEEP".to_owned(),
         Effect::End(output) => format!("END {output:?}"),
         Effect::AbortTurn => "ABORT".to_owned(),
@@ -146,7 +146,6 @@ fn a_denied_command_never_runs_and_the_model_is_told() {
         untrusted ask
             start AwaitingApproval
             asked None
-            WAIT
         no
             answered Denied false
             complete Declined Some(-1)
@@ -165,7 +164,6 @@ fn an_approved_command_runs_in_the_sandbox() {
         untrusted ask
             start AwaitingApproval
             asked None
-            WAIT
         yes
             answered Approved false
             RUN sandboxed=true
@@ -184,7 +182,6 @@ fn an_approved_escalation_runs_outside() {
         on-request ask escalated
             start AwaitingApproval
             asked Some("it must be")
-            WAIT
         always
             answered ApprovedForSession false
             REMEMBER
@@ -204,7 +201,6 @@ fn an_amendment_adds_a_rule_and_runs() {
         untrusted ask
             start AwaitingApproval
             asked None
-            WAIT
         rule
             answered ApprovedExecpolicyAmendment { proposed_execpolicy_amendment: ["touch"] } false
             AMEND ["touch"] outside=false
@@ -224,7 +220,6 @@ fn an_abort_stops_the_turn() {
         untrusted ask
             start AwaitingApproval
             asked None
-            WAIT
         abort
             answered Abort false
             complete Declined Some(130)
@@ -235,16 +230,14 @@ fn an_abort_stops_the_turn() {
 }
 
 #[test]
-fn silence_is_a_denial_and_said_to_be() {
+fn what_is_not_understood_is_a_denial() {
     check(
-        "untrusted ask\nlate\nyes",
+        "untrusted ask\nunclear\nyes",
         expect![[r#"
         untrusted ask
             start AwaitingApproval
             asked None
-            WAIT
-        late
-            Warning { message: "nobody answered within 120 s, so the command was denied" }
+        unclear
             answered Denied false
             complete Declined Some(-1)
             END Text("exec command rejected by user")
@@ -277,7 +270,6 @@ fn on_failure_asks_about_what_the_sandbox_denied_and_runs_it_outside() {
             RUN sandboxed=true
         denied
             asked Some("command failed; retry without sandbox?")
-            WAIT
         yes
             answered Approved true
             RUN sandboxed=false
@@ -313,7 +305,6 @@ fn a_retry_nobody_wants_leaves_the_first_result() {
             RUN sandboxed=true
         denied
             asked Some("command failed; retry without sandbox?")
-            WAIT
         no
             answered Denied true
             complete Failed Some(1)
@@ -384,7 +375,7 @@ proptest! {
         let judgement = ["run", "free", "ask", "refuse"][judgement];
         let (mut call, mut effects) = CommandCall::start(request(false), policy, judged(judgement), LIMITS);
         for line in lines {
-            let word = ["yes", "always", "rule", "no", "abort", "late", "print", "ok", "fail", "denied"][line];
+            let word = ["yes", "always", "rule", "no", "abort", "unclear", "print", "ok", "fail", "denied"][line];
             effects.extend(call.step(input(word)));
         }
         effects.extend(call.stop(Duration::ZERO));

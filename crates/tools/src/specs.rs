@@ -1,46 +1,12 @@
-//! The tools the model is offered.
+//! What a model is told of each tool of the program itself. It is made once for all threads.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::LazyLock;
 
-use codex_wire::tool_spec::{ToolList, ToolSpec};
+use codex_wire::tool_spec::ToolSpec;
 use serde_json::json;
 
-/// The tools as the model is told of them.
-#[derive(Clone)]
-pub struct Tools {
-    /// All that it has.
-    pub all: Arc<ToolList>,
-    /// The same while it works towards a goal.
-    pub with_goal: Arc<ToolList>,
-    /// An empty list, for requests that are to be answered in words alone.
-    pub none: Arc<ToolList>,
-}
-
-impl Tools {
-    /// The tools of a thread.
-    #[must_use]
-    pub fn offered(has_terminals: bool, searches_web: bool) -> Self {
-        // They are described once for all threads.
-        static KNOWN: Mutex<BTreeMap<(bool, bool), Tools>> = Mutex::new(BTreeMap::new());
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || {
-            let all = offered(has_terminals, searches_web);
-            let with_goal = all.iter().cloned().chain([update_goal_tool()]).collect();
-            Self { all: ToolList::of(all), with_goal: ToolList::of(with_goal), none: ToolList::of(Vec::new()) }
-        };
-        known.entry((has_terminals, searches_web)).or_insert_with(make).clone()
-    }
-}
-
-fn offered(has_terminals: bool, searches_web: bool) -> Vec<ToolSpec> {
-    let mut tools = if has_terminals { vec![exec_command(), write_stdin()] } else { vec![shell()] };
-    tools.push(apply_patch_tool());
-    if searches_web {
-        tools.push(ToolSpec::WebSearch);
-    }
-    tools.push(view_image_tool());
-    tools.push(ToolSpec::function(
+pub(crate) static UPDATE_PLAN: LazyLock<ToolSpec> = LazyLock::new(|| {
+    ToolSpec::function(
         "update_plan",
         "Shows the person your plan. Send all steps each time, with at most one in progress.",
         json!({
@@ -64,11 +30,10 @@ fn offered(has_terminals: bool, searches_web: bool) -> Vec<ToolSpec> {
             "required": ["plan"],
             "additionalProperties": false
         }),
-    ));
-    tools
-}
+    )
+});
 
-fn update_goal_tool() -> ToolSpec {
+pub(crate) static UPDATE_GOAL: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::function(
         "update_goal",
         "Says that the goal of this thread is reached, or that you cannot go on without the person.",
@@ -85,9 +50,9 @@ fn update_goal_tool() -> ToolSpec {
             "additionalProperties": false
         }),
     )
-}
+});
 
-fn shell() -> ToolSpec {
+pub(crate) static SHELL: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::function(
         "shell",
         "Runs a command and returns what it prints. Most commands need a shell: [\"bash\", \"-lc\", \"…\"].",
@@ -115,9 +80,9 @@ fn shell() -> ToolSpec {
             "additionalProperties": false
         }),
     )
-}
+});
 
-fn apply_patch_tool() -> ToolSpec {
+pub(crate) static APPLY_PATCH: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::function(
         "apply_patch",
         include_str!("../prompts/apply_patch.md"),
@@ -128,9 +93,9 @@ fn apply_patch_tool() -> ToolSpec {
             "additionalProperties": false
         }),
     )
-}
+});
 
-fn view_image_tool() -> ToolSpec {
+pub(crate) static VIEW_IMAGE: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::function(
         "view_image",
         "Shows you a picture: a PNG, JPEG, GIF or WebP file on this machine.",
@@ -141,9 +106,9 @@ fn view_image_tool() -> ToolSpec {
             "additionalProperties": false
         }),
     )
-}
+});
 
-fn exec_command() -> ToolSpec {
+pub(crate) static EXEC_COMMAND: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::function(
         "exec_command",
         "Runs a command in a terminal. Returns its output, or a session ID while it goes on.",
@@ -163,9 +128,9 @@ fn exec_command() -> ToolSpec {
             "additionalProperties": false
         }),
     )
-}
+});
 
-fn write_stdin() -> ToolSpec {
+pub(crate) static WRITE_STDIN: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::function(
         "write_stdin",
         "Types into the terminal of a running command, or only looks at it, and returns what it shows.",
@@ -181,4 +146,4 @@ fn write_stdin() -> ToolSpec {
             "additionalProperties": false
         }),
     )
-}
+});

@@ -2,7 +2,7 @@ use codex_log::ItemId;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::request::Voice;
+use super::super::request::Voice;
 use super::*;
 
 fn call(policy: &str) -> PatchCall {
@@ -20,9 +20,9 @@ fn input(line: &str) -> Input {
         "misfit" => Input::Planned(Err("no such line".to_owned())),
         "yes" => Input::Answered(ReviewDecision::Approved.into()),
         "always" => Input::Answered(ReviewDecision::ApprovedForSession.into()),
+        "unclear" => Input::Answered(Answer::Declined),
         "no" => Input::Answered(ReviewDecision::Denied.into()),
         "abort" => Input::Answered(ReviewDecision::Abort.into()),
-        "late" => Input::Unanswered(Duration::from_secs(5)),
         "done" => Input::Applied(Ok("Success.\n".to_owned()), Duration::from_millis(100)),
         "failed" => Input::Applied(Err("disk full".to_owned()), Duration::from_millis(100)),
         other => panic!("no such input: {other}"),
@@ -33,13 +33,12 @@ fn show(effect: &Effect) -> String {
     match effect {
         Effect::Emit(Body::ItemStarted(Item::Patch(patch))) => format!("start {:?}", patch.status),
         Effect::Emit(Body::ItemCompleted(Item::Patch(patch))) => format!("complete {:?}", patch.status),
-        Effect::Emit(Body::Asked(question)) => {
+        Effect::Ask(question) => {
             let QuestionKind::Patch { grant_root, .. } = &question.kind else { panic!("asked about something else") };
             format!("asked {:?} grant={grant_root:?}", question.reason)
         }
         Effect::Emit(Body::Answered { answer, .. }) => format!("answered {:?}", answer.decision()),
         Effect::Emit(other) => format!("{other:?}"),
-        Effect::AwaitAnswer => "WAIT".to_owned(),
         Effect::Apply(permission) => format!("APPLY {permission:?}"),
         Effect::Grant(root) => format!("GRANT {}", root.display()),
         Effect::TellDiff => "DIFF".to_owned(),
@@ -88,7 +87,6 @@ fn a_patch_outside_is_asked_about_and_applied_where_it_says() {
             outside
                 start AwaitingApproval
                 asked Some("the patch writes outside of what the sandbox lets it write") grant=Some("/root")
-                WAIT
             yes
                 answered Approved
                 APPLY Person
@@ -108,7 +106,6 @@ fn a_yes_for_the_session_grants_the_root_that_was_told() {
         outside
             start AwaitingApproval
             asked Some("the patch writes outside of what the sandbox lets it write") grant=Some("/root")
-            WAIT
         always
             answered ApprovedForSession
             GRANT /root
@@ -125,7 +122,6 @@ fn a_yes_for_the_session_grants_the_root_that_was_told() {
         outside
             start AwaitingApproval
             asked Some("the patch writes outside of what the sandbox lets it write") grant=Some("/root")
-            WAIT
         yes
             answered Approved
             APPLY Person
@@ -137,7 +133,6 @@ fn a_yes_for_the_session_grants_the_root_that_was_told() {
         protected
             start AwaitingApproval
             asked Some("the patch writes outside of what the sandbox lets it write") grant=None
-            WAIT
         always
             answered ApprovedForSession
             APPLY Person
@@ -181,7 +176,6 @@ fn a_denied_patch_changes_nothing() {
             inside
                 start AwaitingApproval
                 asked None grant=None
-                WAIT
             no
                 answered Denied
                 complete Declined
@@ -199,7 +193,6 @@ fn an_abort_stops_the_turn() {
             inside
                 start AwaitingApproval
                 asked None grant=None
-                WAIT
             abort
                 answered Abort
                 complete Declined
@@ -209,16 +202,14 @@ fn an_abort_stops_the_turn() {
 }
 
 #[test]
-fn silence_is_a_denial() {
+fn what_is_not_understood_is_a_denial() {
     check(
-        "untrusted\ninside\nlate",
+        "untrusted\ninside\nunclear",
         expect![[r#"
             inside
                 start AwaitingApproval
                 asked None grant=None
-                WAIT
-            late
-                Warning { message: "nobody answered within 5 s, so the patch was denied" }
+            unclear
                 answered Denied
                 complete Declined
                 END Text("patch rejected by user")
@@ -273,8 +264,20 @@ fn a_stop_completes_what_has_begun_and_nothing_else() {
     );
 }
 
-const WORDS: [&str; 12] =
-    ["inside", "outside", "protected", "granted", "misfit", "yes", "always", "no", "abort", "late", "done", "failed"];
+const WORDS: [&str; 12] = [
+    "inside",
+    "outside",
+    "protected",
+    "granted",
+    "misfit",
+    "yes",
+    "always",
+    "no",
+    "abort",
+    "unclear",
+    "done",
+    "failed",
+];
 
 proptest! {
     #[test]
@@ -300,12 +303,12 @@ proptest! {
         let said_yes = effects.iter().position(
             |effect| matches!(effect, Effect::Emit(Body::Answered { answer, .. }) if answer.allows()),
         );
-        let was_asked = effects.iter().any(|effect| matches!(effect, Effect::Emit(Body::Asked(_))));
+        let was_asked = effects.iter().any(|effect| matches!(effect, Effect::Ask(_)));
         if let Some(applied) = applied.filter(|_| was_asked) {
             prop_assert!(said_yes.is_some_and(|yes| yes < applied));
         }
         let granted = count(&|effect| matches!(effect, Effect::Grant(_)));
-        let told = |effect: &&Effect| matches!(effect, Effect::Emit(Body::Asked(_)));
+        let told = |effect: &&Effect| matches!(effect, Effect::Ask(_));
         prop_assert!(granted <= effects.iter().filter(told).count());
     }
 }

@@ -1,15 +1,14 @@
 //! The threads that are loaded.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use codex_thread::{OpenQuestions, Thread};
+use codex_thread::{OpenQuestions, OpeningTurn, Thread};
 use codex_wire::ids::ThreadId;
 use tokio::time::timeout;
 
-use super::connection::lock;
+use super::lock;
 
 /// How long a thread may take to say whether it is idle.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -18,7 +17,7 @@ const LAST_TURNS: Duration = Duration::from_secs(10);
 
 /// The threads that are loaded, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(super) struct Loaded {
     threads: Mutex<BTreeMap<ThreadId, Thread>>,
     /// Threads that somebody is about to load, so that nobody else does at the same time.
     opening: Mutex<HashMap<ThreadId, Arc<tokio::sync::Mutex<()>>>>,
@@ -26,47 +25,42 @@ pub(crate) struct Loaded {
 
 impl Loaded {
     /// The thread of that name.
-    pub(crate) fn get(&self, id: ThreadId) -> Option<Thread> {
+    pub(super) fn get(&self, id: ThreadId) -> Option<Thread> {
         lock(&self.threads).get(&id).cloned()
     }
 
     /// Adds a thread.
-    pub(crate) fn add(&self, thread: Thread) {
+    pub(super) fn add(&self, thread: Thread) {
         lock(&self.threads).insert(thread.id(), thread);
     }
 
     /// Takes a thread out.
-    pub(crate) fn remove(&self, id: ThreadId) -> Option<Thread> {
+    pub(super) fn remove(&self, id: ThreadId) -> Option<Thread> {
         lock(&self.threads).remove(&id)
     }
 
-    /// The names of all, oldest first.
-    pub(crate) fn names(&self) -> Vec<ThreadId> {
-        lock(&self.threads).keys().copied().collect()
-    }
-
-    /// The folders that they were started in.
-    pub(crate) fn workspaces(&self) -> Vec<PathBuf> {
-        lock(&self.threads).values().map(|thread| thread.started().settings.cwd.clone()).collect()
+    /// All of them, oldest first.
+    pub(super) fn all(&self) -> Vec<Thread> {
+        lock(&self.threads).values().cloned().collect()
     }
 
     /// Waits until nobody else is loading that thread. Whoever loads it holds what this returns.
-    pub(crate) async fn turn_to_open(&self, id: ThreadId) -> tokio::sync::OwnedMutexGuard<()> {
+    pub(super) async fn turn_to_open(&self, id: ThreadId) -> OpeningTurn {
         let mutex = Arc::clone(lock(&self.opening).entry(id).or_default());
         let guard = mutex.lock_owned().await;
         lock(&self.opening).retain(|_, mutex| Arc::strong_count(mutex) > 1);
-        guard
+        guard.into()
     }
 
     /// Whether a thread could be unloaded: nobody listens to it, and it does nothing or only asks a person.
-    pub(crate) async fn is_idle(&self, id: ThreadId, questions: OpenQuestions) -> bool {
+    pub(super) async fn is_idle(&self, id: ThreadId, questions: OpenQuestions) -> bool {
         let Some(thread) = self.get(id) else { return false };
         // One that has ended by itself is idle, and one that is too busy to answer is not.
         matches!(timeout(PATIENCE, thread.is_retirable(questions)).await, Ok(Ok(true) | Err(_)))
     }
 
     /// Unloads a thread unless it has become busy; says whether it is gone.
-    pub(crate) async fn unload(&self, id: ThreadId, questions: OpenQuestions) -> bool {
+    pub(super) async fn unload(&self, id: ThreadId, questions: OpenQuestions) -> bool {
         // Whoever resumes it meanwhile waits, and then reads it from disk.
         let _turn = self.turn_to_open(id).await;
         let Some(thread) = self.get(id) else { return false };
@@ -77,16 +71,8 @@ impl Loaded {
         is_gone
     }
 
-    /// Unloads all threads that are idle and lose nothing by it, and says how many they were.
-    pub(crate) async fn unload_unheard(&self) -> usize {
-        let questions = OpenQuestions::Wait;
-        let unload = async |id| self.is_idle(id, questions).await && self.unload(id, questions).await;
-        let unloading = self.names().into_iter().map(unload);
-        futures_util::future::join_all(unloading).await.into_iter().filter(|is_gone| *is_gone).count()
-    }
-
     /// Ends all threads, each with everything written. One that does not end in time is left behind.
-    pub(crate) async fn close(&self) {
+    pub(super) async fn close(&self) {
         let threads = std::mem::take(&mut *lock(&self.threads));
         let closing = threads.into_values().map(|thread| async move { thread.close().await });
         let _: Result<_, _> = timeout(LAST_TURNS, futures_util::future::join_all(closing)).await;

@@ -1,0 +1,34 @@
+//! Where everything is joined that a server needs: the configuration, and threads that run in this process.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_config::ConfigSource;
+use codex_engine::{HostOptions, LocalHost};
+use codex_log::store::ThreadStore;
+use codex_server::app::Start;
+use codex_store::FileStore;
+use codex_wire::rollout::SessionSource;
+
+use crate::apply_patch;
+use crate::proto::ORIGINATOR;
+
+/// How a server starts whose threads work in a folder, come from a kind of program, and keep so many bytes of what they
+/// said last.
+pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, recent_bytes: usize) -> Start {
+    let override_name = config.env().text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE");
+    let originator = override_name.unwrap_or_else(|| ORIGINATOR.to_owned());
+    let programs = apply_patch::install(config.home());
+    let store: Arc<dyn ThreadStore> = Arc::new(FileStore::of(config.home().path()));
+    let config = Arc::new(config);
+    let threads = LocalHost::new(HostOptions {
+        config: Arc::clone(&config),
+        cwd: cwd.clone(),
+        programs: programs.clone(),
+        originator: originator.clone(),
+        source,
+        recent_bytes,
+        store: Arc::clone(&store),
+    });
+    Start { threads: Arc::new(threads), store, config, cwd, programs, originator, vintage: None, dialect: None }
+}

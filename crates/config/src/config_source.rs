@@ -1,0 +1,179 @@
+//! The configuration of a program that runs for long: read when it is needed, and again when a file has changed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use codex_files::Stamp;
+use serde_json::{Map, Value};
+
+use crate::{Config, ConfigError, ConfigWarning, Env, Home, Layers, Overrides, ProjectFiles, config_files};
+
+/// Where everything in a program that runs for long finds out what the user has set.
+#[derive(Debug)]
+pub struct ConfigSource {
+    home: Home,
+    env: Env,
+    overrides: Overrides,
+    known: Mutex<Option<(Vec<Stamp>, Arc<Config>)>>,
+    /// What a client has switched on or off until the program ends, by name.
+    switches: Mutex<BTreeMap<String, bool>>,
+    /// Where a client wants skills to be looked for besides the usual places, until the program ends.
+    skill_roots: Mutex<Vec<PathBuf>>,
+    /// How often everything was forgotten.
+    generation: AtomicU64,
+}
+
+impl ConfigSource {
+    /// The configuration of a home, with what the command line says of it. Nothing is read yet.
+    #[must_use]
+    pub fn new(home: Home, env: Env, overrides: Overrides) -> Self {
+        let (known, switches, skill_roots) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { home, env, overrides, known, switches, skill_roots, generation: AtomicU64::default() }
+    }
+
+    /// The home folder.
+    #[must_use]
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The variables.
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// What the command line says.
+    #[must_use]
+    pub fn overrides(&self) -> &Overrides {
+        &self.overrides
+    }
+
+    /// The configuration without any wishes of a client or a project. Read again only when one of its files has changed.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not understood.
+    pub fn config(&self) -> Result<Arc<Config>, ConfigError> {
+        let stamps = config_files(&self.home, &self.env).iter().map(|file| Stamp::of(file)).collect();
+        let mut known = lock(&self.known);
+        match &*known {
+            Some((of, config)) if *of == stamps => Ok(Arc::clone(config)),
+            _ => {
+                let config = Arc::new(self.load(Overrides { cwd: None, ..self.overrides.clone() })?);
+                *known = Some((stamps, Arc::clone(&config)));
+                Ok(config)
+            }
+        }
+    }
+
+    /// The configuration in a folder, with the wishes of a client.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn config_for(&self, wishes: Map<String, Value>, cwd: &Path) -> Result<Arc<Config>, ConfigError> {
+        if wishes.is_empty() && ProjectFiles::find(&self.home, cwd).is_empty() {
+            return self.config();
+        }
+        let overrides = Overrides { request: wishes, cwd: Some(cwd.to_owned()), ..self.overrides.clone() };
+        self.load(overrides).map(Arc::new)
+    }
+
+    /// What the user should know of the configuration in a folder. What cannot be read at all is told to who asks for it.
+    #[must_use]
+    pub fn warnings(&self, cwd: PathBuf) -> Vec<ConfigWarning> {
+        let overrides = Overrides { cwd: Some(cwd), strict: false, ..self.overrides.clone() };
+        Layers::read(&self.home, &self.env, &overrides).map(|layers| layers.warnings()).unwrap_or_default()
+    }
+
+    /// Forgets what was read, because this program has written the configuration or the login: two writes may follow each
+    /// other faster than a file's time tells.
+    pub fn forget(&self) {
+        *lock(&self.known) = None;
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Grows whenever everything was forgotten, for those who keep what they made of it.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Switches something on or off from now on.
+    pub fn switch(&self, switches: BTreeMap<String, bool>) {
+        lock(&self.switches).extend(switches);
+        self.forget();
+    }
+
+    /// Looks for skills in these folders too from now on; false if it did already.
+    pub fn look_for_skills_in(&self, roots: Vec<PathBuf>) -> bool {
+        let before = std::mem::replace(&mut *lock(&self.skill_roots), roots.clone());
+        self.forget();
+        before != roots
+    }
+
+    fn load(&self, mut overrides: Overrides) -> Result<Config, ConfigError> {
+        for (name, is_on) in lock(&self.switches).clone() {
+            // What a request says of the same switch goes before.
+            overrides.request.entry(format!("features.{name}")).or_insert(Value::Bool(is_on));
+        }
+        let mut config = Config::load(&self.home, &self.env, &overrides)?;
+        config.skills.extra_roots.clone_from(&lock(&self.skill_roots));
+        Ok(config)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is one assignment, so a panic elsewhere cannot have left half of one.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(folder: &Path) -> ConfigSource {
+        let env = Env::from_iter::<[(&str, &str); 0]>([]);
+        ConfigSource::new(Home::at(folder), env, Overrides::default())
+    }
+
+    fn write(folder: &Path, text: &str) {
+        std::fs::write(folder.join("config.toml"), text).expect("the file can be written");
+    }
+
+    #[test]
+    fn what_has_not_changed_is_read_once_and_what_has_is_read_again() {
+        let folder = tempfile::tempdir().expect("there is a temporary folder");
+        write(folder.path(), "model = 'one'");
+        let source = source(folder.path());
+        let first = source.config().expect("it is right");
+        assert!(Arc::ptr_eq(&first, &source.config().expect("it is right")));
+        write(folder.path(), "model = 'another'");
+        assert_eq!(source.config().expect("it is right").model.name, "another");
+        assert_eq!(first.model.name, "one");
+    }
+
+    #[test]
+    fn wishes_and_switches_count_and_a_wish_goes_before_a_switch() {
+        let folder = tempfile::tempdir().expect("there is a temporary folder");
+        let source = source(folder.path());
+        let before = source.generation();
+        source.switch(BTreeMap::from([("goals".to_owned(), false)]));
+        assert!(source.generation() > before);
+        assert_eq!(source.config().expect("it is right").features.get("goals"), Some(&false));
+        let wishes = Map::from_iter([("features.goals".to_owned(), Value::Bool(true))]);
+        let config = source.config_for(wishes, folder.path()).expect("it is right");
+        assert_eq!(config.features.get("goals"), Some(&true));
+    }
+
+    #[test]
+    fn folders_of_skills_are_new_once() {
+        let folder = tempfile::tempdir().expect("there is a temporary folder");
+        let source = source(folder.path());
+        let roots = vec![folder.path().join("more")];
+        assert!(source.look_for_skills_in(roots.clone()));
+        assert!(!source.look_for_skills_in(roots.clone()));
+        assert_eq!(source.config().expect("it is right").skills.extra_roots, roots);
+    }
+}

@@ -1,0 +1,158 @@
+//! Threads that run in this process: what they are made of, the models they share, and which are loaded.
+
+mod loaded;
+mod models;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use codex_config::ConfigSource;
+use codex_log::store::ThreadStore;
+use codex_thread::{
+    BoxFuture, Fault, OpenQuestions, OpeningTurn, StartError, StartThread, StartedThread, Thread, ThreadHost,
+};
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::SessionSource;
+use tokio::time::timeout;
+
+use self::loaded::Loaded;
+use self::models::SharedModels;
+use crate::setup::Setup;
+
+/// How long the files may take to be read that say what a thread is made of.
+const FILES_TIME: Duration = Duration::from_secs(30);
+
+/// How threads of this process run, whoever starts them.
+#[derive(Debug)]
+pub struct HostOptions {
+    /// What the user has set.
+    pub config: Arc<ConfigSource>,
+    /// Where threads work that name no folder.
+    pub cwd: PathBuf,
+    /// A folder of programs that commands find before all others.
+    pub programs: Option<PathBuf>,
+    /// The name this program gives itself to providers.
+    pub originator: String,
+    /// What kind of program threads come from.
+    pub source: SessionSource,
+    /// How many bytes of what each thread said last are kept for clients that were cut off.
+    pub recent_bytes: usize,
+    /// Who keeps the threads.
+    pub store: Arc<dyn ThreadStore>,
+}
+
+/// Runs threads in this process.
+#[derive(Debug, Clone)]
+pub struct LocalHost {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: HostOptions,
+    models: SharedModels,
+    loaded: Loaded,
+}
+
+impl LocalHost {
+    /// A host that runs no thread yet. Nothing is read before somebody asks.
+    #[must_use]
+    pub fn new(options: HostOptions) -> Self {
+        Self { shared: Arc::new(Shared { options, models: SharedModels::default(), loaded: Loaded::default() }) }
+    }
+
+    /// What a thread is made of, found out on a thread that may block.
+    async fn setup(&self, request: StartThread) -> Result<Setup, StartError> {
+        let shared = Arc::clone(&self.shared);
+        match timeout(FILES_TIME, tokio::task::spawn_blocking(move || shared.setup(request))).await {
+            Ok(Ok(setup)) => setup,
+            Ok(Err(error)) => Err(StartError::new(Fault::Host, error.to_string())),
+            Err(_) => {
+                let after = FILES_TIME.as_secs();
+                Err(StartError::new(Fault::Host, format!("the files could not be reached within {after} s")))
+            }
+        }
+    }
+}
+
+impl ThreadHost for LocalHost {
+    fn start(&self, request: StartThread) -> BoxFuture<'_, Result<StartedThread, StartError>> {
+        Box::pin(async move {
+            let setup = self.setup(request).await?;
+            let shows_raw_reasoning = setup.config.reasoning.raw;
+            let (thread, feed) = setup.start().await?;
+            self.shared.loaded.add(thread.clone());
+            Ok(StartedThread { thread, feed, shows_raw_reasoning })
+        })
+    }
+
+    fn get(&self, id: ThreadId) -> Option<Thread> {
+        self.shared.loaded.get(id)
+    }
+
+    fn loaded(&self) -> Vec<Thread> {
+        self.shared.loaded.all()
+    }
+
+    fn turn_to_open(&self, id: ThreadId) -> BoxFuture<'_, OpeningTurn> {
+        Box::pin(self.shared.loaded.turn_to_open(id))
+    }
+
+    fn release(&self, id: ThreadId) -> Option<Thread> {
+        self.shared.loaded.remove(id)
+    }
+
+    fn is_idle(&self, id: ThreadId, questions: OpenQuestions) -> BoxFuture<'_, bool> {
+        Box::pin(self.shared.loaded.is_idle(id, questions))
+    }
+
+    fn unload(&self, id: ThreadId, questions: OpenQuestions) -> BoxFuture<'_, bool> {
+        Box::pin(self.shared.loaded.unload(id, questions))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.shared.loaded.close())
+    }
+}
+
+impl Shared {
+    /// What a thread is made of. It reads files.
+    fn setup(&self, request: StartThread) -> Result<Setup, StartError> {
+        let StartThread { cwd, overrides, base_instructions, originator, profile, beginning } = request;
+        let HostOptions { config: source, cwd: here, programs, .. } = &self.options;
+        let originator = originator.unwrap_or_else(|| self.options.originator.clone());
+        let cwd = cwd.map_or_else(|| here.clone(), |wish| here.join(wish));
+        if !cwd.is_dir() {
+            let why = format!("the working directory {} does not exist", cwd.display());
+            return Err(StartError::new(Fault::Request, why));
+        }
+        let cwd = cwd.canonicalize().unwrap_or(cwd);
+        let config = source.config_for(overrides, &cwd).map_err(|error| {
+            let hint = error.hint().map(|hint| format!("\n{hint}")).unwrap_or_default();
+            StartError::new(Fault::Request, format!("failed to load configuration: {error}{hint}"))
+        })?;
+        source.home().ensure().map_err(|error| StartError::new(Fault::Host, error.to_string()))?;
+        let model = self.models.model(source, &config, &originator);
+        Ok(Setup {
+            model: model.map_err(|error| StartError::new(Fault::Request, error.to_string()))?,
+            config,
+            home: source.home().clone(),
+            originator,
+            source: self.options.source.clone(),
+            shell: source.env().text("SHELL"),
+            programs: programs.clone(),
+            base_instructions: base_instructions.map(Arc::from),
+            beginning,
+            recent_bytes: self.options.recent_bytes,
+            store: Arc::clone(&self.options.store),
+            profile,
+            cwd,
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is one push or assignment, so a panic elsewhere cannot have left half of one.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

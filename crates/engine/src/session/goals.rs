@@ -1,0 +1,108 @@
+//! What the thread is after: the plan that the model made last, and the goal that it works towards.
+
+use codex_log::{Abort, Body, ItemId, Outcome};
+use codex_thread::goal::{GoalChange, GoalError};
+use codex_tools::call::{ToolCall, ToolInput};
+use codex_tools::lifecycle::ToolOutput;
+use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::goal::{Goal, GoalStatus};
+use codex_wire::ids::ThreadId;
+use codex_wire::plan::UpdatePlanArgs;
+use codex_wire::response::Message;
+use serde::Deserialize;
+
+use crate::goal::{GoalState, TurnEnd};
+use crate::setup::Setup;
+use crate::turn::UserMessage;
+
+/// The tool by which the model says how a goal stands.
+const TOOL: &str = "update_goal";
+
+#[derive(Deserialize)]
+struct UpdateGoalArguments {
+    status: GoalStatus,
+}
+
+/// What the thread is after.
+#[derive(Default)]
+pub(super) struct Goals {
+    /// The plan the model made last.
+    pub(super) plan: Option<UpdatePlanArgs>,
+    /// What the thread works towards until it is reached.
+    pub(super) goal: GoalState,
+}
+
+impl Goals {
+    /// Whether the user wants goals to be kept.
+    pub(super) fn are_kept(setup: &Setup) -> bool {
+        setup.config.features.get("goals").copied().unwrap_or(true)
+    }
+
+    /// Sets the goal, or changes it.
+    pub(super) fn set(&mut self, change: GoalChange, setup: &Setup, is_running: bool) -> Result<Goal, GoalError> {
+        if !Self::are_kept(setup) {
+            return Err(GoalError::SwitchedOff);
+        }
+        self.goal.set(change, is_running, now())
+    }
+
+    /// What the log is told, if the goal has changed.
+    pub(super) fn changed(&mut self) -> Option<Body> {
+        self.goal.take_changed().map(|goal| Body::GoalChanged(goal.into()))
+    }
+
+    /// Takes the model's word for how the goal stands, where the tool is offered, and returns what it and the log are told;
+    /// none if that is not what it calls.
+    pub(super) fn update(&mut self, call: &ToolCall, is_offered: bool) -> Option<(ToolOutput, Option<Body>)> {
+        let ToolInput::Function(arguments) = &call.input else { return None };
+        if call.tool != TOOL || !is_offered {
+            self.goal.act();
+            return None;
+        }
+        let mut changed = None;
+        let told = match serde_json::from_str::<UpdateGoalArguments>(arguments).map(|arguments| arguments.status) {
+            Ok(status @ (GoalStatus::Complete | GoalStatus::Blocked)) => {
+                self.goal.report(status, now());
+                changed = self.changed();
+                "Goal updated".to_owned()
+            }
+            Ok(_) => "the status must be `complete` or `blocked`".to_owned(),
+            Err(error) => format!("failed to parse function arguments: {error}"),
+        };
+        Some((ToolOutput::Text(told), changed))
+    }
+
+    /// Counts the tokens of an answer, and says so if they were the last.
+    pub(super) fn charge(&mut self, tokens: i64) -> Option<Body> {
+        if self.goal.count(tokens, now()) { self.changed() } else { None }
+    }
+
+    /// Notes how a turn has ended, and returns what is to be told.
+    pub(super) fn end_turn(&mut self, outcome: &Outcome, is_finishing: bool) -> Vec<Body> {
+        let end = match outcome {
+            Outcome::Completed { last_message, .. } => TurnEnd::Completed(last_message.as_deref()),
+            Outcome::Aborted(Abort::Replaced) => TurnEnd::Replaced,
+            Outcome::Aborted(_) if is_finishing => TurnEnd::Left,
+            Outcome::Failed(failure) if failure.info == CodexErrorInfo::UsageLimitExceeded => TurnEnd::UsageLimited,
+            Outcome::Aborted(_) | Outcome::Failed(_) => TurnEnd::Stopped,
+        };
+        let warning = self.goal.end_turn(end, now()).map(|message| Body::Warning { message });
+        self.changed().into_iter().chain(warning).collect()
+    }
+
+    /// What begins a turn that nobody has asked for.
+    pub(super) fn next_step(&mut self) -> UserMessage {
+        UserMessage {
+            id: ItemId::new(ThreadId::fresh().to_string()),
+            key: None,
+            content: Vec::new(),
+            message: Message::user(self.goal.next_step()),
+            is_echoed: false,
+        }
+    }
+}
+
+/// The time in seconds of Unix time.
+fn now() -> i64 {
+    crate::journal::now_ms() / 1000
+}

@@ -1,0 +1,489 @@
+//! The task that owns a thread: it feeds the turn machine and performs its effects.
+//!
+//! A session is made of parts that know nothing of each other: a part's methods take what they need as parameters and return
+//! what is to be told. Only here and in [`perform`] do they meet.
+
+mod calls;
+mod conversation;
+mod goals;
+mod perform;
+mod profile;
+mod running;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_log::settings::{Settings, SettingsChange};
+use codex_log::{Abort, Body, ItemId, Record, ReviewEntered, ThreadStarted, TurnId};
+use codex_thread::goal::{GoalChange, GoalError};
+use codex_thread::{
+    Beginning, Cursor, Feed, FeedStart, HistoryMode, Subscription, Thread, ThreadRequest, TurnInput, TurnStart, WayBack,
+};
+use codex_tools::call::{ToolCall, ToolInput};
+use codex_tools::images::read_beside;
+use codex_tools::lifecycle::CallEvent;
+use codex_tools::registry::Offer;
+use codex_wire::conversation_item::ConversationItem;
+use codex_wire::goal::Goal;
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::response::{Message, ResponseItem};
+use codex_wire::review::ReviewRequest;
+use codex_wire::rollout::TurnContextItem;
+use tokio::sync::{mpsc, oneshot};
+
+use self::calls::Calls;
+use self::conversation::Conversation;
+use self::goals::Goals;
+use self::profile::Profile;
+use self::running::RunningTurn;
+use crate::beginning::Past;
+use crate::context::Context;
+use crate::environment::{Environment, shell_name};
+use crate::goal::GoalState;
+use crate::journal::Journal;
+use crate::open_error::OpenError;
+use crate::opening::{Continued, Opening};
+use crate::review;
+use crate::setup::Setup;
+use crate::turn::{Input, Turn, UserMessage};
+
+/// How many things a session does before it lets others run, should it never have to wait.
+const STEPS_AT_ONCE: u32 = 512;
+
+/// How long a command of the user's may take when nothing else is said.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+
+/// The state of one thread.
+pub(crate) struct Session {
+    setup: Setup,
+    started: Arc<ThreadStarted>,
+    journal: Journal,
+    conversation: Conversation,
+    /// The turn that runs.
+    turn: Option<RunningTurn>,
+    calls: Calls,
+    goals: Goals,
+    /// What the model is asked under.
+    profile: Profile,
+    /// Whether the client has said its last word, so that questions can only be denied.
+    is_finishing: bool,
+    inbox: mpsc::Receiver<Box<ThreadRequest>>,
+}
+
+/// What woke the session.
+enum Wake {
+    Request(Option<ThreadRequest>),
+    Arrived(Input),
+    Called(Vec<CallEvent>),
+    /// Nothing runs, nobody has said anything, and the goal is not reached.
+    Idle,
+}
+
+impl Session {
+    /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
+    pub(crate) async fn start(mut setup: Setup) -> Result<(Self, Thread, Feed), OpenError> {
+        let Opening { started, instructions, preface, skills, warnings, mut journal, models, rules, past } =
+            Opening::prepare(&setup).await?;
+        let is_copy = matches!(setup.beginning, Beginning::Forked { .. });
+        let given = std::mem::take(&mut setup.beginning).given();
+        journal.keep_recent(setup.recent_bytes);
+        let feed = journal.subscribe();
+        journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
+        let started = Arc::new(started);
+        let (thread, inbox) = Thread::new(Arc::clone(&started));
+        let settings = Arc::clone(&started.settings);
+        let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
+        let has_terminals = setup.config.features.get("unified_exec").copied();
+        let has_terminals = has_terminals.unwrap_or_else(|| models.info(&settings.model).has_terminals);
+        let offer = Offer { has_terminals, searches_web: setup.config.web_search, has_goal: false };
+        let mut session = Self {
+            profile: Profile { settings, environment, instructions, skills, offer, models },
+            setup,
+            started,
+            conversation: Conversation::default(),
+            calls: Calls::new(rules),
+            goals: Goals::default(),
+            is_finishing: false,
+            journal,
+            turn: None,
+            inbox,
+        };
+        session.calls.hold_roots(&session.setup, &session.profile, None);
+        match past {
+            Some(past) => session.go_on(*past).await,
+            None => session.begin_conversation(preface, given),
+        }
+        let unenforced = codex_sandbox::unenforced_memory_limit(session.setup.config.sandbox.most_memory);
+        let unenforced = unenforced.map(|why| format!("`limits.memory` is not enforced: {why}"));
+        for message in warnings.into_iter().chain(unenforced) {
+            session.emit(Body::Warning { message });
+        }
+        if let Err(error) = session.journal.publish_durably().await {
+            if !session.started.is_resumed || is_copy {
+                session.journal.delete();
+            }
+            return Err(error.into());
+        }
+        Ok((session, thread, feed))
+    }
+
+    fn begin_conversation(&mut self, preface: Vec<Message>, given: Vec<ResponseItem>) {
+        let environment = Message::user(self.profile.environment.text());
+        for message in preface.into_iter().chain([environment]) {
+            self.tell_model(message);
+        }
+        self.conversation.context.end_preface();
+        for item in given {
+            let is_said = matches!(&item, ResponseItem::Message(message) if message.role == "user");
+            if let Ok(record) = Record::new(item) {
+                self.emit(Body::Recorded(record));
+            }
+            if is_said {
+                self.conversation.context.credit_user();
+            }
+        }
+    }
+
+    async fn go_on(&mut self, continued: Continued) {
+        let Continued { mut past, tokens, before, heard, unfinished, goal } = continued;
+        self.conversation.heard = heard;
+        let is_followed = self.setup.profile.follows_goals && Goals::are_kept(&self.setup);
+        self.goals.goal = GoalState::resumed(goal, is_followed);
+        let tokens = tokens.filter(|_| !self.setup.profile.counts_from_zero);
+        // What the model was told of its surroundings last; a difference is told with the next turn.
+        if let Some(before) = before {
+            self.profile.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));
+        }
+        let (lost, asked) = (past.lost.clone(), std::mem::take(&mut past.asked));
+        self.conversation.context = Context::resumed(past, tokens);
+        for output in lost {
+            if let Ok(record) = Record::new(output) {
+                self.emit(Body::Recorded(record));
+            }
+        }
+        self.conversation.context.mark();
+        if let Some(turn) = unfinished {
+            let (machine, effects) =
+                Turn::revive(&turn, asked, self.window(), self.turn_policy(&self.profile.settings));
+            self.begin(turn, machine, None);
+            self.perform(effects).await;
+        }
+    }
+
+    /// Serves the thread until it is closed or nobody holds it any more.
+    ///
+    /// What happens seldom is boxed, so that a thread which waits costs only what it waits with.
+    pub(crate) async fn run(mut self: Box<Self>) {
+        let mut closing = Vec::new();
+        let mut retired = None;
+        let mut steps = 0_u32;
+        while self.turn.is_some() || closing.is_empty() {
+            // A model that always has something to say must not keep requests, or other threads, waiting. To give way more
+            // often would cost: what piles up meanwhile is merged for clients.
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(STEPS_AT_ONCE) {
+                tokio::task::yield_now().await;
+            }
+            match self.wake().await {
+                Wake::Arrived(input) => self.step(input).await,
+                Wake::Called(events) => Box::pin(self.called(events)).await,
+                Wake::Request(Some(ThreadRequest::Finish { reply })) => {
+                    self.expect_no_answers();
+                    closing.push(reply);
+                }
+                Wake::Request(Some(ThreadRequest::Close { reply })) => {
+                    self.is_finishing = true;
+                    Box::pin(self.stop(Abort::Interrupted)).await;
+                    closing.push(reply);
+                }
+                Wake::Request(Some(ThreadRequest::Retire { questions, reply })) => {
+                    if self.is_retirable(questions) {
+                        Box::pin(self.leave_turn()).await;
+                        retired = Some(reply);
+                        break;
+                    }
+                    let _: Result<(), bool> = reply.send(false);
+                }
+                Wake::Request(Some(request)) => Box::pin(self.obey(request)).await,
+                Wake::Idle => Box::pin(self.pursue()).await,
+                Wake::Request(None) => {
+                    self.is_finishing = true;
+                    Box::pin(self.stop(Abort::Interrupted)).await;
+                    break;
+                }
+            }
+        }
+        for body in self.calls.lifecycle.end_thread() {
+            self.emit(body);
+        }
+        self.journal.close();
+        // The feeds end before the reply, so whoever asked can read everything that was said.
+        drop(self);
+        for reply in closing {
+            let _: Result<(), ()> = reply.send(());
+        }
+        if let Some(reply) = retired {
+            let _: Result<(), bool> = reply.send(true);
+        }
+    }
+
+    async fn wake(&mut self) -> Wake {
+        match &mut self.turn {
+            // Requests first: an interrupt must not wait behind a flood of deltas.
+            Some(turn) => tokio::select! {
+                biased;
+                request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
+                arrived = turn.work.next() => Wake::Arrived(arrived),
+                events = self.calls.lifecycle.next() => Wake::Called(events),
+            },
+            // What somebody has sent meanwhile goes first.
+            None if self.goals.goal.is_due() => match self.inbox.try_recv() {
+                Ok(request) => Wake::Request(Some(*request)),
+                Err(mpsc::error::TryRecvError::Empty) => Wake::Idle,
+                Err(mpsc::error::TryRecvError::Disconnected) => Wake::Request(None),
+            },
+            None => Wake::Request(self.inbox.recv().await.map(|request| *request)),
+        }
+    }
+
+    async fn obey(&mut self, request: ThreadRequest) {
+        match request {
+            ThreadRequest::Say { turn, input, reply } => give(reply, self.hear(turn, *input).await),
+            ThreadRequest::Configure { change, reply } => {
+                self.profile.settings = Arc::new(self.profile.settings.changed(&change));
+                give(reply, Arc::clone(&self.profile.settings));
+            }
+            ThreadRequest::Reconfigure { change, reply } => {
+                self.stop(Abort::Interrupted).await;
+                self.conversation.keep_bookmarks();
+                self.profile.settings = Arc::new(self.profile.settings.changed(&change));
+                give(reply, Arc::clone(&self.profile.settings));
+            }
+            ThreadRequest::GoBack { response, reply } => give(reply, self.go_back(&response).await),
+            ThreadRequest::Compact { turn, reply } => {
+                self.compact(turn).await;
+                give(reply, ());
+            }
+            ThreadRequest::Review { turn, request, reply } => {
+                self.review(turn, *request).await;
+                give(reply, ());
+            }
+            ThreadRequest::RunUserShell { turn, command, timeout, reply } => {
+                give(reply, self.run_user_shell(turn, command, timeout).await);
+            }
+            ThreadRequest::Inject { items, reply } => give(reply, self.inject(items).await),
+            ThreadRequest::Answer { question, answer, reply } => give(reply, self.answer(&question, answer).await),
+            ThreadRequest::Interrupt { reply } => give(reply, self.stop(Abort::Interrupted).await),
+            ThreadRequest::RollBack { turns, reply } => {
+                let gone = if self.turn.is_none() { self.conversation.context.roll_back(turns) } else { None };
+                let done = gone.is_some();
+                if let Some(gone) = gone {
+                    self.emit(Body::RolledBack(gone));
+                    self.goals.goal.forget_told();
+                    self.publish_durably().await;
+                }
+                give(reply, done);
+            }
+            ThreadRequest::SetGoal { change, reply } => give(reply, self.set_goal(*change).await),
+            ThreadRequest::ClearGoal { reply } => give(reply, self.clear_goal().await),
+            ThreadRequest::Goal { reply } => give(reply, self.goals.goal.goal().cloned()),
+            ThreadRequest::Running { reply } => give(reply, self.turn.as_ref().map(|turn| turn.id.clone())),
+            ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
+            ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
+            ThreadRequest::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
+            ThreadRequest::Finish { .. } | ThreadRequest::Close { .. } | ThreadRequest::Retire { .. } => {}
+        }
+    }
+
+    fn subscribe(&mut self, after: Option<&Cursor>) -> Subscription {
+        let log = self.journal.log();
+        let now = after.filter(|place| place.log.as_deref().is_none_or(|name| log.is(name)));
+        let unbroken = now.and_then(|place| self.journal.subscribe_after(place.seq));
+        let told = now.filter(|_| unbroken.is_some()).map(|place| place.seq);
+        let is_kept = |place: &&Cursor| place.log.as_deref().is_none_or(|name| log.is_same_incarnation(name));
+        let has_turn = self.turn.is_some();
+        let lines_upto = after
+            .filter(|_| unbroken.is_none())
+            .filter(is_kept)
+            .and_then(|place| self.journal.lines_upto(has_turn).filter(|upto| place.seq.position() <= upto.position()));
+        let feed = unbroken.or_else(|| lines_upto.and_then(|upto| self.journal.subscribe_after(upto)));
+        Subscription {
+            standing: self.journal.standing(told.or(lines_upto)),
+            tokens: self.conversation.context.usage(),
+            begins: FeedStart { log, last: self.journal.last(), is_unbroken: told.is_some(), lines_upto },
+            feed: feed.unwrap_or_else(|| self.journal.subscribe()),
+            settings: Arc::clone(&self.profile.settings),
+            running: self.turn.as_ref().map(|turn| turn.id.clone()),
+            asked: self.calls.asked().to_vec(),
+        }
+    }
+
+    /// Obeys what was said, unless it was said before.
+    pub(super) async fn hear(&mut self, turn: TurnId, saying: TurnInput) -> TurnStart {
+        let key = saying.key.clone();
+        if let Some(known) = key.as_deref().and_then(|key| self.conversation.heard.turn_of(key)) {
+            return TurnStart::Known(known.clone());
+        }
+        let start = self.say(turn.clone(), saying).await;
+        if let Some(key) = key {
+            let taken_in_by = match &start {
+                TurnStart::Joined(running) => running.clone(),
+                TurnStart::Started | TurnStart::Known(_) => turn,
+            };
+            self.conversation.heard.note(key, taken_in_by);
+        }
+        start
+    }
+
+    async fn say(&mut self, turn: TurnId, saying: TurnInput) -> TurnStart {
+        let TurnInput { content, change, key } = saying;
+        if self.conversation.has_bookmarks() {
+            // The clients that have bookmarks were written for input that takes the place of what runs.
+            self.stop(Abort::Replaced).await;
+        }
+        if let Some(turn) = &self.turn {
+            let joined = turn.id.clone();
+            if change != SettingsChange::default() {
+                let message = "the input joined the running turn, so its settings were not applied".to_owned();
+                self.emit(Body::Warning { message });
+            }
+            let said = self.message(content, key).await;
+            self.goals.goal.person_spoke();
+            self.step(Input::UserSaid(said)).await;
+            return TurnStart::Joined(joined);
+        }
+        self.profile.settings = Arc::new(self.profile.settings.changed(&change));
+        let said = self.message(content, key).await;
+        let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&self.profile.settings));
+        self.begin(turn, machine, change.output_schema);
+        self.goals.goal.person_spoke();
+        self.tell_environment();
+        self.perform(effects).await;
+        TurnStart::Started
+    }
+
+    /// Puts items of somebody else's into the conversation; false while a turn runs.
+    pub(super) async fn inject(&mut self, items: Vec<ResponseItem>) -> bool {
+        if self.turn.is_some() {
+            return false;
+        }
+        for record in items.into_iter().filter_map(|item| Record::new(item).ok()) {
+            self.emit(Body::Recorded(record));
+        }
+        self.publish_durably().await;
+        true
+    }
+
+    /// Sums the conversation up. What runs makes way.
+    async fn compact(&mut self, turn: TurnId) {
+        self.stop(Abort::Replaced).await;
+        let (machine, effects) = Turn::compact(&turn, self.window(), self.turn_policy(&self.profile.settings));
+        self.begin(turn, machine, None);
+        self.perform(effects).await;
+    }
+
+    /// Runs a command of the user's in a turn of its own; false when another turn runs.
+    async fn run_user_shell(&mut self, turn: TurnId, command: String, timeout: Option<Duration>) -> bool {
+        if self.turn.is_some() {
+            return false;
+        }
+        let call = ToolCall {
+            id: ItemId::new(ThreadId::fresh().to_string()),
+            tool: "user_shell".to_owned(),
+            input: ToolInput::UserShell { command, timeout: timeout.unwrap_or(LONGEST) },
+        };
+        let (machine, effects) = Turn::user_shell(&turn, call, self.window(), self.turn_policy(&self.profile.settings));
+        self.begin(turn, machine, None);
+        self.perform(effects).await;
+        true
+    }
+
+    async fn set_goal(&mut self, change: GoalChange) -> Result<Goal, GoalError> {
+        let goal = self.goals.set(change, &self.setup, self.turn.is_some())?;
+        self.log_goal();
+        self.publish_durably().await;
+        Ok(goal)
+    }
+
+    async fn clear_goal(&mut self) -> bool {
+        let had_one = self.goals.goal.clear();
+        if had_one {
+            self.emit(Body::GoalCleared);
+            self.publish_durably().await;
+        }
+        had_one
+    }
+
+    /// Begins a review. What runs makes way.
+    async fn review(&mut self, turn: TurnId, request: ReviewRequest) {
+        self.stop(Abort::Replaced).await;
+        let prompt = review::prompt(&request.target);
+        let said = UserMessage {
+            id: ItemId::new(format!("{}{}", review::ASKED, ThreadId::fresh())),
+            key: None,
+            content: vec![UserInput::text(prompt.clone())],
+            message: Message::user(prompt.clone()),
+            // Clients of the queue were told what the reviewer is asked by the review's beginning alone.
+            is_echoed: self.setup.profile.history == HistoryMode::Full,
+        };
+        let settings = Settings {
+            approval_policy: AskForApproval::Never,
+            sandbox_policy: SandboxPolicy::ReadOnly,
+            model: self.setup.config.model.review.clone().unwrap_or_else(|| self.profile.settings.model.clone()),
+            ..(*self.profile.settings).clone()
+        };
+        let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&settings));
+        self.turn = Some(RunningTurn::new(turn, Arc::new(settings), machine, None));
+        self.goals.goal.begin_turn();
+        let hint = request.user_facing_hint.unwrap_or_else(|| review::hint(&request.target));
+        self.emit(Body::ReviewEntered(Arc::new(ReviewEntered { target: request.target, hint, prompt })));
+        self.conversation.begin_review(&mut self.profile.instructions);
+        self.tell_model(Message::user(self.profile.environment.text()));
+        self.conversation.context.end_preface();
+        self.perform(effects).await;
+    }
+
+    /// Takes the conversation back to where it was after an answer. What runs makes way, unless there is no such point.
+    async fn go_back(&mut self, response: &str) -> WayBack {
+        if !self.conversation.has_bookmarks() {
+            return WayBack::NotKept;
+        }
+        let Some(place) = self.conversation.find_bookmark(response) else { return self.go_to_earlier(response).await };
+        self.stop(Abort::Replaced).await;
+        let Some((replacement, plan, environment)) = self.conversation.go_back(place) else { return WayBack::Unknown };
+        self.goals.plan = plan;
+        self.profile.environment = environment;
+        self.went_back(response, replacement).await
+    }
+
+    /// Goes on from an answer of an earlier thread, which ended in another run of the program perhaps.
+    async fn go_to_earlier(&mut self, response: &str) -> WayBack {
+        let (store, name) = (Arc::clone(&self.setup.store), response.to_owned());
+        let found = read_beside(move || store.history_after_answer(&name)).await;
+        let Some(mut history) = found.flatten() else { return WayBack::Unknown };
+        self.stop(Abort::Replaced).await;
+        // What the model was told of its surroundings there; a difference is told with the next turn.
+        if let Some(TurnContextItem { cwd, approval_policy, sandbox_policy, .. }) = history.context.take() {
+            let told = Settings { cwd, approval_policy, sandbox_policy, ..(*self.profile.settings).clone() };
+            self.profile.environment = Environment::new(&told, shell_name(self.setup.shell.as_deref()));
+        }
+        self.goals.plan = None;
+        let replacement = self.conversation.context.go_to(Past::of(&mut history, false));
+        self.went_back(response, replacement).await
+    }
+
+    async fn went_back(&mut self, response: &str, replacement: Vec<ConversationItem>) -> WayBack {
+        self.emit(Body::WentBack { response_id: response.to_owned(), replacement });
+        self.goals.goal.start_over();
+        self.log_goal();
+        self.publish().await;
+        WayBack::Gone
+    }
+}
+
+/// Answers a request. A client that no longer waits is no reason to undo what it asked for.
+fn give<T>(reply: oneshot::Sender<T>, answer: T) {
+    let _: Result<(), T> = reply.send(answer);
+}

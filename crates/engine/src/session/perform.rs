@@ -1,0 +1,477 @@
+//! Performs what turns and calls decide: the log is told, the model asked, calls begun, and turns ended.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use codex_log::settings::Settings;
+use codex_log::store::StoreError;
+use codex_log::{Abort, Answer, Body, Failure, Item, ItemId, Outcome, Record, TurnId};
+use codex_model::Prompt;
+use codex_thread::{HistoryMode, OpenQuestions, QuestionName};
+use codex_tools::call::ToolCall;
+use codex_tools::full_message;
+use codex_tools::lifecycle::{CallEvent, ToolOutput};
+use codex_tools::registry::Offer;
+use codex_wire::conversation_item::ConversationItem;
+use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::response::{ContentItem, Message, ResponseItem};
+use codex_wire::text::Text;
+use codex_wire::tokens::{BYTES_PER_TOKEN, RateLimitSnapshot, TokenUsage};
+use codex_wire::tool_spec::ToolList;
+use serde_json::Value;
+
+use super::Session;
+use super::running::RunningTurn;
+use crate::opening::asks_first;
+use crate::review;
+use crate::turn::{Effect, Input, Turn, TurnPolicy, UserMessage, Window};
+use crate::work::Work;
+
+/// What the model is told when somebody has stopped a turn.
+const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \
+                           work; look before you do it again.\n</turn_aborted>";
+
+impl Session {
+    pub(super) fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
+        // What came before this turn is whole, whatever becomes of the turn.
+        self.conversation.context.begin_turn(&id);
+        let settings = Arc::clone(&self.profile.settings);
+        self.turn = Some(RunningTurn::new(id, settings, machine, output_schema));
+        self.goals.goal.begin_turn();
+        self.calls.hold_roots(&self.setup, &self.profile, self.turn.as_mut());
+    }
+
+    pub(super) async fn step(&mut self, input: Input) {
+        if let Some(running) = &mut self.turn {
+            let effects = running.machine.step(input);
+            self.perform(effects).await;
+        }
+    }
+
+    /// Performs effects, and those that follow when a call is over as soon as it begins.
+    pub(super) async fn perform(&mut self, effects: Vec<Effect>) {
+        let mut effects = VecDeque::from(effects);
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                Effect::Emit(body) => self.emit(body),
+                Effect::Count { usage, rate_limits } => self.count(usage, rate_limits),
+                Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(self.turn_settings()))),
+                Effect::AskModel => self.ask_model(),
+                Effect::AskForSummary { halvings } => self.ask_for_summary(halvings),
+                Effect::Compact(summary) => self.put_summary(summary),
+                Effect::AskAgain => self.ask(None),
+                Effect::Wait(delay) => self.work(Work::wait(delay)),
+                Effect::Run(call) => {
+                    // Nothing is run of which the file could not tell that it was.
+                    if let Some(outcome) = unsaved(self.journal.publish()) {
+                        return Box::pin(self.stop_with(outcome)).await;
+                    }
+                    for input in self.run_call(call) {
+                        let Some(running) = &mut self.turn else { break };
+                        effects.extend(running.machine.step(input));
+                    }
+                }
+                Effect::Cancel => {
+                    self.work(Work::Nothing);
+                    self.calls.lifecycle.cancel();
+                }
+                Effect::End(outcome) => return Box::pin(self.end(outcome)).await,
+            }
+        }
+        self.publish().await;
+    }
+
+    fn work(&mut self, work: Work) {
+        if let Some(running) = &mut self.turn {
+            running.work = work;
+        }
+    }
+
+    /// Puts a message of ours into the conversation.
+    pub(super) fn tell_model(&mut self, message: Message) {
+        if let Ok(record) = Record::new(ResponseItem::Message(message)) {
+            self.emit(Body::Recorded(record));
+        }
+    }
+
+    pub(super) fn emit(&mut self, body: Body) {
+        self.conversation.observe(&body);
+        self.calls.observe(&body);
+        match &body {
+            Body::ItemStarted(Item::UserMessage { content, .. }) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.hear(content);
+                }
+            }
+            Body::ItemCompleted(Item::WebSearch { .. }) => self.goals.goal.act(),
+            Body::PlanUpdated(plan) => self.goals.plan = Some(plan.clone()),
+            _ => {}
+        }
+        if self.conversation.is_private(&body) || (self.setup.config.reasoning.hide && body.is_thought()) {
+            return;
+        }
+        let turn = self.turn.as_ref().map(|turn| turn.id.clone());
+        self.journal.append(turn, body);
+    }
+
+    fn emit_all(&mut self, bodies: impl IntoIterator<Item = Body>) {
+        for body in bodies {
+            self.emit(body);
+        }
+    }
+
+    pub(super) fn window(&self) -> Window {
+        Window { size: self.context_window(), used: self.conversation.context.window_used() }
+    }
+
+    /// How a turn under these settings behaves.
+    pub(super) fn turn_policy(&self, settings: &Settings) -> TurnPolicy {
+        let registry = self.calls.lifecycle.registry();
+        self.profile.turn_policy(&self.setup, settings, self.context_window(), registry)
+    }
+
+    /// The settings of the running turn, or of the next one when none is running.
+    fn turn_settings(&self) -> &Arc<Settings> {
+        self.turn.as_ref().map_or(&self.profile.settings, |turn| &turn.settings)
+    }
+
+    fn context_window(&self) -> Option<i64> {
+        self.profile.context_window(&self.setup, self.turn_settings())
+    }
+
+    /// Makes a message of what was said. What it waits for does not borrow the session.
+    pub(super) fn message(
+        &self,
+        content: Vec<UserInput>,
+        key: Option<Arc<str>>,
+    ) -> impl Future<Output = UserMessage> + use<> {
+        self.profile.message(&self.setup, content, key, self.turn_settings().cwd.clone())
+    }
+
+    /// Tells the model of its surroundings, if they have changed.
+    pub(super) fn tell_environment(&mut self) {
+        for message in self.profile.renew_environment(&self.setup) {
+            self.tell_model(message);
+        }
+    }
+
+    fn prompt(&self, input: Vec<ConversationItem>, tools: Arc<ToolList>) -> Prompt {
+        self.profile.prompt(&self.setup, self.started.meta.id, self.turn_settings(), input, tools)
+    }
+
+    /// Asks the model to go on, with all tools that it has.
+    fn ask_model(&mut self) {
+        if !self.conversation.is_review()
+            && let Some(text) = self.goals.goal.note()
+        {
+            self.tell_model(Message::user(text));
+        }
+        let offer = Offer { has_goal: self.offers_goal_tool(), ..self.profile.offer };
+        let tools = self.calls.lifecycle.registry().snapshot().list(offer);
+        let output_schema = self.turn.as_ref().and_then(|turn| turn.output_schema.clone());
+        let prompt = Prompt { output_schema, ..self.prompt(self.conversation.context.input(), tools) };
+        self.conversation.context.mark();
+        self.ask(Some(prompt));
+    }
+
+    /// Asks for a summary: the conversation without tools, and what we want of it.
+    fn ask_for_summary(&mut self, halvings: u32) {
+        let prompt = self.prompt(self.conversation.input_for_summary(halvings), ToolList::of(Vec::new()));
+        self.ask(Some(Prompt { parallel_tool_calls: false, ..prompt }));
+    }
+
+    fn ask(&mut self, prompt: Option<Prompt>) {
+        if let Some(turn) = &mut self.turn {
+            turn.ask(&*self.setup.model, prompt);
+        }
+    }
+
+    fn count(&mut self, usage: Option<TokenUsage>, rate_limits: Option<RateLimitSnapshot>) {
+        let window = self.context_window();
+        let context = &mut self.conversation.context;
+        if let Some(usage) = usage {
+            context.count(usage, window);
+        }
+        if let Some(limits) = rate_limits {
+            context.limit(limits);
+        }
+        let (info, rate_limits) = (context.usage(), Box::new(context.rate_limits()));
+        self.emit(Body::TokensCounted { info, rate_limits });
+        let charged = usage.and_then(|usage| self.goals.charge(usage.total_tokens));
+        self.emit_all(charged);
+    }
+
+    fn put_summary(&mut self, summary: String) {
+        let history = self.setup.profile.history;
+        let compacted = self.conversation.compact(summary, self.goals.plan.as_ref(), history);
+        let after = compacted.after;
+        self.emit(Body::Compacted(compacted));
+        if let Some(mode) = self.profile.environment.mode() {
+            self.tell_model(mode);
+        }
+        self.goals.goal.start_over();
+        self.log_goal();
+        if history == HistoryMode::Full {
+            // Clients show how full the window is, and it is not as full any more.
+            self.conversation.context.estimate(after + self.profile.instructions.len() / BYTES_PER_TOKEN);
+            self.count(None, None);
+        }
+    }
+
+    /// Stops the running turn, if there is one.
+    pub(super) async fn stop(&mut self, abort: Abort) -> bool {
+        let running = self.turn.is_some();
+        self.stop_with(Outcome::Aborted(abort)).await;
+        running
+    }
+
+    async fn stop_with(&mut self, outcome: Outcome) {
+        let mut outputs = self.finish_calls().await;
+        outputs.extend(self.cut_off_calls());
+        self.step(Input::Stop(outcome, outputs)).await;
+    }
+
+    /// Saves and publishes what has happened. A turn that cannot be saved fails.
+    pub(super) async fn publish(&mut self) {
+        if let Some(outcome) = unsaved(self.journal.publish()) {
+            Box::pin(self.stop_with(outcome)).await;
+        }
+    }
+
+    /// Saves and publishes what has happened outside of turns, for good. That it could not be saved is told by the journal.
+    pub(super) async fn publish_durably(&mut self) {
+        let _: Result<(), StoreError> = self.journal.publish_durably().await;
+    }
+
+    /// Ends the turn: what it leaves behind is looked after and saved, then its end is told.
+    async fn end(&mut self, outcome: Outcome) {
+        if matches!(outcome, Outcome::Aborted(_)) && self.setup.profile.history == HistoryMode::Brief {
+            self.conversation.context.forget_unfinished();
+        }
+        if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
+            self.tell_model(Message::user(INTERRUPTED));
+        }
+        // Whoever hears that the turn is over finds the folders as its commands have left them.
+        let cwd = self.turn_settings().cwd.clone();
+        let left = self.calls.lifecycle.end_turn(&cwd).await;
+        self.emit_all(left);
+        let told = self.goals.end_turn(&outcome, self.is_finishing);
+        self.emit_all(told);
+        let outcome = self.end_review(outcome);
+        let (plan, environment) = (self.goals.plan.as_ref(), &self.profile.environment);
+        let outcome = self.conversation.bookmark(outcome, plan, environment);
+        self.note_result(&outcome).await;
+        self.emit(Body::TurnEnded(outcome.clone()));
+        match (unsaved(self.journal.publish_durably().await), &outcome) {
+            (Some(failed), Outcome::Completed { .. }) => {
+                self.journal.withdraw_end();
+                self.emit(Body::TurnEnded(failed));
+                self.publish_durably().await;
+            }
+            (Some(_) | None, _) => {
+                if let Some(turn) = &self.turn {
+                    turn.tell_program(&self.setup, self.started.meta.id, &outcome);
+                }
+            }
+        }
+        self.turn = None;
+    }
+
+    /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows how
+    /// it went, and neither a summary nor a command of the user's own is a result.
+    async fn note_result(&mut self, outcome: &Outcome) {
+        let Some(running) = self.turn.as_ref().filter(|_| self.setup.profile.keeps_read_marks) else { return };
+        if matches!(outcome, Outcome::Aborted(_)) || !running.machine.is_for_user() || self.journal.is_in_memory() {
+            return;
+        }
+        let (store, thread, turn) = (Arc::clone(&self.setup.store), self.started.meta.id, running.id.clone());
+        let noting = tokio::task::spawn_blocking(move || store.turn_ended(thread, turn.as_str()));
+        // The thread itself is whole without the note.
+        if let Ok(Ok(state)) = noting.await {
+            self.emit(Body::Unread(Arc::new(state)));
+        }
+    }
+
+    /// Begins a call. Returns what the turn is told when that is already its end.
+    pub(super) fn run_call(&mut self, call: ToolCall) -> Vec<Input> {
+        let is_offered = self.offers_goal_tool();
+        if let Some((output, changed)) = self.goals.update(&call, is_offered) {
+            self.emit_all(changed);
+            return vec![Input::CallEnded(call.id, output)];
+        }
+        // The answer that led to it is whole.
+        self.work(Work::Nothing);
+        let cx = self.calls.context(&self.setup, &self.profile, self.turn.as_mut());
+        let events = self.calls.lifecycle.begin(call, &cx);
+        self.take_call_events(events)
+    }
+
+    /// Takes what has come of calls.
+    pub(super) async fn called(&mut self, events: Vec<CallEvent>) {
+        let inputs = self.take_call_events(events);
+        if inputs.is_empty() {
+            return self.publish().await;
+        }
+        for input in inputs {
+            self.step(input).await;
+        }
+    }
+
+    /// Logs what calls have to say, and returns what the turn is told.
+    fn take_call_events(&mut self, events: Vec<CallEvent>) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        for event in events {
+            match event {
+                CallEvent::Emit(body) => self.emit(body),
+                CallEvent::Ended(id, output) => inputs.push(Input::CallEnded(id, output)),
+                CallEvent::TurnStopped => {
+                    // The others go with it.
+                    let outputs = self.cut_off_calls();
+                    inputs.push(Input::Stop(Outcome::Aborted(Abort::Interrupted), outputs));
+                }
+            }
+        }
+        inputs
+    }
+
+    /// Hands an answer to the call that waits for it; false when none does.
+    pub(super) async fn answer(&mut self, name: &QuestionName, answer: Answer) -> bool {
+        let Some(question) = self.calls.meant(name, self.turn.as_ref().map(|turn| &turn.id)) else { return false };
+        let Some(events) = self.calls.lifecycle.answer(&question.id, answer) else { return false };
+        self.called(events).await;
+        true
+    }
+
+    /// Whether nobody reads along and nothing happens: no turn runs, or one that only asks a person and is revived with its
+    /// questions when the thread is resumed, or may be interrupted.
+    pub(super) fn is_retirable(&mut self, questions: OpenQuestions) -> bool {
+        let is_resting = self.turn.is_none() && !self.goals.goal.is_due();
+        let may_stop = questions == OpenQuestions::Interrupt;
+        self.journal.listeners() == 0 && (is_resting || self.only_asks() && (may_stop || self.asks_again()))
+    }
+
+    /// Whether the running turn waits for answers of a person and nothing else.
+    fn only_asks(&self) -> bool {
+        self.turn.as_ref().is_some_and(|running| running.machine.waits_for_calls()) && self.calls.lifecycle.only_asks()
+    }
+
+    /// Whether the questions of the running turn are asked again when the thread is resumed.
+    fn asks_again(&self) -> bool {
+        let Some(running) = &self.turn else { return false };
+        self.setup.profile.asks_again
+            && asks_first(&running.settings)
+            && !self.conversation.is_review()
+            && self.journal.is_saved()
+            && running.machine.can_be_set_aside()
+            && self.calls.lifecycle.may_begin_again()
+    }
+
+    /// Leaves the running turn as it is, for whoever resumes the thread, or interrupts it if it could not go on from there.
+    pub(super) async fn leave_turn(&mut self) {
+        let goes_on_later = self.asks_again();
+        let Some(running) = &mut self.turn else { return };
+        if goes_on_later {
+            let effects = running.machine.set_aside();
+            self.perform(effects).await;
+        } else {
+            self.is_finishing = true;
+            self.stop(Abort::Interrupted).await;
+        }
+    }
+
+    /// From here on nobody answers any more.
+    pub(super) fn expect_no_answers(&mut self) {
+        self.is_finishing = true;
+        self.calls.lifecycle.expect_no_answers();
+    }
+
+    /// Waits for a call that must not be cut off half way, and returns what the model is told of it.
+    pub(super) async fn finish_calls(&mut self) -> Vec<(ItemId, ToolOutput)> {
+        let events = self.calls.lifecycle.finish().await;
+        self.take_outputs(events)
+    }
+
+    /// Ends all running calls because their turn stops, and returns what the model is told of them.
+    pub(super) fn cut_off_calls(&mut self) -> Vec<(ItemId, ToolOutput)> {
+        let events = self.calls.lifecycle.stop();
+        self.take_outputs(events)
+    }
+
+    fn take_outputs(&mut self, events: Vec<CallEvent>) -> Vec<(ItemId, ToolOutput)> {
+        let mut outputs = Vec::new();
+        for event in events {
+            match event {
+                CallEvent::Emit(body) => self.emit(body),
+                CallEvent::Ended(id, output) => outputs.push((id, output)),
+                CallEvent::TurnStopped => {}
+            }
+        }
+        outputs
+    }
+
+    /// Whether the model is offered the tool for goals: while it works towards one, and is not the reviewer.
+    fn offers_goal_tool(&self) -> bool {
+        self.goals.goal.is_active() && !self.conversation.is_review()
+    }
+
+    /// Adds to the log what has changed.
+    pub(super) fn log_goal(&mut self) {
+        let changed = self.goals.changed();
+        self.emit_all(changed);
+    }
+
+    /// Goes on towards the goal, in a turn that nobody has asked for.
+    pub(super) async fn pursue(&mut self) {
+        let turn = TurnId::new(ThreadId::fresh().to_string());
+        let said = self.goals.next_step();
+        let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&self.profile.settings));
+        self.begin(turn, machine, None);
+        self.goals.goal.begin_own();
+        self.tell_environment();
+        self.perform(effects).await;
+    }
+
+    /// Ends the review, if one runs, and returns how its turn ends.
+    fn end_review(&mut self, outcome: Outcome) -> Outcome {
+        if !self.conversation.end_review(&mut self.profile.instructions) {
+            return outcome;
+        }
+        let answer = match &outcome {
+            Outcome::Completed { last_message, .. } => last_message.clone(),
+            Outcome::Aborted(_) | Outcome::Failed(_) => None,
+        };
+        let output = answer.as_deref().map(review::read);
+        self.emit(Body::ReviewExited(output.clone().map(Arc::new)));
+        self.tell_model(Message::user(review::report(output.as_ref())));
+        match (outcome, output) {
+            (Outcome::Aborted(_), _) => Outcome::Aborted(Abort::ReviewEnded),
+            (Outcome::Completed { bookmark, .. }, Some(output)) if self.setup.profile.history == HistoryMode::Full => {
+                self.say_for_reviewer(codex_log::review::describe(&output));
+                Outcome::Completed { last_message: None, bookmark }
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Puts the review into the thread as something the model said.
+    fn say_for_reviewer(&mut self, text: String) {
+        let text = Text::from(text);
+        let item = Item::AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() };
+        self.emit(Body::ItemStarted(item.clone()));
+        self.emit(Body::ItemCompleted(item));
+        let content = vec![ContentItem::OutputText { text }];
+        let message = Message { id: None, role: "assistant".to_owned(), content };
+        if let Ok(record) = Record::new(ResponseItem::Message(message)) {
+            self.emit(Body::Recorded(record));
+        }
+    }
+}
+
+/// How a turn ends that cannot be saved.
+fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
+    let error = saved.err()?;
+    let message = format!("this thread could not be saved: {}", full_message(&error));
+    Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))
+}

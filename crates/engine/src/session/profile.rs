@@ -1,0 +1,132 @@
+//! What the model is asked under: settings, instructions, what it was told of its surroundings, and which tools it has.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_config::ModelTable;
+use codex_log::settings::Settings;
+use codex_model::{Backoff, Prompt, ReasoningRequest};
+use codex_thread::HistoryMode;
+use codex_tools::registry::{Offer, Registry};
+use codex_wire::conversation_item::ConversationItem;
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
+use codex_wire::response::Message;
+use codex_wire::skill::SkillMetadata;
+use codex_wire::tool_spec::ToolList;
+
+use crate::environment::{Environment, shell_name};
+use crate::images;
+use crate::setup::Setup;
+use crate::turn::{TurnPolicy, UserMessage};
+
+/// How much of its window a model can use.
+const USABLE_PERCENT: i64 = 95;
+
+/// How full the window may get before the conversation is summed up.
+const COMPACT_AT_PERCENT: i64 = 90;
+
+/// How many calls of an answer may run at once.
+const CALLS_AT_ONCE: usize = 8;
+
+/// What the model is asked under.
+pub(super) struct Profile {
+    /// What the next turn runs under.
+    pub(super) settings: Arc<Settings>,
+    /// What the model was told of its surroundings last.
+    pub(super) environment: Environment,
+    pub(super) instructions: Arc<str>,
+    pub(super) skills: Arc<[SkillMetadata]>,
+    /// Which tools the model is offered.
+    pub(super) offer: Offer,
+    pub(super) models: ModelTable,
+}
+
+impl Profile {
+    /// The size of the model's window, where known.
+    pub(super) fn context_window(&self, setup: &Setup, settings: &Settings) -> Option<i64> {
+        let configured = setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
+        let window = configured.or(self.models.info(&settings.model).context_window);
+        // A model does not do well at the very end of its window; clients of the queue were told all of it.
+        let usable = if setup.profile.history == HistoryMode::Full { USABLE_PERCENT } else { 100 };
+        window.map(|window| window * usable / 100)
+    }
+
+    /// How a turn under these settings behaves.
+    pub(super) fn turn_policy(
+        &self,
+        setup: &Setup,
+        settings: &Settings,
+        window: Option<i64>,
+        tools: &Arc<Registry>,
+    ) -> TurnPolicy {
+        let config = &setup.config;
+        let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
+        TurnPolicy {
+            retry_limit: u32::try_from(config.provider.stream_max_retries).unwrap_or(u32::MAX),
+            backoff: Backoff::new(),
+            forgets_interrupted: setup.profile.history == HistoryMode::Brief,
+            // What is left of the window has to hold the request for a summary and the summary itself.
+            compact_at: set.or(window.map(|window| window * COMPACT_AT_PERCENT / 100)),
+            calls_at_once: if self.calls_in_parallel(setup, settings) { CALLS_AT_ONCE } else { 1 },
+            tools: Arc::clone(tools),
+        }
+    }
+
+    /// Whether the model is told that it may make several calls at once, and such calls run side by side.
+    fn calls_in_parallel(&self, setup: &Setup, settings: &Settings) -> bool {
+        let is_wanted = setup.config.features.get("parallel").copied().unwrap_or(true);
+        // With the least of thought the models that can make several calls at once cannot.
+        let thinks = settings.effort != Some(ReasoningEffort::Minimal);
+        is_wanted && thinks && self.models.info(&settings.model).calls_in_parallel
+    }
+
+    /// What the model is asked in a turn under these settings.
+    pub(super) fn prompt(
+        &self,
+        setup: &Setup,
+        thread: ThreadId,
+        settings: &Settings,
+        input: Vec<ConversationItem>,
+        tools: Arc<ToolList>,
+    ) -> Prompt {
+        let Settings { model, effort, summary, verbosity, .. } = settings;
+        let reasons = self.models.info(model).reasons || effort.is_some();
+        Prompt {
+            thread,
+            model: model.clone(),
+            instructions: Arc::clone(&self.instructions),
+            input,
+            tools,
+            parallel_tool_calls: self.calls_in_parallel(setup, settings),
+            reasoning: reasons.then(|| ReasoningRequest {
+                effort: effort.clone(),
+                summary: (*summary != ReasoningSummary::None).then(|| summary.clone()),
+            }),
+            verbosity: verbosity.clone(),
+            output_schema: None,
+        }
+    }
+
+    /// Looks at the surroundings anew, and returns what the model has to be told of them.
+    pub(super) fn renew_environment(&mut self, setup: &Setup) -> Vec<Message> {
+        let environment = Environment::new(&self.settings, shell_name(setup.shell.as_deref()));
+        let news = environment.news(&self.environment);
+        self.environment = environment;
+        news
+    }
+
+    /// Makes a message of what was said. What it waits for does not borrow the session.
+    pub(super) fn message(
+        &self,
+        setup: &Setup,
+        content: Vec<UserInput>,
+        key: Option<Arc<str>>,
+        cwd: PathBuf,
+    ) -> impl Future<Output = UserMessage> + use<> {
+        let show = images::Show { history: setup.profile.history, marks: setup.profile.marks_images };
+        let said = images::user_message(content, cwd, Arc::clone(&self.skills), show);
+        async { UserMessage { key, ..said.await } }
+    }
+}

@@ -1,0 +1,74 @@
+//! The turn that runs.
+
+use std::sync::Arc;
+
+use codex_log::settings::Settings;
+use codex_log::{Outcome, TurnId};
+use codex_model::{Model, Prompt};
+use codex_tools::context::ToolContext;
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use serde_json::Value;
+
+use crate::notify::{Notice, notify};
+use crate::setup::Setup;
+use crate::turn::Turn;
+use crate::work::Work;
+
+/// The running turn.
+pub(super) struct RunningTurn {
+    pub(super) id: TurnId,
+    /// What it runs under; a change meanwhile is for the next turn.
+    pub(super) settings: Arc<Settings>,
+    pub(super) machine: Turn,
+    pub(super) work: Work,
+    /// What the model was asked last, for retries.
+    prompt: Option<Prompt>,
+    pub(super) output_schema: Option<Value>,
+    /// What its calls run under, once there was one.
+    pub(super) tool_context: Option<Arc<ToolContext>>,
+    /// What the user said in it.
+    said: Vec<String>,
+}
+
+impl RunningTurn {
+    /// A turn that has just begun.
+    pub(super) fn new(id: TurnId, settings: Arc<Settings>, machine: Turn, output_schema: Option<Value>) -> Self {
+        let (work, said) = (Work::Nothing, Vec::new());
+        Self { id, settings, machine, work, prompt: None, output_schema, tool_context: None, said }
+    }
+
+    /// Asks the model, or asks again what it was asked last.
+    pub(super) fn ask(&mut self, model: &dyn Model, prompt: Option<Prompt>) {
+        if prompt.is_some() {
+            self.prompt = prompt;
+        }
+        if let Some(prompt) = &self.prompt {
+            self.work = Work::Answer(model.ask(prompt.clone()));
+        }
+    }
+
+    /// Notes what the user said.
+    pub(super) fn hear(&mut self, content: &[UserInput]) {
+        self.said.extend(content.iter().filter_map(|item| match item {
+            UserInput::Text { text, .. } => Some(text.clone()),
+            _ => None,
+        }));
+    }
+
+    /// Tells the user's program that the turn is done.
+    pub(super) fn tell_program(&self, setup: &Setup, thread: ThreadId, outcome: &Outcome) {
+        let Outcome::Completed { last_message, .. } = outcome else { return };
+        notify(
+            &setup.config.notify,
+            &Notice {
+                home: setup.home.path(),
+                thread,
+                turn: &self.id,
+                settings: &self.settings,
+                said: self.said.clone(),
+                last_message: last_message.as_deref(),
+            },
+        );
+    }
+}

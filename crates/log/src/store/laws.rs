@@ -1,0 +1,293 @@
+//! What every store has to keep to, for the tests of whoever writes one.
+//!
+//! Each law is given an empty store and panics when the store does not keep to it.
+#![expect(clippy::expect_used, reason = "a law that is broken ends the test where it stands")]
+
+use std::path::PathBuf;
+
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::{SessionLineage, SessionMeta};
+use serde_json::{Value, json};
+
+use super::{Commit, Entry, ListQuery, Opened, Pen, ReadFrom, ReadMark, StoreErrorKind, ThreadStore};
+use crate::encode::LineSink;
+use crate::history::ForkPoint;
+
+/// A moment in milliseconds of Unix time, the same in all laws.
+const AT_MS: i64 = 1_767_323_045_678;
+
+/// A law, by its name.
+pub type Law = (&'static str, fn(&dyn ThreadStore));
+
+/// All laws.
+pub const LAWS: &[Law] = &[
+    ("what was committed is read back, and nothing else is", what_was_committed_is_read_back),
+    ("the position is the length of what was written", the_position_is_the_length),
+    ("a thread has one writer at a time", one_writer_at_a_time),
+    ("a fork is a prefix with a first line of its own", a_fork_is_a_prefix),
+    ("a thread is found by what was said and what it is called", a_thread_is_found),
+    ("threads are put away, taken back and deleted", threads_are_put_away),
+    ("a thread that is not kept leaves nothing", unsaved_threads_leave_nothing),
+    ("a thread that was given up leaves nothing", discarded_threads_leave_nothing),
+    ("a thread that was exported can be taken in again", exports_can_be_imported),
+    ("notes go with their thread", notes_go_with_their_thread),
+    ("prompts are kept in order", prompts_are_kept),
+];
+
+fn meta(thread: ThreadId) -> SessionMeta {
+    SessionMeta {
+        id: thread,
+        timestamp: "2026-01-02T03:04:05.678Z".to_owned(),
+        cwd: PathBuf::from("/work"),
+        originator: "laws".to_owned(),
+        cli_version: "0".to_owned(),
+        instructions: None,
+        source: None,
+        model_provider: None,
+        lineage: SessionLineage::default(),
+        git: None,
+    }
+}
+
+fn append(pen: &mut dyn Pen, kind: &str, payload: &Value) {
+    pen.line(AT_MS, kind, payload).expect("a line is taken");
+}
+
+fn commit(pen: &mut dyn Pen, durably: bool) {
+    match pen.commit(durably) {
+        Commit::Done(done) => done.expect("what was appended can be written"),
+        Commit::Sync(sync) => sync().expect("what was written can be made durable"),
+    }
+}
+
+/// Appends a turn of two lines.
+fn append_turn(pen: &mut dyn Pen, text: &str) {
+    let content = json!([{"type": "input_text", "text": text}]);
+    append(pen, "response_item", &json!({"type": "message", "role": "user", "content": content}));
+    append(pen, "event_msg", &json!({"type": "user_message", "message": text}));
+}
+
+/// A thread with such turns, and its pen.
+fn begin(store: &dyn ThreadStore, turns: &[&str]) -> (ThreadId, Box<dyn Pen>) {
+    let thread = ThreadId::fresh();
+    let Opened { mut pen, .. } = store.create(thread).expect("a thread can begin");
+    pen.line(AT_MS, "session_meta", &meta(thread)).expect("a line is taken");
+    turns.iter().for_each(|text| append_turn(&mut *pen, text));
+    commit(&mut *pen, true);
+    (thread, pen)
+}
+
+/// The lines of a thread, each with where it ends.
+fn lines(store: &dyn ThreadStore, thread: ThreadId, from: ReadFrom) -> Vec<(String, u64)> {
+    let mut source = store.read(thread, from).expect("the thread can be read");
+    let mut lines = Vec::new();
+    while let Some(entry) = source.next_entry().expect("its lines can be read") {
+        match entry {
+            Entry::Line(line) => lines.push((line.text.to_owned(), line.range.end)),
+            Entry::Bad(bad) => panic!("a line is broken: {bad:?}"),
+        }
+    }
+    lines
+}
+
+fn texts(store: &dyn ThreadStore, thread: ThreadId) -> Vec<String> {
+    lines(store, thread, ReadFrom::Start).into_iter().map(|(text, _)| text).collect()
+}
+
+fn what_was_committed_is_read_back(store: &dyn ThreadStore) {
+    let (thread, mut pen) = begin(store, &["one"]);
+    let before = texts(store, thread);
+    assert_eq!(before.len(), 3);
+    append_turn(&mut *pen, "two\nlines");
+    assert_eq!(texts(store, thread), before, "what waits is not there yet");
+    commit(&mut *pen, false);
+    let after = texts(store, thread);
+    assert_eq!(after[..3], before[..]);
+    let last: Value = serde_json::from_str(&after[4]).expect("a line is JSON");
+    let payload = json!({"type": "user_message", "message": "two\nlines"});
+    let expected = json!({"timestamp": "2026-01-02T03:04:05.678Z", "type": "event_msg", "payload": payload});
+    assert_eq!(last, expected);
+    assert_eq!(store.meta(thread).expect("it has a first line"), meta(thread));
+    let history = store.history(thread).expect("it can go on");
+    assert_eq!((history.meta.id, history.items.len(), history.said.len()), (thread, 2, 2));
+}
+
+fn the_position_is_the_length(store: &dyn ThreadStore) {
+    let (thread, mut pen) = begin(store, &[]);
+    let mut positions = vec![pen.position()];
+    for text in ["one", "zwei – drei", &"long ".repeat(100_000)] {
+        append(&mut *pen, "event_msg", &json!({"type": "user_message", "message": text}));
+        positions.push(pen.position());
+    }
+    commit(&mut *pen, false);
+    assert_eq!(Some(&pen.position()), positions.last(), "a commit adds nothing");
+    let ends: Vec<u64> = lines(store, thread, ReadFrom::Start).into_iter().map(|(_, end)| end).collect();
+    assert_eq!(ends, positions);
+    for (count, position) in positions.iter().enumerate() {
+        let rest: Vec<u64> = lines(store, thread, ReadFrom::Position(*position)).iter().map(|(_, end)| *end).collect();
+        assert_eq!(rest, positions[count + 1..]);
+        let refused = store.read(thread, ReadFrom::Position(position - 1)).expect_err("no line ends there");
+        assert_eq!(refused.kind(), StoreErrorKind::Refused);
+    }
+    let end = pen.position();
+    drop(pen);
+    let opened = store.open(thread).expect("nobody writes it");
+    assert_eq!((opened.pen.position(), opened.cut_bytes), (end, 0), "a position stays when a thread is opened again");
+}
+
+fn one_writer_at_a_time(store: &dyn ThreadStore) {
+    let (thread, pen) = begin(store, &["one"]);
+    let refused = store.open(thread).expect_err("somebody writes it");
+    assert_eq!(refused.kind(), StoreErrorKind::Locked);
+    for refused in [store.archive(thread).map(drop), store.delete(thread)] {
+        assert_eq!(refused.expect_err("somebody writes it").kind(), StoreErrorKind::Locked);
+    }
+    drop(pen);
+    let Opened { mut pen, .. } = store.open(thread).expect("nobody writes it");
+    append_turn(&mut *pen, "two");
+    commit(&mut *pen, false);
+    assert_eq!(texts(store, thread).len(), 5);
+    let missing = store.open(ThreadId::fresh()).expect_err("there is no such thread");
+    assert_eq!(missing.kind(), StoreErrorKind::Missing);
+}
+
+fn a_fork_is_a_prefix(store: &dyn ThreadStore) {
+    let (of, _pen) = begin(store, &["one", "two", "three"]);
+    let whole = texts(store, of);
+    for (point, length) in [(ForkPoint::Turns(0), 1), (ForkPoint::Turns(2), 5), (ForkPoint::End, 7)] {
+        let thread = ThreadId::fresh();
+        let Opened { mut pen, .. } = store.fork(of, point, &meta(thread)).expect("a thread can be copied");
+        let copy = lines(store, thread, ReadFrom::Start);
+        assert_eq!(copy.last().map(|(_, end)| *end), Some(pen.position()));
+        let copied: Vec<&String> = copy.iter().skip(1).map(|(text, _)| text).collect();
+        assert_eq!(copied, whole[1..length].iter().collect::<Vec<_>>(), "{point:?}");
+        assert_eq!(store.meta(thread).expect("it has a first line").id, thread);
+        append_turn(&mut *pen, "another way");
+        commit(&mut *pen, false);
+        assert_eq!(texts(store, thread).len(), length + 2);
+        assert_eq!(texts(store, of), whole, "the thread itself stays as it is");
+    }
+}
+
+fn a_thread_is_found(store: &dyn ThreadStore) {
+    let (thread, _pen) = begin(store, &["mend the lamp"]);
+    let (other, _other_pen) = begin(store, &["sew a button"]);
+    let found = store.find(thread).expect("it can be looked for").expect("it is there");
+    assert_eq!((found.id, &*found.preview, found.name), (thread, "mend the lamp", None));
+    store.rename(thread, "lamp").expect("it can be named");
+    let query = ListQuery { limit: 10, ..ListQuery::default() };
+    let page = store.list(&query).expect("threads can be listed");
+    let mut listed: Vec<ThreadId> = page.threads.iter().map(|summary| summary.id).collect();
+    listed.sort_unstable();
+    let mut both = vec![thread, other];
+    both.sort_unstable();
+    assert_eq!(listed, both);
+    let named = ListQuery { text: Some("lamp".to_owned()), ..query };
+    let page = store.list(&named).expect("threads can be listed");
+    assert_eq!(page.threads.iter().map(|summary| summary.name.as_deref()).collect::<Vec<_>>(), [Some("lamp")]);
+    let hits = store.search("button", 10).expect("threads can be searched").hits;
+    assert_eq!(hits.iter().map(|hit| hit.thread.id).collect::<Vec<_>>(), [other]);
+    let place = store.place(thread).expect("it is somewhere");
+    assert_eq!(store.locate(&place).expect("a thread is there").thread, thread);
+    let refused = store.rename(ThreadId::fresh(), "x").expect_err("there is no such thread");
+    assert_eq!(refused.kind(), StoreErrorKind::Missing);
+}
+
+fn threads_are_put_away(store: &dyn ThreadStore) {
+    let (thread, pen) = begin(store, &["one"]);
+    drop(pen);
+    let text = texts(store, thread);
+    assert!(store.archive(thread).expect("it can be put away").archived);
+    assert!(store.archive(thread).expect("it is away already").archived);
+    assert_eq!(texts(store, thread), text);
+    let listed = |archived| {
+        let query = ListQuery { archived, limit: 10, ..ListQuery::default() };
+        store.list(&query).expect("threads can be listed").threads.len()
+    };
+    assert_eq!((listed(false), listed(true)), (0, 1));
+    assert!(!store.unarchive(thread).expect("it can be taken back").archived);
+    assert_eq!((listed(false), listed(true)), (1, 0));
+    assert_eq!(texts(store, thread), text);
+    store.delete(thread).expect("it can be deleted");
+    assert_eq!((listed(false), listed(true)), (0, 0));
+    assert!(store.find(thread).expect("it can be looked for").is_none());
+    for refused in [
+        store.delete(thread),
+        store.archive(thread).map(drop),
+        store.unarchive(thread).map(drop),
+        store.open(thread).map(drop),
+        store.read(thread, ReadFrom::Start).map(drop),
+        store.history(thread).map(drop),
+    ] {
+        assert_eq!(refused.expect_err("it is gone").kind(), StoreErrorKind::Missing);
+    }
+}
+
+fn unsaved_threads_leave_nothing(store: &dyn ThreadStore) {
+    let thread = ThreadId::fresh();
+    let Opened { mut pen, .. } = store.unsaved(thread);
+    append_turn(&mut *pen, "one");
+    commit(&mut *pen, true);
+    assert!(pen.position() > 0 && !pen.is_kept());
+    assert!(store.find(thread).expect("it can be looked for").is_none());
+}
+
+fn discarded_threads_leave_nothing(store: &dyn ThreadStore) {
+    let (thread, pen) = begin(store, &["one"]);
+    pen.discard();
+    assert!(store.find(thread).expect("it can be looked for").is_none());
+}
+
+fn exports_can_be_imported(store: &dyn ThreadStore) {
+    let (thread, pen) = begin(store, &["one", "two"]);
+    drop(pen);
+    let text = texts(store, thread);
+    let mut bundle = Vec::new();
+    store.export(thread, Some("lamp"), &mut bundle).expect("it can be exported");
+    let copy = store.import(&mut &*bundle).expect("it can be taken in");
+    assert_eq!(copy.renamed_from, Some(thread), "there is such a thread already");
+    assert_eq!(texts(store, copy.id)[1..], text[1..]);
+    let named = store.find(copy.id).expect("it can be looked for").and_then(|found| found.name);
+    assert_eq!(named.as_deref(), Some("lamp"));
+    store.delete(thread).expect("it can be deleted");
+    let back = store.import(&mut &*bundle).expect("it can be taken in");
+    assert_eq!((back.id, back.renamed_from), (thread, None));
+    let refused = store.import(&mut &bundle[..bundle.len() - 5]).expect_err("a part is missing");
+    assert_eq!(refused.kind(), StoreErrorKind::Refused);
+}
+
+fn notes_go_with_their_thread(store: &dyn ThreadStore) {
+    let (thread, pen) = begin(store, &["one"]);
+    drop(pen);
+    let untouched = store.read_state(thread);
+    let unread = store.turn_ended(thread, "turn").expect("it can be noted");
+    assert_eq!(store.read_state(thread), unread);
+    let stale = store.mark(thread, &untouched.revision, ReadMark::Read).expect_err("something has happened since");
+    assert_eq!(stale.kind(), StoreErrorKind::Refused);
+    let (read, is_new) = store.mark(thread, &unread.revision, ReadMark::Read).expect("it can be marked");
+    assert!(is_new && read.first_unread.is_none());
+    let section = store.create_section("Lamps".to_owned(), None).expect("a section can be made");
+    store.move_thread(thread, Some(&section.id), None).expect("it can be sorted");
+    let found = store.find(thread).expect("it can be looked for").and_then(|found| found.section);
+    assert_eq!(found.map(|found| found.section), Some(section));
+    let (_, is_new) = store.attach(thread, "issue", "1", json!({"a": 1})).expect("something can be attached");
+    assert!(is_new);
+    assert_eq!(store.attached_to("issue", "1").expect("owners can be listed"), [thread]);
+    store.delete(thread).expect("it can be deleted");
+    assert_eq!(store.read_state(thread), untouched);
+    assert!(store.attachments(thread).expect("attachments can be listed").is_empty());
+    assert!(store.attached_to("issue", "1").expect("owners can be listed").is_empty());
+}
+
+fn prompts_are_kept(store: &dyn ThreadStore) {
+    assert_eq!(store.prompts().entries, 0);
+    let thread = ThreadId::fresh();
+    for text in ["one", "two\nlines"] {
+        store.add_prompt(thread, text, None).expect("a prompt can be kept");
+    }
+    let state = store.prompts();
+    assert_eq!(state.entries, 2);
+    let said = |offset| store.prompt(state.log_id, offset).map(|entry| entry.text);
+    assert_eq!([said(0).as_deref(), said(1).as_deref(), said(2).as_deref()], [Some("one"), Some("two\nlines"), None]);
+    assert!(store.prompt(state.log_id + 1, 0).is_none(), "that is another history");
+}

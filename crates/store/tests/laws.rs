@@ -1,0 +1,39 @@
+//! The laws of stores, for the one that keeps threads as files.
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use codex_log::store::laws::LAWS;
+use codex_log::store::{StoreErrorKind, ThreadStore};
+use codex_store::FileStore;
+use codex_wire::ids::ThreadId;
+
+#[test]
+fn files_keep_the_laws_of_stores() {
+    for (law, holds) in LAWS {
+        println!("{law}");
+        let home = tempfile::tempdir().unwrap();
+        holds(&FileStore::of(home.path()));
+    }
+}
+
+#[test]
+fn files_keep_the_laws_however_often_a_store_is_opened() {
+    // Another process, or another part of this one, sees what is on disk and not what somebody else remembers.
+    let home = tempfile::tempdir().unwrap();
+    let (first, second) = (FileStore::of(home.path()), FileStore::of(home.path()));
+    let thread = ThreadId::fresh();
+    let opened = first.create(thread).unwrap();
+    let mut pen = opened.pen;
+    let meta = r#"{"id":"ID","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/","originator":"o","cli_version":"0"}"#;
+    let meta: serde_json::Value = serde_json::from_str(&meta.replace("ID", &thread.to_string())).unwrap();
+    pen.append(0, "session_meta", &mut |out| serde_json::to_writer(out, &meta)).unwrap();
+    drop(pen.commit(false));
+    assert_eq!(second.place(thread), Some(opened.place));
+    assert_eq!(second.open(thread).unwrap_err().kind(), StoreErrorKind::Locked);
+    drop(pen);
+    second.archive(thread).unwrap();
+    assert!(first.find(thread).unwrap().unwrap().archived);
+    assert_eq!(first.meta(thread).unwrap().id, thread, "where it was is not where it is");
+    assert_eq!(first.place(thread), second.place(thread));
+    first.delete(thread).unwrap();
+    assert_eq!(second.open(thread).unwrap_err().kind(), StoreErrorKind::Unwritable, "its file was there a moment ago");
+}

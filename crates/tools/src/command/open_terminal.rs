@@ -1,0 +1,111 @@
+//! A terminal that outlives the call that started it.
+//!
+//! It is looked at when the model looks, and when a turn ends; what it shows goes into the log then.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_log::{Body, CommandEnd, CommandItem, CommandStatus, Delta, Item};
+use codex_wire::event::ExecOutputStream;
+use tokio::time::Instant;
+
+use super::terminal::{Shown, TerminalPoll, look};
+use crate::context::ThreadTools;
+use crate::grants::Grants;
+
+/// How much of what a terminal has shown is kept for the end of its item.
+const KEPT_BYTES: usize = 256 * 1024;
+
+/// The exit status of a command that was killed.
+const KILLED: i32 = 137;
+
+/// A terminal that goes on after the call that started it.
+#[derive(Debug)]
+pub struct OpenTerminal {
+    /// Its number in the sandbox.
+    pub(crate) id: u64,
+    pub(crate) item: Arc<CommandItem>,
+    /// Whether its command runs inside the sandbox.
+    pub(crate) is_sandboxed: bool,
+    /// Whether a rule or a person has allowed its command, or typing into it for the session.
+    pub(crate) is_vouched: bool,
+    pub(crate) since: Instant,
+    /// What it has shown, up to a limit.
+    pub(crate) shown: String,
+    /// How many bytes were left out after that.
+    pub(crate) left_out: usize,
+}
+
+impl OpenTerminal {
+    /// The number that the model calls it by.
+    pub(crate) fn process(&self) -> Option<u64> {
+        self.item.terminal
+    }
+
+    /// Lets anything be typed into it from here on.
+    pub(crate) fn vouch(&mut self) {
+        self.is_vouched = true;
+    }
+
+    /// Keeps what it has shown, up to the limit.
+    pub(super) fn keep(&mut self, shown: &Shown) {
+        let text = String::from_utf8_lossy(&shown.bytes);
+        let room = KEPT_BYTES.saturating_sub(self.shown.len());
+        let fits = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        self.shown.push_str(&text[..fits]);
+        self.left_out += text.len() - fits;
+    }
+
+    /// Takes what it has shown, and returns what is to be told of it.
+    pub(crate) fn take(&mut self, shown: &Shown) -> Option<Body> {
+        self.keep(shown);
+        let delta = Delta::Output { stream: ExecOutputStream::Stdout, bytes: shown.bytes.clone() };
+        (!shown.bytes.is_empty()).then(|| Body::ItemDelta { item: self.item.id.clone(), delta })
+    }
+
+    /// Its item, with its end.
+    pub(crate) fn end(self, exit_code: i32) -> Item {
+        let text = match self.left_out {
+            0 => self.shown,
+            more => format!("{}\n[{more} more bytes]", self.shown),
+        };
+        let end = CommandEnd {
+            exit_code,
+            duration: self.since.elapsed(),
+            stdout: text.clone(),
+            stderr: String::new(),
+            aggregated: text.clone(),
+            formatted: text,
+        };
+        let status = if exit_code == 0 { CommandStatus::Completed } else { CommandStatus::Failed };
+        Item::Command(Arc::new(CommandItem { status, end: Some(end), ..(*self.item).clone() }))
+    }
+}
+
+impl Grants {
+    /// Looks at the terminals whose commands have ended without anybody looking, and returns what is to be told.
+    pub(crate) async fn look_after_terminals(&mut self, thread: &ThreadTools) -> Vec<Body> {
+        let ended = thread.terminals.list().into_iter().filter(|info| info.exit.is_some()).map(|info| info.id);
+        let ended: Vec<u64> = ended.collect();
+        let found = self.terminals.iter().filter(|(_, open)| ended.contains(&open.id));
+        let mut told = Vec::new();
+        for (process, id) in found.map(|(process, open)| (*process, open.id)).collect::<Vec<_>>() {
+            let at = TerminalPoll { process, patience: Duration::ZERO, limit: KEPT_BYTES, is_verbatim: false };
+            if let Ok(shown) = look(Arc::clone(&thread.terminals), id, at).await {
+                told.extend(self.shown(process, &shown));
+            }
+        }
+        told
+    }
+
+    /// Ends all terminals, because the thread ends, and returns what is to be told.
+    pub(crate) fn end_terminals(&mut self, thread: &ThreadTools) -> Vec<Body> {
+        let open = std::mem::take(&mut self.terminals).into_values();
+        let end = |open: OpenTerminal| {
+            // One that has ended by itself meanwhile needs no end.
+            let _: Result<(), _> = thread.terminals.kill(open.id);
+            Body::ItemCompleted(open.end(KILLED))
+        };
+        open.map(end).collect()
+    }
+}

@@ -1,0 +1,190 @@
+//! What calls run under: what the thread keeps for all of them, and what is settled once for each turn.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use codex_config::{Config, Home, Runner};
+use codex_log::Body;
+use codex_log::settings::Settings;
+use codex_patch::{Applied, TurnDiff};
+use codex_sandbox::terminal::Terminals;
+use codex_sandbox::{Findings, HeldRoots, Names, Rung};
+use codex_shell::SandboxState;
+use codex_wire::policy::ApprovalsReviewer;
+use codex_wire::tokens::BYTES_PER_TOKEN;
+
+use crate::command::{CallLimits, LaunchContext, variables};
+
+/// How many bytes of a command's output the model gets, when the user has not said how many tokens.
+const OUTPUT_BYTES: usize = 10_000;
+
+/// What the calls of a thread share.
+#[derive(Debug)]
+pub struct ThreadTools {
+    /// The terminals of the thread.
+    pub(crate) terminals: Arc<Terminals>,
+    /// The number that the next terminal is called by.
+    next_terminal: AtomicU64,
+    /// What the writable folders were when the thread named them.
+    held: HeldRoots,
+    /// What was found in the folders after commands that were allowed.
+    findings: Findings,
+    /// Whether the user was told that nobody can be asked.
+    is_told_of_nobody: AtomicBool,
+}
+
+impl Default for ThreadTools {
+    fn default() -> Self {
+        Self {
+            terminals: Arc::default(),
+            next_terminal: AtomicU64::new(1),
+            held: HeldRoots::default(),
+            findings: Findings::default(),
+            is_told_of_nobody: AtomicBool::new(false),
+        }
+    }
+}
+
+impl ThreadTools {
+    /// The number of the next terminal.
+    pub(crate) fn next_terminal(&self) -> u64 {
+        self.next_terminal.load(Ordering::Relaxed)
+    }
+
+    /// Takes the number of the next terminal.
+    pub(crate) fn take_terminal(&self) {
+        self.next_terminal.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Waits until the folders are as the commands have left them, and what could run code in them later is disarmed.
+    /// Returns what the user is to be told of it.
+    pub async fn inspect_folders(&self, cwd: &Path) -> Vec<Body> {
+        self.terminals.inspect();
+        codex_sandbox::tidied().await;
+        let report = self.findings.take();
+        let notice = report.notice(cwd);
+        report.warning().into_iter().chain(notice).map(|message| Body::Warning { message }).collect()
+    }
+}
+
+/// What a turn's calls are made of.
+#[derive(Debug)]
+pub struct ToolSetup<'a> {
+    /// What the user has set.
+    pub config: &'a Config,
+    /// The home folder of the program.
+    pub home: &'a Home,
+    /// A folder of programs that commands find before all others.
+    pub programs: Option<&'a Path>,
+    /// The user's shell.
+    pub shell: Option<&'a str>,
+    /// Whether terminals print as into a file unless the model wants otherwise.
+    pub is_verbatim: bool,
+    /// What the turn runs under.
+    pub settings: Arc<Settings>,
+    /// What the thread keeps.
+    pub thread: Arc<ThreadTools>,
+}
+
+/// What the calls of a turn run under, from the session and never from the model.
+#[derive(Debug)]
+pub struct ToolContext {
+    /// The settings of the turn.
+    pub settings: Arc<Settings>,
+    /// The user's shell.
+    pub(crate) shell: String,
+    /// Whether terminals print as into a file unless the model wants otherwise.
+    pub(crate) is_verbatim: bool,
+    /// What calls are held to.
+    pub(crate) limits: CallLimits,
+    /// The home folder of the program, where rules are.
+    pub(crate) home: Home,
+    /// What commands are launched with.
+    pub(crate) launch: LaunchContext,
+    /// The variables of commands of the user's own.
+    pub(crate) users_env: Vec<(OsString, OsString)>,
+    /// What the thread keeps.
+    pub(crate) thread: Arc<ThreadTools>,
+    /// What the patches of the turn have changed.
+    diff: Mutex<Option<TurnDiff>>,
+}
+
+impl ToolContext {
+    /// Settles what the calls of a turn run under.
+    #[must_use]
+    pub fn new(setup: ToolSetup<'_>) -> Self {
+        let ToolSetup { config, home, programs, shell, is_verbatim, settings, thread } = setup;
+        let tokens = config.tool_output_token_limit;
+        let output_bytes = tokens.map_or(OUTPUT_BYTES, |tokens| {
+            usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
+        });
+        let launch = LaunchContext {
+            policy: settings.sandbox_policy.clone(),
+            workspace: settings.cwd.clone(),
+            codex_home: home.path().to_owned(),
+            most_processes: config.sandbox.most_processes,
+            most_memory: config.sandbox.most_memory,
+            env: variables(config, programs, Runner::Model),
+            held: thread.held.clone(),
+            terminals: Arc::clone(&thread.terminals),
+            names: Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names),
+            findings: thread.findings.clone(),
+        };
+        Self {
+            shell: shell.unwrap_or("/bin/sh").to_owned(),
+            is_verbatim,
+            limits: CallLimits { output_bytes, answer_within: config.approval_timeout },
+            home: home.clone(),
+            launch,
+            users_env: variables(config, programs, Runner::User),
+            settings,
+            thread,
+            diff: Mutex::new(None),
+        }
+    }
+
+    /// Finds out which folders the settings name, before any command can change what their names lead to.
+    pub fn hold_roots(&self) {
+        drop(self.launch.profile());
+        codex_sandbox::remove_left_stand_ins(&self.launch.workspace, &self.launch.names);
+    }
+
+    /// What the sandbox can do for commands of this turn.
+    pub(crate) fn sandbox_state(&self) -> SandboxState {
+        match (self.launch.profile(), codex_sandbox::rung()) {
+            (None, _) => SandboxState::Unconfined,
+            (Some(_), Rung::Nothing { .. }) => SandboxState::CannotConfine,
+            (Some(_), Rung::Namespaces { .. } | Rung::Landlock { .. }) => SandboxState::Confined,
+        }
+    }
+
+    /// Why nobody can be asked, where the reviewer is somebody else than the user.
+    pub(crate) fn absent_reviewer(&self) -> Option<String> {
+        let reviewer = &self.settings.reviewer;
+        (*reviewer != ApprovalsReviewer::User)
+            .then(|| format!("the reviewer `{}` does not exist here", reviewer.as_str()))
+    }
+
+    /// What the user is told once: that what would be asked about is declined.
+    pub(crate) fn tell_of_nobody(&self) -> Option<Body> {
+        let absent = self.absent_reviewer()?;
+        let is_told = self.thread.is_told_of_nobody.swap(true, Ordering::Relaxed);
+        let message = format!("{absent}, so nobody is asked and everything that needs an approval is declined");
+        (!is_told).then_some(Body::Warning { message })
+    }
+
+    /// Adds what a patch has changed to the diff of the turn, and returns it.
+    pub(crate) fn diff_with(&self, applied: &Applied) -> Option<Body> {
+        let mut diff = self.diff.lock().unwrap_or_else(PoisonError::into_inner);
+        let diff = diff.get_or_insert_with(|| TurnDiff::new(&self.settings.cwd));
+        diff.note(applied);
+        diff.unified().map(|unified| Body::DiffChanged(unified.into()))
+    }
+
+    /// The folder of the turn.
+    pub(crate) fn cwd(&self) -> &PathBuf {
+        &self.settings.cwd
+    }
+}

@@ -1,0 +1,151 @@
+//! What earlier calls of a thread have left for later ones: what people have allowed, and the terminals that go on.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+use codex_config::Home;
+use codex_log::Body;
+use codex_shell::{Rules, Scope};
+use codex_wire::policy::SandboxPolicy;
+
+use crate::command::{CommandRequest, OpenTerminal, Shown};
+use crate::context::ToolContext;
+use crate::{full_message, rules};
+
+/// What a person has allowed.
+#[derive(Debug)]
+pub enum Grant {
+    /// This command, without asking again in this thread.
+    Command(Approved),
+    /// Anything that is typed into a terminal.
+    Typing(u64),
+    /// Commands that begin like this, from here on and in later threads.
+    Rule {
+        /// How they begin.
+        prefix: Vec<String>,
+        /// Where they may run.
+        scope: Scope,
+    },
+    /// Patches below a folder, for as long as the policy stays what it is.
+    Folder {
+        /// The policy.
+        policy: SandboxPolicy,
+        /// The folder.
+        root: PathBuf,
+    },
+}
+
+/// Exactly what was approved. Another folder or another policy is another question.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Approved {
+    argv: Vec<String>,
+    cwd: PathBuf,
+    policy: SandboxPolicy,
+    is_escalated: bool,
+}
+
+impl Approved {
+    /// What is approved with a command.
+    pub(crate) fn of(request: &CommandRequest, cx: &ToolContext) -> Self {
+        Self {
+            argv: request.argv.clone(),
+            cwd: request.cwd.clone(),
+            policy: cx.settings.sandbox_policy.clone(),
+            is_escalated: request.is_escalated,
+        }
+    }
+}
+
+/// Something that goes on after its call, or has gone on.
+#[derive(Debug)]
+pub enum Background {
+    /// A terminal goes on.
+    Terminal(Box<OpenTerminal>),
+    /// One that does was looked at.
+    Shown {
+        /// Which one.
+        process: u64,
+        /// What it has shown.
+        shown: Shown,
+    },
+}
+
+/// What earlier calls have left.
+#[derive(Debug)]
+pub struct Grants {
+    pub(crate) rules: Rules,
+    approved: HashSet<Approved>,
+    /// Folders below which patches may write, each with the policy under which a person has granted it.
+    roots: Vec<(SandboxPolicy, PathBuf)>,
+    /// The terminals that go on, by the number that the model calls them by.
+    pub(crate) terminals: BTreeMap<u64, OpenTerminal>,
+}
+
+impl Grants {
+    /// What may run by the rules alone.
+    #[must_use]
+    pub fn by(rules: Rules) -> Self {
+        Self { rules, approved: HashSet::new(), roots: Vec::new(), terminals: BTreeMap::new() }
+    }
+
+    /// Whether a person has allowed just this before.
+    pub(crate) fn allows(&self, approved: &Approved) -> bool {
+        self.approved.contains(approved)
+    }
+
+    /// The folders that people have granted under a policy.
+    pub(crate) fn roots(&self, policy: &SandboxPolicy) -> Vec<PathBuf> {
+        let granted = self.roots.iter().filter(|(under, _)| under == policy);
+        granted.map(|(_, root)| root.clone()).collect()
+    }
+
+    /// Notes what a person has allowed, and returns what the user is to be told.
+    pub(crate) fn add(&mut self, grant: Grant, home: &Home) -> Vec<Body> {
+        match grant {
+            Grant::Command(approved) => {
+                self.approved.insert(approved);
+            }
+            Grant::Typing(process) => {
+                if let Some(open) = self.terminals.get_mut(&process) {
+                    open.vouch();
+                }
+            }
+            Grant::Folder { policy, root } => self.roots.push((policy, root)),
+            Grant::Rule { prefix, scope } => return self.amend(&prefix, scope, home),
+        }
+        Vec::new()
+    }
+
+    /// Adds a rule. When that fails the command still runs once, as approved.
+    fn amend(&mut self, prefix: &[String], scope: Scope, home: &Home) -> Vec<Body> {
+        let mut warnings = Vec::new();
+        match codex_shell::append_allow(&home.rules(), prefix, scope) {
+            Ok(()) => self.rules = rules::or_none(home, &mut warnings),
+            Err(error) => warnings.push(format!("the rule was not added: {}", full_message(&error))),
+        }
+        warnings.into_iter().map(|message| Body::Warning { message }).collect()
+    }
+
+    /// Notes what goes on, and returns what is to be told of it.
+    pub(crate) fn keep(&mut self, background: Background) -> Vec<Body> {
+        match background {
+            Background::Terminal(open) => {
+                self.terminals.extend(open.process().map(|process| (process, *open)));
+                Vec::new()
+            }
+            Background::Shown { process, shown } => self.shown(process, &shown),
+        }
+    }
+
+    /// Takes what a terminal has shown.
+    pub(crate) fn shown(&mut self, process: u64, shown: &Shown) -> Vec<Body> {
+        let Some(open) = self.terminals.get_mut(&process) else { return Vec::new() };
+        let mut told: Vec<Body> = open.take(shown).into_iter().collect();
+        if let Some(exit_code) = shown.exit_code
+            && let Some(open) = self.terminals.remove(&process)
+        {
+            told.push(Body::ItemCompleted(open.end(exit_code)));
+        }
+        told
+    }
+}

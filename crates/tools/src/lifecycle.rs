@@ -1,0 +1,303 @@
+//! The one door for every call, the user's own included: gate, begin, ask, run, gate.
+//!
+//! Invariants: nothing begins that the gate does not let in; a question is answered at most once, and by its name; a call
+//! ends exactly once, and what it leaves for later calls is kept here and nowhere else.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_log::{Answer, Body, ItemId, Question, QuestionId};
+use codex_wire::response::FunctionCallOutputPayload;
+use futures_util::future::{BoxFuture, select_all};
+use tokio::time::{Sleep, sleep};
+
+use crate::call::ToolCall;
+use crate::context::{ThreadTools, ToolContext};
+use crate::grants::{Background, Grant, Grants};
+use crate::registry::Registry;
+
+/// What a call gives to the model.
+pub type ToolOutput = FunctionCallOutputPayload;
+
+/// A call that has begun: a machine, and the edge that does what the machine decides. Dropping it cancels it.
+pub trait Call: Send {
+    /// What to do first.
+    fn begun(&mut self) -> Vec<Effect>;
+    /// Takes the answer to the question that it asked last.
+    fn answered(&mut self, answer: Answer) -> Vec<Effect>;
+    /// Waits for whatever comes next. Cancelling it loses nothing.
+    fn next(&mut self) -> BoxFuture<'_, Vec<Effect>>;
+    /// The turn stops: its last events, and its output if there is more to say than that it was cut off.
+    fn stop(&mut self) -> Vec<Effect>;
+    /// Whether a stop has to wait for it, because half of what it does is worse than a moment's patience.
+    fn must_finish(&self) -> bool {
+        false
+    }
+    /// Whether it has done nothing yet, so that it may begin again in another run of the program.
+    fn may_begin_again(&self) -> bool {
+        false
+    }
+}
+
+/// What a call wants to be done, in order.
+#[derive(Debug)]
+pub enum Effect {
+    /// Append to the log.
+    Emit(Body),
+    /// Ask a person.
+    Ask(Question),
+    /// Note what a person has allowed.
+    Grant(Grant),
+    /// Keep what goes on after the call.
+    Keep(Background),
+    /// The call is over; this goes to the model.
+    End(ToolOutput),
+    /// The call is over, and so is the turn.
+    EndTurn,
+}
+
+/// What a session is told of its calls.
+#[derive(Debug)]
+pub enum CallEvent {
+    /// Something for the log.
+    Emit(Body),
+    /// A call is over, and the model gets this.
+    Ended(ItemId, ToolOutput),
+    /// A person has stopped the turn when asked about a call.
+    TurnStopped,
+}
+
+/// Who may say no to any call before it begins, and sees what each gives.
+pub trait Gate: Send + Sync {
+    /// Lets a call in, or says why not. The model is told.
+    ///
+    /// # Errors
+    /// When the call must not begin.
+    fn enter(&self, call: &ToolCall, cx: &ToolContext) -> Result<(), String>;
+    /// Sees what a call gives to the model.
+    fn leave(&self, call: &ItemId, output: ToolOutput) -> ToolOutput;
+}
+
+/// A gate that is open to everybody.
+#[derive(Debug, Default)]
+pub struct OpenGate;
+
+impl Gate for OpenGate {
+    fn enter(&self, _: &ToolCall, _: &ToolContext) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn leave(&self, _: &ItemId, output: ToolOutput) -> ToolOutput {
+        output
+    }
+}
+
+/// A running call with the question that it waits for.
+struct RunningCall {
+    id: ItemId,
+    call: Box<dyn Call>,
+    cx: Arc<ToolContext>,
+    question: Option<OpenQuestion>,
+}
+
+/// A question without an answer.
+struct OpenQuestion {
+    asked: Arc<Question>,
+    /// When it counts as answered with a no, and how long that is from when it was asked.
+    due: Option<(Pin<Box<Sleep>>, Duration)>,
+}
+
+/// What a running call came back with.
+enum Arrived {
+    Effects(Vec<Effect>),
+    /// Nobody has answered in time.
+    Unanswered(Duration),
+}
+
+/// The calls of a thread, and what they have left behind.
+pub struct Lifecycle {
+    registry: Arc<Registry>,
+    gate: Arc<dyn Gate>,
+    thread: Arc<ThreadTools>,
+    grants: Grants,
+    /// Calls in the order they began.
+    running: Vec<RunningCall>,
+    /// Whether nobody answers any more.
+    is_unanswered: bool,
+}
+
+impl Lifecycle {
+    /// No calls yet.
+    #[must_use]
+    pub fn new(registry: Arc<Registry>, gate: Arc<dyn Gate>, grants: Grants) -> Self {
+        Self { registry, gate, thread: Arc::default(), grants, running: Vec::new(), is_unanswered: false }
+    }
+
+    /// What the calls of the thread share.
+    #[must_use]
+    pub fn thread(&self) -> &Arc<ThreadTools> {
+        &self.thread
+    }
+
+    /// The tools.
+    #[must_use]
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// Begins a call.
+    pub fn begin(&mut self, call: ToolCall, cx: &Arc<ToolContext>) -> Vec<CallEvent> {
+        let id = call.id.clone();
+        if let Err(why) = self.gate.enter(&call, cx) {
+            return vec![CallEvent::Ended(id, ToolOutput::Text(why))];
+        }
+        let mut call = self.registry.snapshot().find(&call).begin(call, cx, &self.grants);
+        let effects = call.begun();
+        self.running.push(RunningCall { id: id.clone(), call, cx: Arc::clone(cx), question: None });
+        self.perform(&id, effects)
+    }
+
+    /// Waits for whatever comes next. Cancelling it loses nothing.
+    pub async fn next(&mut self) -> Vec<CallEvent> {
+        if self.running.is_empty() {
+            return std::future::pending().await;
+        }
+        // Earlier calls go first. What one of them streams is bounded, so no other waits for long.
+        let ((id, arrived), ..) = select_all(self.running.iter_mut().map(|call| Box::pin(call.next()))).await;
+        match arrived {
+            Arrived::Effects(effects) => self.perform(&id, effects),
+            Arrived::Unanswered(after) => self.unanswered(&id, after),
+        }
+    }
+
+    /// Answers a question; none when nothing waits for it.
+    pub fn answer(&mut self, question: &QuestionId, answer: Answer) -> Option<Vec<CallEvent>> {
+        let asks = |call: &&mut RunningCall| call.question.as_ref().is_some_and(|open| open.asked.id == *question);
+        let running = self.running.iter_mut().find(asks)?;
+        running.question = None;
+        let (id, effects) = (running.id.clone(), running.call.answered(answer));
+        Some(self.perform(&id, effects))
+    }
+
+    /// From here on nobody answers any more.
+    pub fn expect_no_answers(&mut self) {
+        self.is_unanswered = true;
+        for open in self.running.iter_mut().filter_map(|call| call.question.as_mut()) {
+            open.due = Some((Box::pin(sleep(Duration::ZERO)), Duration::ZERO));
+        }
+    }
+
+    /// Whether there are calls and all of them wait for a person.
+    #[must_use]
+    pub fn only_asks(&self) -> bool {
+        !self.running.is_empty() && self.running.iter().all(|call| call.question.is_some())
+    }
+
+    /// Whether all calls may begin again in another run of the program.
+    #[must_use]
+    pub fn may_begin_again(&self) -> bool {
+        self.running.iter().all(|call| call.call.may_begin_again())
+    }
+
+    /// Waits for a call that must not be cut off.
+    pub async fn finish(&mut self) -> Vec<CallEvent> {
+        let Some(running) = self.running.iter_mut().find(|call| call.call.must_finish()) else { return Vec::new() };
+        let (id, effects) = (running.id.clone(), running.call.next().await);
+        self.perform(&id, effects)
+    }
+
+    /// Ends all calls because their turn stops.
+    pub fn stop(&mut self) -> Vec<CallEvent> {
+        let mut told = Vec::new();
+        for id in self.running.iter().map(|call| call.id.clone()).collect::<Vec<_>>() {
+            let running = self.running.iter_mut().find(|call| call.id == id);
+            if let Some(effects) = running.map(|running| running.call.stop()) {
+                told.extend(self.perform(&id, effects));
+            }
+        }
+        self.running.clear();
+        told
+    }
+
+    /// Drops all calls.
+    pub fn cancel(&mut self) {
+        self.running.clear();
+    }
+
+    /// Looks after what goes on at the end of a turn: terminals whose commands have ended, and the folders.
+    pub async fn end_turn(&mut self, cwd: &Path) -> Vec<Body> {
+        let mut told = self.grants.look_after_terminals(&self.thread).await;
+        told.extend(self.thread.inspect_folders(cwd).await);
+        told
+    }
+
+    /// Ends what goes on, because the thread ends.
+    pub fn end_thread(&mut self) -> Vec<Body> {
+        self.grants.end_terminals(&self.thread)
+    }
+
+    fn unanswered(&mut self, id: &ItemId, after: Duration) -> Vec<CallEvent> {
+        let Some(running) = self.running.iter_mut().find(|call| call.id == *id) else { return Vec::new() };
+        let Some(open) = running.question.take() else { return Vec::new() };
+        let effects = running.call.answered(Answer::Declined);
+        let mut told = vec![CallEvent::Emit(Body::unanswered(open.asked.kind.noun(), after))];
+        told.extend(self.perform(id, effects));
+        told
+    }
+
+    /// Performs the effects of a call.
+    fn perform(&mut self, id: &ItemId, effects: Vec<Effect>) -> Vec<CallEvent> {
+        let mut told = Vec::with_capacity(effects.len());
+        let Some(place) = self.running.iter().position(|call| call.id == *id) else { return told };
+        for effect in effects {
+            match effect {
+                Effect::Emit(body) => told.push(CallEvent::Emit(body)),
+                Effect::Ask(question) => {
+                    let asked = Arc::new(question);
+                    told.push(CallEvent::Emit(Body::Asked(Arc::clone(&asked))));
+                    let after = if self.is_unanswered { Some(Duration::ZERO) } else { asked.deadline };
+                    let due = after.map(|after| (Box::pin(sleep(after)), after));
+                    self.running[place].question = Some(OpenQuestion { asked, due });
+                }
+                Effect::Grant(grant) => {
+                    let home = &self.running[place].cx.home;
+                    told.extend(self.grants.add(grant, home).into_iter().map(CallEvent::Emit));
+                }
+                Effect::Keep(background) => {
+                    told.extend(self.grants.keep(background).into_iter().map(CallEvent::Emit));
+                }
+                Effect::End(output) => {
+                    self.running.remove(place);
+                    told.push(CallEvent::Ended(id.clone(), self.gate.leave(id, output)));
+                    return told;
+                }
+                Effect::EndTurn => {
+                    self.running.remove(place);
+                    told.push(CallEvent::TurnStopped);
+                    return told;
+                }
+            }
+        }
+        told
+    }
+}
+
+impl RunningCall {
+    async fn next(&mut self) -> (ItemId, Arrived) {
+        let arrived = match self.question.as_mut().map(|open| &mut open.due) {
+            Some(Some((sleep, after))) => {
+                sleep.await;
+                Arrived::Unanswered(*after)
+            }
+            // There is nothing to do before the answer.
+            Some(None) => std::future::pending().await,
+            None => Arrived::Effects(self.call.next().await),
+        };
+        (self.id.clone(), arrived)
+    }
+}

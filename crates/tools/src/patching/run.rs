@@ -1,0 +1,190 @@
+//! Patches as calls: checked and applied where blocking is allowed, judged by the policy in force.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use codex_log::Answer;
+use codex_patch::{Applied, Plan};
+use codex_wire::tool_spec::ToolSpec;
+use futures_util::future::BoxFuture;
+
+use super::{Input, PatchCall, PatchRequest, Permission, Planned, Reach, machine};
+use crate::call::{Concurrency, ToolCall};
+use crate::context::ToolContext;
+use crate::full_message;
+use crate::grants::{Grant, Grants};
+use crate::lifecycle::{Call, Effect};
+use crate::plain::refused;
+use crate::registry::{Offer, Tool};
+use crate::specs;
+
+/// The tool for patches.
+pub(crate) struct ApplyPatchTool;
+
+impl Tool for ApplyPatchTool {
+    fn spec(&self, _: Offer) -> Option<ToolSpec> {
+        Some(specs::APPLY_PATCH.clone())
+    }
+
+    fn takes(&self, call: &ToolCall) -> bool {
+        call.tool == "apply_patch"
+    }
+
+    /// Later calls may depend on what a patch does.
+    fn concurrency(&self, _: &ToolCall) -> Concurrency {
+        Concurrency::Alone
+    }
+
+    fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, grants: &Grants) -> Box<dyn Call> {
+        match PatchRequest::read(&call, cx.cwd()) {
+            Some(Ok(request)) => Box::new(PatchRun::new(request, cx, grants)),
+            Some(Err(error)) => refused(format!("failed to parse function arguments: {error}")),
+            None => refused(format!("unsupported call: {}", call.tool)),
+        }
+    }
+}
+
+/// A patch with what it waits for.
+pub(crate) struct PatchRun {
+    call: PatchCall,
+    cx: Arc<ToolContext>,
+    /// The folders that people have granted under the policy in force.
+    granted: Vec<PathBuf>,
+    stage: Stage,
+    /// The checked patch, while it is neither applied nor refused.
+    plan: Option<Plan>,
+    /// What the patch has changed, for the turn's diff.
+    applied: Option<Applied>,
+}
+
+/// What a patch waits for.
+enum Stage {
+    Planning(BoxFuture<'static, Result<(Plan, Planned), String>>),
+    Applying(tokio::task::JoinHandle<(Result<Applied, String>, Duration)>),
+    Nothing,
+}
+
+impl PatchRun {
+    /// A patch that is being checked.
+    pub(crate) fn new(request: PatchRequest, cx: &Arc<ToolContext>, grants: &Grants) -> Self {
+        let granted = grants.roots(&cx.settings.sandbox_policy);
+        let planning = plan(&request, Arc::clone(cx), granted.clone());
+        let approval = cx.settings.approval_policy;
+        let call = PatchCall::new(request, approval, cx.absent_reviewer(), cx.limits.answer_within);
+        let stage = Stage::Planning(Box::pin(planning));
+        Self { call, cx: Arc::clone(cx), granted, stage, plan: None, applied: None }
+    }
+
+    fn perform(&mut self, effects: Vec<machine::Effect>) -> Vec<Effect> {
+        let mut out = Vec::with_capacity(effects.len());
+        for effect in effects {
+            match effect {
+                machine::Effect::Emit(body) => out.push(Effect::Emit(body)),
+                machine::Effect::TellOfNobody => out.extend(self.cx.tell_of_nobody().map(Effect::Emit)),
+                machine::Effect::Ask(question) => out.push(Effect::Ask(question)),
+                machine::Effect::Apply(permission) => self.apply(permission),
+                machine::Effect::Grant(root) => {
+                    let policy = self.cx.settings.sandbox_policy.clone();
+                    out.push(Effect::Grant(Grant::Folder { policy, root }));
+                }
+                machine::Effect::TellDiff => {
+                    let diff = self.applied.take().and_then(|applied| self.cx.diff_with(&applied));
+                    out.extend(diff.map(Effect::Emit));
+                }
+                machine::Effect::End(output) => out.push(Effect::End(output)),
+                machine::Effect::AbortTurn => out.push(Effect::EndTurn),
+            }
+        }
+        out
+    }
+
+    fn apply(&mut self, permission: Permission) {
+        let Some(plan) = self.plan.take() else { return };
+        let (cx, granted) = (Arc::clone(&self.cx), std::mem::take(&mut self.granted));
+        self.stage = Stage::Applying(tokio::task::spawn_blocking(move || {
+            let since = Instant::now();
+            let guard = Reach::new(&cx.launch, granted).guard(&permission);
+            let applied = plan.apply(&guard).map_err(|error| full_message(&error));
+            (applied, since.elapsed())
+        }));
+    }
+
+    async fn input(&mut self) -> Input {
+        match &mut self.stage {
+            Stage::Planning(planning) => {
+                let planned = planning.await;
+                self.stage = Stage::Nothing;
+                Input::Planned(planned.map(|(plan, planned)| {
+                    self.plan = Some(plan);
+                    planned
+                }))
+            }
+            Stage::Applying(applying) => {
+                let (applied, duration) =
+                    applying.await.unwrap_or_else(|error| (Err(error.to_string()), Duration::ZERO));
+                self.stage = Stage::Nothing;
+                let summary = applied.map(|applied| {
+                    let summary = applied.summary.clone();
+                    self.applied = Some(applied);
+                    summary
+                });
+                Input::Applied(summary, duration)
+            }
+            Stage::Nothing => std::future::pending().await,
+        }
+    }
+}
+
+/// Checks a patch against the files, and finds what lets it write.
+fn plan(
+    request: &PatchRequest,
+    cx: Arc<ToolContext>,
+    granted: Vec<PathBuf>,
+) -> impl Future<Output = Result<(Plan, Planned), String>> + Send + 'static {
+    let (text, cwd) = (request.text.clone(), request.cwd.clone());
+    async move {
+        // What held the names of files while a command ran is no file of the user's.
+        codex_sandbox::tidied().await;
+        let planning = tokio::task::spawn_blocking(move || {
+            let patch = codex_patch::parse(&text).map_err(|error| full_message(&error))?;
+            let plan = patch.plan(&cwd).map_err(|error| full_message(&error))?;
+            let permission = Reach::new(&cx.launch, granted).judge(&plan, cx.settings.approval_policy);
+            let planned = Planned { changes: plan.changes(), permission };
+            Ok((plan, planned))
+        });
+        planning.await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+impl Call for PatchRun {
+    fn begun(&mut self) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    fn answered(&mut self, answer: Answer) -> Vec<Effect> {
+        let effects = self.call.step(Input::Answered(answer));
+        self.perform(effects)
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Vec<Effect>> {
+        Box::pin(async {
+            let input = self.input().await;
+            let effects = self.call.step(input);
+            self.perform(effects)
+        })
+    }
+
+    fn stop(&mut self) -> Vec<Effect> {
+        let effects = self.call.stop();
+        self.perform(effects)
+    }
+
+    fn must_finish(&self) -> bool {
+        matches!(self.stage, Stage::Applying(_))
+    }
+
+    fn may_begin_again(&self) -> bool {
+        self.call.is_asking()
+    }
+}

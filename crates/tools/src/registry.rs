@@ -1,0 +1,208 @@
+//! The tools that there are, from wherever they come.
+//!
+//! Invariant: a snapshot never changes. What a model is told of the tools and what its calls reach come from the same one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use codex_wire::tool_spec::{ToolList, ToolSpec};
+
+use crate::call::{Concurrency, ToolCall};
+use crate::command::{CommandTool, UserShellTool, WriteStdinTool};
+use crate::context::ToolContext;
+use crate::grants::Grants;
+use crate::lifecycle::Call;
+use crate::patching::ApplyPatchTool;
+use crate::plain::{UnknownTool, UpdateGoalTool, UpdatePlanTool, ViewImageTool, WebSearchTool};
+
+/// Something that a model, or the user, can call.
+pub trait Tool: Send + Sync {
+    /// What a model is told of it, where it is offered.
+    fn spec(&self, offer: Offer) -> Option<ToolSpec>;
+    /// Whether a call is for it, offered or not: models call what they were trained with.
+    fn takes(&self, call: &ToolCall) -> bool;
+    /// What may run beside a call.
+    fn concurrency(&self, call: &ToolCall) -> Concurrency;
+    /// Begins a call. It never waits and never fails: what is wrong is told to the model.
+    fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, grants: &Grants) -> Box<dyn Call>;
+}
+
+/// Which tools a model is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Offer {
+    /// Whether commands run in terminals.
+    pub has_terminals: bool,
+    /// Whether the provider searches the web.
+    pub searches_web: bool,
+    /// Whether it works towards a goal.
+    pub has_goal: bool,
+}
+
+/// Where tools come from.
+pub trait ToolSource: Send + Sync {
+    /// A number that grows whenever the tools change.
+    fn version(&self) -> u64;
+    /// The tools, in the order in which a model is told of them.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+}
+
+/// The tools of the program itself.
+#[derive(Debug, Default)]
+pub struct BuiltIn;
+
+impl ToolSource for BuiltIn {
+    fn version(&self) -> u64 {
+        0
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![
+            Arc::new(CommandTool::InTerminal),
+            Arc::new(WriteStdinTool),
+            Arc::new(CommandTool::Shell),
+            Arc::new(ApplyPatchTool),
+            Arc::new(WebSearchTool),
+            Arc::new(ViewImageTool),
+            Arc::new(UpdatePlanTool),
+            Arc::new(UpdateGoalTool),
+            Arc::new(UserShellTool),
+        ]
+    }
+}
+
+/// The tools of all sources at one time, those of earlier sources first.
+pub struct Snapshot {
+    version: u64,
+    tools: Vec<Arc<dyn Tool>>,
+    lists: Mutex<BTreeMap<Offer, Arc<ToolList>>>,
+}
+
+impl Snapshot {
+    /// The tool that a call is for.
+    #[must_use]
+    pub fn find(&self, call: &ToolCall) -> &dyn Tool {
+        let found = self.tools.iter().find(|tool| tool.takes(call));
+        found.map_or(&UnknownTool, |tool| &**tool)
+    }
+
+    /// What a model is told. All threads with equal lists share them, and their encoding.
+    #[must_use]
+    pub fn list(&self, offer: Offer) -> Arc<ToolList> {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || ToolList::of(self.tools.iter().filter_map(|tool| tool.spec(offer)).collect());
+        Arc::clone(lists.entry(offer).or_insert_with(make))
+    }
+}
+
+/// The sources of tools, in order.
+pub struct Registry {
+    sources: Vec<Arc<dyn ToolSource>>,
+    current: Mutex<Arc<Snapshot>>,
+}
+
+impl Registry {
+    /// The tools of these sources.
+    #[must_use]
+    pub fn new(sources: Vec<Arc<dyn ToolSource>>) -> Self {
+        let current = Mutex::new(Arc::new(taken(&sources)));
+        Self { sources, current }
+    }
+
+    /// The tools as they are now.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.version != version(&self.sources) {
+            *current = Arc::new(taken(&self.sources));
+        }
+        Arc::clone(&current)
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new(vec![Arc::new(BuiltIn)])
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Registry").field("sources", &self.sources.len()).finish_non_exhaustive()
+    }
+}
+
+fn version(sources: &[Arc<dyn ToolSource>]) -> u64 {
+    sources.iter().map(|source| source.version()).sum()
+}
+
+fn taken(sources: &[Arc<dyn ToolSource>]) -> Snapshot {
+    // A source that changes meanwhile has a higher number the next time.
+    let version = version(sources);
+    let tools = sources.iter().flat_map(|source| source.tools()).collect();
+    Snapshot { version, tools, lists: Mutex::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use codex_log::ItemId;
+
+    use super::*;
+    use crate::call::ToolInput;
+
+    fn offer(has_terminals: bool, searches_web: bool, has_goal: bool) -> Offer {
+        Offer { has_terminals, searches_web, has_goal }
+    }
+
+    #[test]
+    fn a_model_is_told_of_what_it_is_offered_in_order() {
+        let names = |offer| {
+            let list = Registry::default().snapshot().list(offer);
+            list.specs().iter().map(|spec| spec.name().to_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names(offer(false, false, false)), "shell apply_patch view_image update_plan");
+        assert_eq!(
+            names(offer(true, true, true)),
+            "exec_command write_stdin apply_patch web_search view_image update_plan update_goal"
+        );
+    }
+
+    #[test]
+    fn threads_with_equal_lists_share_them() {
+        let one = Registry::default().snapshot().list(offer(false, true, false));
+        let other = Registry::default().snapshot().list(offer(false, true, false));
+        assert!(Arc::ptr_eq(&one, &other));
+    }
+
+    /// A source whose tools change.
+    #[derive(Default)]
+    struct Changing(AtomicU64);
+
+    impl ToolSource for Changing {
+        fn version(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn tools(&self) -> Vec<Arc<dyn Tool>> {
+            if self.version() == 0 { Vec::new() } else { vec![Arc::new(UpdatePlanTool)] }
+        }
+    }
+
+    #[test]
+    fn a_source_that_changes_gives_another_snapshot() {
+        let source = Arc::new(Changing::default());
+        let registry = Registry::new(vec![Arc::clone(&source) as Arc<dyn ToolSource>]);
+        let before = registry.snapshot();
+        assert!(Arc::ptr_eq(&before, &registry.snapshot()), "nothing has changed");
+        source.0.store(1, Ordering::Relaxed);
+        let after = registry.snapshot();
+        let offer = offer(false, false, false);
+        assert_eq!((before.list(offer).specs().len(), after.list(offer).specs().len()), (0, 1));
+        let input = ToolInput::Function(String::new());
+        let call = ToolCall { id: ItemId::new("c"), tool: "update_plan".to_owned(), input };
+        assert_eq!(before.find(&call).concurrency(&call), Concurrency::Beside, "nobody knows it");
+        assert_eq!(after.find(&call).concurrency(&call), Concurrency::Alone);
+    }
+}
