@@ -20,7 +20,7 @@ use crate::line::Line;
 use crate::settings::{Mode, Settings};
 use crate::stored::StoredItem;
 use crate::{
-    Abort, Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, ReviewEntered, ThreadStarted, TurnId,
+    Abort, Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, ReviewEntered, Seq, ThreadStarted, TurnId,
 };
 
 /// Reads the log of a thread from its lines.
@@ -32,7 +32,8 @@ pub struct LogReader {
     meta: Option<Box<SessionMeta>>,
     /// What its first turn ran under.
     context: Option<TurnContextItem>,
-    next: u64,
+    /// The number of the event before: that of a line's last event is where the line ends, and all others have this one.
+    number: Seq,
     /// The turn that runs.
     turn: Option<TurnId>,
     turns: u64,
@@ -62,7 +63,7 @@ impl LogReader {
             thread: None,
             meta: None,
             context,
-            next: 0,
+            number: Seq::default(),
             turn: None,
             turns: 0,
             items: 0,
@@ -73,6 +74,15 @@ impl LogReader {
 
     /// Takes a line.
     pub fn take(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
+        let before = out.len();
+        self.take_line(line, out);
+        self.number = Seq::at(line.range.end);
+        if let Some(event) = out[before..].last_mut() {
+            event.seq = self.number;
+        }
+    }
+
+    fn take_line(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
         if let Ok(time) = chrono::DateTime::parse_from_rfc3339(&line.timestamp) {
             self.at_ms = time.timestamp_millis();
         }
@@ -250,10 +260,8 @@ impl LogReader {
         out.extend(self.event(turn, body));
     }
 
-    fn event(&mut self, turn: Option<TurnId>, body: Body) -> Option<Event> {
-        let event = Event { thread: self.thread?, seq: self.next, at_ms: self.at_ms, turn, body };
-        self.next += 1;
-        Some(event)
+    fn event(&self, turn: Option<TurnId>, body: Body) -> Option<Event> {
+        Some(Event { thread: self.thread?, seq: self.number, at_ms: self.at_ms, turn, body })
     }
 }
 

@@ -87,6 +87,20 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
     }
 }
 
+/// Appends a line that says nothing. The number of what comes after it is that of its place.
+///
+/// # Errors
+/// When the sink does not take it.
+pub fn encode_mark<S: LineSink + ?Sized>(at_ms: i64, sink: &mut S) -> Result<(), S::Error> {
+    sink.line(at_ms, "event_msg", &MarkLine { kind: "log_mark" })
+}
+
+#[derive(Serialize)]
+struct MarkLine {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
 /// Whether an event may give lines.
 #[must_use]
 pub fn has_lines(body: &Body) -> bool {
@@ -310,7 +324,7 @@ mod tests {
     use codex_wire::text::Text;
 
     use super::*;
-    use crate::{Abort, Delta, Outcome};
+    use crate::{Abort, Delta, Outcome, Seq};
 
     #[derive(Default)]
     struct Kinds(Vec<String>);
@@ -342,7 +356,8 @@ mod tests {
         ];
         for (body, expected) in bodies {
             let mut kinds = Kinds::default();
-            let event = Event { thread: ThreadId::fresh(), seq: 0, at_ms: 0, turn: Some(TurnId::new("t")), body };
+            let event =
+                Event { thread: ThreadId::fresh(), seq: Seq::default(), at_ms: 0, turn: Some(TurnId::new("t")), body };
             encode(&event, &mut kinds).unwrap();
             assert_eq!(kinds.0.join(","), expected);
             assert_eq!(has_lines(&event.body), !expected.is_empty(), "{expected}");
