@@ -9,7 +9,7 @@ use std::sync::Arc;
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::Line;
 use codex_log::settings::Settings;
-use codex_log::{Abort, Body, Delta, Event, Item, ItemId, Outcome, ThreadStarted, TurnId};
+use codex_log::{Abort, Body, Delta, Event, Item, ItemId, Outcome, Seq, ThreadStarted, TurnId};
 use codex_wire::ids::ThreadId;
 
 /// Plays the log of a thread from its lines.
@@ -22,7 +22,8 @@ pub struct Player {
     started: Option<Box<ThreadStarted>>,
     /// What its first turn ran under.
     settings: Option<Arc<Settings>>,
-    next: u64,
+    /// The number of the event before: that of a line's last event is where the line ends, and all others have this one.
+    number: Seq,
     /// The turn that runs.
     turn: Option<TurnId>,
     turns: u64,
@@ -41,7 +42,7 @@ impl Player {
             thread: None,
             started: None,
             settings,
-            next: 0,
+            number: Seq::default(),
             turn: None,
             turns: 0,
             items: 0,
@@ -53,14 +54,19 @@ impl Player {
     pub fn take(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
         let mut events = Vec::new();
         self.decoder.line(line, &mut events);
+        let before = out.len();
         for event in events {
             self.play(event, out);
         }
         self.at_ms = line.at_ms();
+        self.number = Seq::at(line.range.end);
+        if let Some(event) = out[before..].last_mut().filter(|event| !event.body.is_thought()) {
+            event.seq = self.number;
+        }
     }
 
-    /// Ends what nobody has ended.
-    pub fn finish(&mut self, out: &mut Vec<Event>) {
+    /// Plays what waited for further lines.
+    pub fn catch_up(&mut self, out: &mut Vec<Event>) {
         let mut events = Vec::new();
         self.decoder.end(&mut events);
         let at_ms = self.at_ms;
@@ -68,12 +74,21 @@ impl Player {
             self.play(event, out);
         }
         self.at_ms = at_ms;
+    }
+
+    /// Ends what nobody has ended.
+    pub fn finish(&mut self, out: &mut Vec<Event>) {
+        self.catch_up(out);
         self.start(out);
         self.interrupt(out);
     }
 
     fn play(&mut self, event: Event, out: &mut Vec<Event>) {
         self.at_ms = event.at_ms;
+        // A thought waits for further lines, and is told with another one.
+        if event.body.is_thought() {
+            self.number = event.seq;
+        }
         match event.body {
             Body::ThreadStarted(started) => {
                 self.thread = Some(event.thread);
@@ -140,10 +155,8 @@ impl Player {
         out.extend(self.event(turn, body));
     }
 
-    fn event(&mut self, turn: Option<TurnId>, body: Body) -> Option<Event> {
-        let event = Event { thread: self.thread?, seq: self.next, at_ms: self.at_ms, turn, body };
-        self.next += 1;
-        Some(event)
+    fn event(&self, turn: Option<TurnId>, body: Body) -> Option<Event> {
+        Some(Event { thread: self.thread?, seq: self.number, at_ms: self.at_ms, turn, body })
     }
 }
 

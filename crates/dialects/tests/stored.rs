@@ -93,9 +93,9 @@ fn stored_threads_played_again() {
         player.finish(&mut events);
         let mut runs = exec::Projector::default();
         let mut projector = Projector::new("thread".to_owned(), Vintage::V0166, Wishes::default());
-        for event in &events {
+        for (number, event) in events.iter().enumerate() {
             let turn = event.turn.as_ref().map_or("", |turn| turn.as_str());
-            all.push(format!("## {} {} {turn}", event.seq, event.at_ms));
+            all.push(format!("## {number} {} {turn}", event.at_ms));
             let (mut messages, mut notifications, mut lines) = (Vec::new(), Vec::new(), Vec::new());
             eq::project(event, Vocabulary::default(), &mut messages);
             projector.project(event, &mut notifications);

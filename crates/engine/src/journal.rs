@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use codex_log::encode::encode;
+use codex_log::encode::{encode, encode_mark};
 use codex_log::replay_buffer::ReplayBuffer;
 use codex_log::store::{Commit, Pen, StoreError, StoreErrorKind};
-use codex_log::{Body, Class, Event, Outcome, TurnId};
+use codex_log::{Body, Class, Event, LogName, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
 use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
 
@@ -18,13 +18,14 @@ use codex_tools::full_message;
 /// Numbers, saves and publishes the events of one thread.
 pub(crate) struct Journal {
     thread: ThreadId,
-    /// The name of this log: numbers begin anew whenever a thread is loaded.
-    log: ThreadId,
-    next: u64,
+    log: LogName,
     /// What its lines are written with.
     pen: Box<dyn Pen>,
-    /// Events that wait for the write of their lines. They are numbered when they are published.
+    /// Events that wait for the write of their lines. They are numbered when they are published; until then those with lines
+    /// have the place where these would end.
     waiting: Vec<Event>,
+    /// How far from there they have ended, because somebody else has written too.
+    shift: u64,
     /// Why the lines of those that wait cannot be written.
     failed: Option<StoreError>,
     /// Events whose write has failed, oldest first. Their lines go before all others.
@@ -39,16 +40,18 @@ pub(crate) struct Journal {
 impl Journal {
     /// Opens the log of a thread.
     pub(crate) fn new(thread: ThreadId, pen: Box<dyn Pen>) -> Self {
+        let incarnation = if pen.is_kept() { thread } else { ThreadId::fresh() };
+        let recent = ReplayBuffer::at(pen.position());
         Self {
             thread,
-            log: ThreadId::fresh(),
-            next: 0,
+            log: LogName::new(incarnation, ThreadId::fresh()),
             pen,
             waiting: Vec::new(),
+            shift: 0,
             failed: None,
             unsaved: Vec::new(),
             is_announced: false,
-            recent: ReplayBuffer::default(),
+            recent,
             feeds: Vec::new(),
         }
     }
@@ -74,22 +77,30 @@ impl Journal {
     }
 
     /// The name of this log.
-    pub(crate) fn log(&self) -> ThreadId {
+    pub(crate) fn log(&self) -> LogName {
         self.log
     }
 
     /// The number of the event that was published last.
-    pub(crate) fn last(&self) -> Option<u64> {
+    pub(crate) fn last(&self) -> Seq {
         self.recent.last()
     }
 
+    /// Up to where a reader who stopped somewhere before has to read the lines, to miss nothing of what comes after; none if
+    /// there is more to know than the lines say.
+    pub(crate) fn lines_upto(&self, has_turn: bool) -> Option<Seq> {
+        let is_whole = !self.is_in_memory() && self.is_saved();
+        let quiet = || (!has_turn).then(|| self.last());
+        is_whole.then(|| self.recent.whole_since().or_else(quiet))?
+    }
+
     /// What was open after an event, or after the one that was published last.
-    pub(crate) fn standing(&self, after: Option<u64>) -> Vec<Arc<Event>> {
+    pub(crate) fn standing(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
         self.recent.standing(after)
     }
 
     /// Lets someone read along who has seen everything up to an event; none if what came since is forgotten.
-    pub(crate) fn subscribe_after(&mut self, seq: u64) -> Option<Feed> {
+    pub(crate) fn subscribe_after(&mut self, seq: Seq) -> Option<Feed> {
         let (writer, reader) = feed();
         for event in self.recent.after(seq)? {
             writer.push(event);
@@ -122,9 +133,25 @@ impl Journal {
         if self.waiting.is_empty() {
             self.append_unsaved();
         }
-        let event = self.event(turn, body);
+        let mut event = self.event(turn, body);
+        let before = self.pen.position();
         self.append_lines(&event);
+        if self.pen.position() == before {
+            self.append_mark(event.at_ms);
+        }
+        if self.pen.position() != before {
+            event.seq = Seq::at(self.pen.position());
+        }
         self.waiting.push(event);
+    }
+
+    /// Lets numbers go on where too many events in a row have no lines.
+    fn append_mark(&mut self, at_ms: i64) {
+        let count = self.recent.last().count() + self.waiting.len() as u64;
+        if count < MOST_WITHOUT_LINE || self.failed.is_some() {
+            return;
+        }
+        self.failed = encode_mark(at_ms, &mut *self.pen).err();
     }
 
     fn append_unsaved(&mut self) {
@@ -202,8 +229,12 @@ impl Journal {
         if let Some(error) = self.failed.take() {
             return Commit::Done(Err(error));
         }
+        let expected = self.pen.position();
         let commit = self.pen.commit(durably);
+        self.shift = self.pen.position().wrapping_sub(expected);
         if let Some(message) = self.pen.take_warning() {
+            // Whoever has read along has not read what somebody else wrote.
+            self.log = LogName::new(ThreadId::fresh(), ThreadId::fresh());
             let event = self.event(None, Body::Warning { message });
             self.waiting.push(event);
         }
@@ -234,13 +265,20 @@ impl Journal {
         }
         // A thread that waits keeps no room for them.
         for mut event in std::mem::take(&mut self.waiting) {
-            event.seq = self.next;
-            self.next += 1;
+            event.seq = self.number(&event, is_in_file);
             let event = Arc::new(event);
             self.recent.push(&event);
             self.feeds.retain(|feed| feed.push(&event));
         }
         saved
+    }
+
+    fn number(&self, event: &Event, is_in_file: bool) -> Seq {
+        let next = self.recent.last().next();
+        if event.seq == Seq::default() || !is_in_file {
+            return next;
+        }
+        next.max(Seq::at(event.seq.position().wrapping_add(self.shift)))
     }
 
     fn announce(&mut self, error: &StoreError) {
@@ -251,7 +289,7 @@ impl Journal {
     }
 
     fn event(&self, turn: Option<TurnId>, body: Body) -> Event {
-        Event { thread: self.thread, seq: self.next, at_ms: now_ms(), turn, body }
+        Event { thread: self.thread, seq: Seq::default(), at_ms: now_ms(), turn, body }
     }
 }
 
@@ -293,10 +331,39 @@ mod tests {
         let stayer = journal.subscribe();
         for _ in 0..1000 {
             drop(journal.subscribe());
-            drop(journal.subscribe_after(0).expect("it is known"));
+            drop(journal.subscribe_after(Seq::default()).expect("it is known"));
         }
         assert!(journal.feeds.len() <= 2, "{} feeds", journal.feeds.len());
         drop(stayer);
         assert_eq!(journal.listeners(), 0);
+    }
+
+    #[test]
+    fn events_without_lines_are_counted_until_a_mark_has_to_come() {
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        let mut last = journal.last();
+        for _ in 0..=MOST_WITHOUT_LINE {
+            journal.append(None, Body::Warning { message: String::new() });
+            journal.publish().expect("nothing is kept");
+            assert!(journal.last() > last, "numbers grow");
+            last = journal.last();
+        }
+        assert!(last.position() > 0 && last.count() == 0, "a line has come: {last:?}");
+        journal.append(None, Body::Warning { message: String::new() });
+        journal.publish().expect("nothing is kept");
+        assert_eq!(journal.last(), last.next());
+    }
+
+    #[test]
+    fn an_event_with_lines_has_the_number_of_its_place() {
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        journal.append(None, Body::TurnStarted { context_window: None });
+        journal.append(None, Body::Warning { message: String::new() });
+        journal.append(None, Body::GoalCleared);
+        let mut feed = journal.subscribe();
+        journal.publish().expect("nothing is kept");
+        let seqs: Vec<_> = std::iter::from_fn(|| feed.try_next()).map(|event| event.seq).collect();
+        assert_eq!(seqs[1], seqs[0].next());
+        assert_eq!(seqs[2], Seq::at(journal.pen.position()));
     }
 }

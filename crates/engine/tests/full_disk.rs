@@ -91,8 +91,7 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     set_room(&client, None);
     let events = client.turn("4", "go on").await;
     assert!(matches!(outcome(&events), Outcome::Completed { .. }), "{:?}", outcome(&events));
-    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
-    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
+    assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "numbers grow");
 
     // Who resumes the thread goes on with the conversation that was in memory.
     let known = client.prompts.all().pop().expect("the model was asked").input;

@@ -6,7 +6,9 @@
 
 #[cfg(target_os = "linux")]
 pub mod disarm;
+pub mod findings;
 pub mod git;
 pub mod names;
+pub mod roots;
 pub mod secrets;
 pub mod walk;

@@ -75,6 +75,20 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
     }
 }
 
+/// Appends a line that says nothing. The number of what comes after it is that of its place.
+///
+/// # Errors
+/// When the sink does not take it.
+pub fn encode_mark<S: LineSink + ?Sized>(at_ms: i64, sink: &mut S) -> Result<(), S::Error> {
+    sink.line(at_ms, "event_msg", &MarkLine { kind: "log_mark" })
+}
+
+#[derive(Serialize)]
+struct MarkLine {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
 /// Appends an item that is whole.
 fn append_item<S: LineSink + ?Sized>(event: &Event, item: &Item, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
     if item.is_kept_elsewhere() {
@@ -219,7 +233,7 @@ mod tests {
     use codex_wire::plan::UpdatePlanArgs;
 
     use super::*;
-    use crate::{Abort, AgentMessage, Class, Delta, Failure, Outcome, UserMessage};
+    use crate::{Abort, AgentMessage, Class, Delta, Failure, Outcome, Seq, UserMessage};
 
     #[derive(Default)]
     struct Kinds(Vec<String>);
@@ -262,7 +276,8 @@ mod tests {
         ];
         for (body, expected) in bodies {
             let mut kinds = Kinds::default();
-            let event = Event { thread: ThreadId::fresh(), seq: 0, at_ms: 0, turn: Some(TurnId::new("t")), body };
+            let event =
+                Event { thread: ThreadId::fresh(), seq: Seq::default(), at_ms: 0, turn: Some(TurnId::new("t")), body };
             encode(&event, &mut kinds).unwrap();
             assert_eq!(kinds.0.join(","), expected);
             assert_eq!(event.body.class() == Class::Kept, !expected.is_empty(), "{expected}");

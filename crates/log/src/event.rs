@@ -1,6 +1,6 @@
 //! The events of a thread.
 //!
-//! Invariant: the engine alone makes events; within a thread their numbers grow by one.
+//! Invariant: the engine alone makes events; within a log their numbers grow.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use crate::settings::Settings;
-use crate::{Answer, Delta, Item, ItemId, Question, QuestionId, ReadState};
+use crate::{Answer, Delta, Item, ItemId, Question, QuestionId, ReadState, Seq};
 
 /// The name of a turn: the id of the submission that started it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,8 +43,8 @@ impl TurnId {
 pub struct Event {
     /// The thread it belongs to.
     pub thread: ThreadId,
-    /// Its number within the thread, from 0.
-    pub seq: u64,
+    /// Its number within the log.
+    pub seq: Seq,
     /// When it happened, in milliseconds of Unix time.
     pub at_ms: i64,
     /// The turn it belongs to, or none for what the thread says by itself.

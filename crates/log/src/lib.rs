@@ -20,6 +20,7 @@ mod read_state;
 pub mod replay_buffer;
 pub mod request_item;
 pub mod review;
+mod seq;
 pub mod settings;
 pub mod store;
 pub mod turn_marks;
@@ -35,3 +36,4 @@ pub use item::{
 };
 pub use question::{Answer, Question, QuestionId, QuestionKind};
 pub use read_state::{ReadState, Unread};
+pub use seq::{LogName, MOST_WITHOUT_LINE, Seq};

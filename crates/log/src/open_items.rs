@@ -93,14 +93,20 @@ mod tests {
     use codex_wire::ids::ThreadId;
 
     use super::*;
-    use crate::{AgentMessage, Item, Outcome};
+    use crate::{AgentMessage, Item, Outcome, Seq};
 
     fn standing(bodies: Vec<Body>) -> Vec<u64> {
         let mut standing = OpenItems::default();
         for (seq, body) in (0..).zip(bodies) {
-            standing.take(&Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body }));
+            standing.take(&Arc::new(Event {
+                thread: ThreadId::fresh(),
+                seq: Seq::new(seq),
+                at_ms: 0,
+                turn: None,
+                body,
+            }));
         }
-        standing.into_events().iter().map(|event| event.seq).collect()
+        standing.into_events().iter().map(|event| event.seq.number()).collect()
     }
 
     fn message(id: &str) -> Item {

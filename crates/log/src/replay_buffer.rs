@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::Event;
 use crate::open_items::OpenItems;
+use crate::{Event, Seq};
 
 /// The last events of a thread.
 #[derive(Debug, Default)]
@@ -18,11 +18,21 @@ pub struct ReplayBuffer {
     forgotten: OpenItems,
     /// How many bytes are kept; none of it if 0.
     limit: usize,
-    /// The number of the next event.
-    next: u64,
+    /// The number of the event before these, or where the log was when it was loaded.
+    before: Seq,
+    /// The number of the last event, or where the log was when it was loaded.
+    last: Seq,
+    /// Whether some of the events since the log was loaded are not kept any more.
+    has_forgotten: bool,
 }
 
 impl ReplayBuffer {
+    /// Of a log that is loaded with so many bytes of lines.
+    #[must_use]
+    pub fn at(position: u64) -> Self {
+        Self { before: Seq::at(position), last: Seq::at(position), ..Self::default() }
+    }
+
     /// Keeps so many bytes from here on.
     pub fn keep(&mut self, limit: usize) {
         self.limit = limit;
@@ -31,33 +41,38 @@ impl ReplayBuffer {
 
     /// Adds an event that was published.
     pub fn push(&mut self, event: &Arc<Event>) {
-        self.next = event.seq + 1;
+        self.last = event.seq;
         if self.limit > 0 {
             self.bytes += event.weight();
             self.events.push_back(Arc::clone(event));
             self.shrink();
         } else {
-            self.forgotten.take(event);
+            self.forget(event);
         }
     }
 
     /// The number of the event that was published last.
     #[must_use]
-    pub fn last(&self) -> Option<u64> {
-        self.next.checked_sub(1)
+    pub fn last(&self) -> Seq {
+        self.last
+    }
+
+    /// Where the log was when it was loaded, if everything since is kept.
+    #[must_use]
+    pub fn whole_since(&self) -> Option<Seq> {
+        (!self.has_forgotten).then_some(self.before)
     }
 
     /// The events after one; none if some of them are forgotten, or if there was no such event.
     #[must_use]
-    pub fn after(&self, seq: u64) -> Option<impl Iterator<Item = &Arc<Event>>> {
-        let first = self.events.front().map_or(self.next, |event| event.seq);
-        let is_known = seq < self.next && seq + 1 >= first;
+    pub fn after(&self, seq: Seq) -> Option<impl Iterator<Item = &Arc<Event>>> {
+        let is_known = (self.before..=self.last).contains(&seq);
         is_known.then(|| self.events.iter().filter(move |event| event.seq > seq))
     }
 
     /// What was open after an event, or after the last one.
     #[must_use]
-    pub fn standing(&self, after: Option<u64>) -> Vec<Arc<Event>> {
+    pub fn standing(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
         let mut standing = self.forgotten.clone();
         for event in self.events.iter().take_while(|event| after.is_none_or(|after| event.seq <= after)) {
             standing.take(event);
@@ -70,8 +85,14 @@ impl ReplayBuffer {
             && let Some(event) = self.events.pop_front()
         {
             self.bytes -= event.weight();
-            self.forgotten.take(&event);
+            self.forget(&event);
         }
+    }
+
+    fn forget(&mut self, event: &Arc<Event>) {
+        self.forgotten.take(event);
+        self.before = event.seq;
+        self.has_forgotten = true;
     }
 }
 
@@ -86,56 +107,73 @@ mod tests {
     fn warning(seq: u64, bytes: usize) -> Arc<Event> {
         let text = "x".repeat(bytes);
         let body = Body::DiffChanged(text.into());
-        Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })
+        Arc::new(Event { thread: ThreadId::fresh(), seq: Seq::new(seq), at_ms: 0, turn: None, body })
     }
 
     fn seqs(recent: &ReplayBuffer, after: u64) -> Option<Vec<u64>> {
-        recent.after(after).map(|events| events.map(|event| event.seq).collect())
+        recent.after(Seq::new(after)).map(|events| events.map(|event| event.seq.number()).collect())
     }
 
     #[test]
     fn what_is_kept_is_an_unbroken_run_to_the_last_event() {
         let mut recent = ReplayBuffer::default();
         recent.keep(3 * (EVENT_BYTES + 100));
-        for seq in 0..5 {
+        for seq in 1..6 {
             recent.push(&warning(seq, 100));
         }
-        assert_eq!(recent.last(), Some(4));
-        assert_eq!(seqs(&recent, 4), Some(vec![]));
-        assert_eq!(seqs(&recent, 2), Some(vec![3, 4]));
-        assert_eq!(seqs(&recent, 1), Some(vec![2, 3, 4]));
-        assert_eq!(seqs(&recent, 0), None, "event 1 is forgotten");
-        assert_eq!(seqs(&recent, 5), None, "there was no such event");
+        assert_eq!(recent.last(), Seq::new(5));
+        assert_eq!(seqs(&recent, 5), Some(vec![]));
+        assert_eq!(seqs(&recent, 3), Some(vec![4, 5]));
+        assert_eq!(seqs(&recent, 2), Some(vec![3, 4, 5]));
+        assert_eq!(seqs(&recent, 1), None, "event 2 is forgotten");
+        assert_eq!(seqs(&recent, 6), None, "there was no such event");
+        assert_eq!(recent.whole_since(), None);
+    }
+
+    #[test]
+    fn numbers_need_not_follow_each_other() {
+        let mut recent = ReplayBuffer::at(10);
+        recent.keep(2 * (EVENT_BYTES + 100));
+        let base = Seq::at(10).number();
+        assert_eq!((recent.last(), seqs(&recent, base)), (Seq::at(10), Some(vec![])));
+        recent.push(&warning(base + 1, 100));
+        recent.push(&warning(Seq::at(90).number(), 100));
+        assert_eq!(recent.whole_since(), Some(Seq::at(10)));
+        assert_eq!(seqs(&recent, base), Some(vec![base + 1, Seq::at(90).number()]));
+        assert_eq!(seqs(&recent, base + 5), Some(vec![Seq::at(90).number()]), "it was never told, and missed nothing");
+        assert_eq!(seqs(&recent, base - 1), None, "that was before the log was loaded");
+        recent.push(&warning(Seq::at(90).number() + 1, 100));
+        assert_eq!((recent.whole_since(), seqs(&recent, base)), (None, None));
     }
 
     #[test]
     fn an_event_larger_than_the_room_is_not_kept() {
         let mut recent = ReplayBuffer::default();
         recent.keep(EVENT_BYTES + 100);
-        recent.push(&warning(0, 10));
-        recent.push(&warning(1, 1000));
-        assert_eq!(seqs(&recent, 0), None);
-        assert_eq!(seqs(&recent, 1), Some(vec![]));
+        recent.push(&warning(1, 10));
+        recent.push(&warning(2, 1000));
+        assert_eq!(seqs(&recent, 1), None);
+        assert_eq!(seqs(&recent, 2), Some(vec![]));
         assert_eq!(recent.bytes, 0);
     }
 
     #[test]
     fn without_room_only_the_last_number_is_known() {
         let mut recent = ReplayBuffer::default();
-        assert_eq!(recent.last(), None);
-        recent.push(&warning(0, 1));
+        assert_eq!(recent.last(), Seq::default());
         recent.push(&warning(1, 1));
-        assert_eq!((recent.last(), seqs(&recent, 1), seqs(&recent, 0)), (Some(1), Some(vec![]), None));
+        recent.push(&warning(2, 1));
+        assert_eq!((recent.last(), seqs(&recent, 2), seqs(&recent, 1)), (Seq::new(2), Some(vec![]), None));
     }
 
     #[test]
     fn what_was_open_is_known_whether_its_event_is_kept_or_not() {
         let began = |seq| {
             let body = Body::TurnStarted { context_window: None };
-            Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })
+            Arc::new(Event { thread: ThreadId::fresh(), seq: Seq::new(seq), at_ms: 0, turn: None, body })
         };
-        let standing = |recent: &ReplayBuffer, after| -> Vec<u64> {
-            recent.standing(after).iter().map(|event| event.seq).collect()
+        let standing = |recent: &ReplayBuffer, after: Option<u64>| -> Vec<u64> {
+            recent.standing(after.map(Seq::new)).iter().map(|event| event.seq.number()).collect()
         };
         for limit in [0, EVENT_BYTES, 100 * EVENT_BYTES] {
             let mut recent = ReplayBuffer::default();

@@ -22,7 +22,6 @@ mod layout;
 #[cfg(target_os = "linux")]
 mod linux;
 mod profile;
-mod roots;
 mod run;
 mod search;
 mod seatbelt;
@@ -34,16 +33,16 @@ use elsewhere as platform;
 use linux as platform;
 
 pub use captured::Captured;
+pub use codex_guard::findings::{Finding, Findings, Report};
 pub use codex_guard::names::{Names, ProtectedName, Protection, protected_names};
+pub use codex_guard::roots::HeldRoots;
 pub use error::{SpawnError, Step};
 pub use explain::{Explanation, explain};
-pub use inspect::{Finding, Findings, Report};
 pub use launch::{Confinement, Exit, Launch, Rung, Stdio};
 pub use platform::{
     Input, Output, Pty, Running, force_rung, harden, landlock_rung, raise_descriptor_limit, remove_left_stand_ins,
     rung, spawn, tidied, unenforced_memory_limit, with_first_descriptor_limit,
 };
 pub use profile::{Profile, Surroundings};
-pub use roots::HeldRoots;
 pub use run::{Chunk, Finished, Limits, Stream, run, why_ended};
 pub use seatbelt::seatbelt;

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use codex_wire::policy::SandboxPolicy;
 
 use crate::error::SpawnError;
-use crate::inspect::Findings;
 use crate::layout::Layout;
-use crate::roots::{Found, HeldRoots, Root};
 use crate::search::{self, Survey};
+use codex_guard::findings::Findings;
 use codex_guard::names::Names;
+use codex_guard::roots::{Found, HeldRoots, Root};
 use codex_guard::secrets::Secrets;
 
 /// Where the session lives, besides its working directory.

@@ -68,6 +68,16 @@ impl Feed {
         }
     }
 
+    /// Puts events before all that wait.
+    pub fn put_before(&mut self, events: Vec<Arc<Event>>) {
+        let mut queue = self.shared.lock();
+        for event in events.into_iter().rev() {
+            queue.events.push_front(event);
+        }
+        drop(queue);
+        self.shared.arrived.notify_one();
+    }
+
     /// Takes the next event if one waits.
     pub fn try_next(&mut self) -> Option<Arc<Event>> {
         self.shared.lock().events.pop_front()
@@ -135,11 +145,13 @@ fn merge(events: &mut VecDeque<Arc<Event>>, event: &Arc<Event>) -> bool {
 mod tests {
     use codex_wire::ids::ThreadId;
 
+    use codex_log::Seq;
+
     use super::*;
     use codex_log::{Delta, ItemId};
 
     fn event(seq: u64, body: Body) -> Arc<Event> {
-        Arc::new(Event { thread: ThreadId::fresh(), seq, at_ms: 0, turn: None, body })
+        Arc::new(Event { thread: ThreadId::fresh(), seq: Seq::new(seq), at_ms: 0, turn: None, body })
     }
 
     fn delta(seq: u64, item: &str, text: &str) -> Arc<Event> {
@@ -168,7 +180,7 @@ mod tests {
             })
             .sum();
         assert_eq!(text, 10_001);
-        assert_eq!(events.last().map(|event| event.seq), Some(10_001));
+        assert_eq!(events.last().map(|event| event.seq), Some(Seq::new(10_001)));
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
-use codex_log::{Event, Question, TurnId};
-use codex_wire::ids::ThreadId;
+use codex_log::{Event, LogName, Question, Seq, TurnId};
 use codex_wire::tokens::TokenUsageInfo;
 
 use crate::feed::Feed;
@@ -12,10 +11,10 @@ use crate::feed::Feed;
 /// A place in a thread's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    /// Which log: numbers begin anew whenever a thread is loaded. Without it, the one that is loaded is meant.
+    /// Which log, see [`LogName`]. Without it, the one that is loaded is meant.
     pub log: Option<String>,
     /// The number of the event that was read last.
-    pub seq: u64,
+    pub seq: Seq,
 }
 
 /// A place to read a thread's log from now on, and what is going on at that moment.
@@ -42,10 +41,12 @@ pub struct Subscription {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedStart {
     /// The name of the log.
-    pub log: ThreadId,
+    pub log: LogName,
     /// The number of the event that had been published last.
-    pub last: Option<u64>,
+    pub last: Seq,
     /// Whether the feed begins where the reader stopped. If not, it begins now, and what came before must be read from
     /// the thread's file.
     pub is_unbroken: bool,
+    /// Where the feed begins after all, if the reader first reads the thread's lines from where it stopped up to there.
+    pub lines_upto: Option<Seq>,
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use codex_log::{
     AgentMessage, Answer, Body, CommandEnd, CommandItem, CommandStatus, Event, Failure, Item, ItemId, Outcome,
-    QuestionId,
+    QuestionId, Seq,
 };
 use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
@@ -21,7 +21,7 @@ fn check(bodies: Vec<Body>, expected: Expect) {
     let mut events = Vec::new();
     let thread = ThreadId::fresh();
     for (seq, body) in (0..).zip(bodies) {
-        projector.project(&Event { thread, seq, at_ms: 0, turn: None, body }, &mut events);
+        projector.project(&Event { thread, seq: Seq::new(seq), at_ms: 0, turn: None, body }, &mut events);
     }
     let lines: Vec<String> = events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect();
     expected.assert_eq(&lines.concat());
@@ -165,7 +165,7 @@ fn a_line_with_much_output_stays_below_64_kib() {
     let output = "\u{1b}\"é".repeat(100_000);
     let mut events = Vec::new();
     let body = Body::ItemCompleted(command(CommandStatus::Completed, Some((0, &output))));
-    let event = Event { thread: ThreadId::fresh(), seq: 0, at_ms: 0, turn: None, body };
+    let event = Event { thread: ThreadId::fresh(), seq: Seq::default(), at_ms: 0, turn: None, body };
     Projector::default().project(&event, &mut events);
     let line = serde_json::to_string(&events).unwrap();
     assert!(line.len() < 64 * 1024, "{}", line.len());

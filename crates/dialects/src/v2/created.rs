@@ -80,7 +80,13 @@ mod tests {
     use super::*;
 
     fn told(items: &mut CreatedItems, body: Body) -> Option<(&'static str, Value)> {
-        let event = Event { thread: ThreadId::fresh(), seq: 7, at_ms: 0, turn: Some(TurnId::new("t")), body };
+        let event = Event {
+            thread: ThreadId::fresh(),
+            seq: codex_log::Seq::new(7),
+            at_ms: 0,
+            turn: Some(TurnId::new("t")),
+            body,
+        };
         let notification = items.project(&event)?;
         let mut told = serde_json::to_value(&notification).unwrap();
         Some((notification.method(), told["item"].take()))

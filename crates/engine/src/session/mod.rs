@@ -299,14 +299,21 @@ impl Session {
 
     fn subscribe(&mut self, after: Option<&Cursor>) -> Subscription {
         let log = self.journal.log();
-        let after = after.filter(|place| place.log.as_ref().is_none_or(|name| *name == log.to_string()));
-        let unbroken = after.and_then(|place| self.journal.subscribe_after(place.seq));
-        let told = after.filter(|_| unbroken.is_some()).map(|place| place.seq);
+        let now = after.filter(|place| place.log.as_deref().is_none_or(|name| log.is(name)));
+        let unbroken = now.and_then(|place| self.journal.subscribe_after(place.seq));
+        let told = now.filter(|_| unbroken.is_some()).map(|place| place.seq);
+        let is_kept = |place: &&Cursor| place.log.as_deref().is_none_or(|name| log.is_same_incarnation(name));
+        let has_turn = self.turn.is_some();
+        let lines_upto = after
+            .filter(|_| unbroken.is_none())
+            .filter(is_kept)
+            .and_then(|place| self.journal.lines_upto(has_turn).filter(|upto| place.seq.position() <= upto.position()));
+        let feed = unbroken.or_else(|| lines_upto.and_then(|upto| self.journal.subscribe_after(upto)));
         Subscription {
-            standing: self.journal.standing(told),
+            standing: self.journal.standing(told.or(lines_upto)),
             tokens: self.conversation.context.usage(),
-            begins: FeedStart { log, last: self.journal.last(), is_unbroken: unbroken.is_some() },
-            feed: unbroken.unwrap_or_else(|| self.journal.subscribe()),
+            begins: FeedStart { log, last: self.journal.last(), is_unbroken: told.is_some(), lines_upto },
+            feed: feed.unwrap_or_else(|| self.journal.subscribe()),
             settings: Arc::clone(&self.profile.settings),
             running: self.turn.as_ref().map(|turn| turn.id.clone()),
             asked: self.calls.asked().to_vec(),

@@ -61,14 +61,16 @@ async fn the_first_event_tells_that_the_thread_has_started() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_are_numbered_without_a_gap() {
+async fn numbers_of_events_grow_and_name_the_ends_of_lines() {
     let mut client = start(r#"[{"items": [{"reasoning": ["r"]}, {"text": "a"}]}, {"items": [{"text": "b"}]}]"#).await;
     let mut events = client.turn("1", "hi").await;
     events.extend(client.turn("2", "ho").await);
     events.extend(client.close().await);
-    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
-    let expected: Vec<u64> = (0..).take(events.len()).collect();
-    assert_eq!(numbers, expected);
+    assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "numbers grow");
+    let file = std::fs::read(client.rollout()).unwrap();
+    for position in events.iter().map(|event| usize::try_from(event.seq.position()).unwrap()) {
+        assert_eq!(file[..position].last(), Some(&b'\n'), "{position} of {}", file.len());
+    }
     assert!(events.iter().all(|event| event.thread == client.thread.id()));
 }
 

@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use crate::line::{Head, Line};
 use crate::settings::Settings;
 use crate::{
-    AgentMessage, Body, Compacted, Event, Failure, Item, Outcome, Reasoning, Record, ReviewEntered, RolledBack,
+    AgentMessage, Body, Compacted, Event, Failure, Item, Outcome, Reasoning, Record, ReviewEntered, RolledBack, Seq,
     StoredItem, ThreadStarted, TurnId, UserMessage,
 };
 use payload::{CompactedPayload, Payload};
@@ -34,7 +34,8 @@ pub use wanted::Wanted;
 pub struct Decoder {
     wanted: Wanted,
     thread: Option<ThreadId>,
-    next: u64,
+    /// The number of the event before: that of a line's last event is where the line ends, and all others have this one.
+    number: Seq,
     /// Thoughts of which further lines may tell more.
     thought: Option<Thought>,
     /// Whether the turn was told to have failed; the line that ends it says nothing new then.
@@ -43,6 +44,8 @@ pub struct Decoder {
 
 #[derive(Debug)]
 struct Thought {
+    /// Where its last line ends.
+    end: Seq,
     at_ms: i64,
     turn: Option<TurnId>,
     item: Reasoning,
@@ -60,11 +63,20 @@ impl Decoder {
     /// Reads events of these kinds.
     #[must_use]
     pub fn new(wanted: Wanted) -> Self {
-        Self { wanted, thread: None, next: 0, thought: None, has_failed: false }
+        Self { wanted, thread: None, number: Seq::default(), thought: None, has_failed: false }
     }
 
     /// Appends the events that a line gives.
     pub fn line(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
+        let before = out.len();
+        self.take(line, out);
+        self.number = Seq::at(line.range.end);
+        if let Some(event) = out[before..].last_mut().filter(|event| !event.body.is_thought()) {
+            event.seq = self.number;
+        }
+    }
+
+    fn take(&mut self, line: &Line<'_>, out: Out<'_>) {
         match &*line.kind {
             "event_msg" => self.event_msg(line, out),
             "response_item" if self.wanted.any(Wanted::RECORDS | Wanted::PLANS) => self.response_item(line, out),
@@ -157,7 +169,7 @@ impl Decoder {
         let moment = Moment { at_ms: line.at_ms(), turn: payload.turn() };
         let kind = std::mem::take(&mut payload.kind);
         if let "agent_reasoning" | "agent_reasoning_raw_content" = &*kind {
-            return self.thought(moment, &kind, payload, out);
+            return self.thought(moment, (&kind, Seq::at(line.range.end)), payload, out);
         }
         self.flush(out);
         match &*kind {
@@ -248,14 +260,15 @@ impl Decoder {
         self.push(moment, body, out);
     }
 
-    fn thought(&mut self, moment: Moment, kind: &str, mut payload: Payload<'_>, out: Out<'_>) {
+    fn thought(&mut self, moment: Moment, (kind, end): (&str, Seq), mut payload: Payload<'_>, out: Out<'_>) {
         let id = payload.item_id();
         let is_more = self.thought.as_ref().is_some_and(|thought| thought.item.id == id && !id.as_str().is_empty());
         if !is_more {
             self.flush(out);
         }
         let Moment { at_ms, turn } = moment;
-        let thought = self.thought.get_or_insert_with(|| Thought { at_ms, turn, item: Reasoning::empty(id) });
+        let thought = self.thought.get_or_insert_with(|| Thought { end, at_ms, turn, item: Reasoning::empty(id) });
+        thought.end = end;
         let parts = if kind == "agent_reasoning" { &mut thought.item.summary } else { &mut thought.item.raw };
         parts.push(payload.words());
     }
@@ -280,16 +293,17 @@ impl Decoder {
     }
 
     fn flush(&mut self, out: Out<'_>) {
-        if let Some(Thought { at_ms, turn, item }) = self.thought.take() {
+        if let Some(Thought { end, at_ms, turn, item }) = self.thought.take() {
+            let number = std::mem::replace(&mut self.number, end);
             self.item(Moment { at_ms, turn }, None, item.into(), out);
+            self.number = number;
         }
     }
 
-    fn push(&mut self, moment: Moment, body: Body, out: Out<'_>) {
+    fn push(&self, moment: Moment, body: Body, out: Out<'_>) {
         let Moment { at_ms, turn } = moment;
         let thread = self.thread.unwrap_or_else(ThreadId::unknown);
-        out.push(Event { thread, seq: self.next, at_ms, turn, body });
-        self.next += 1;
+        out.push(Event { thread, seq: self.number, at_ms, turn, body });
     }
 }
 

@@ -8,8 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 
 use super::due::Due;
-use super::{Findings, workspace};
+use super::workspace;
 use crate::linux::Mess;
+use codex_guard::findings::Findings;
 
 /// An inspection, with those who wait for it.
 struct Request {

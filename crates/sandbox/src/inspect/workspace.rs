@@ -11,10 +11,10 @@ use rustix::io::Errno;
 
 use super::due::Due;
 use super::repository::Role;
-use super::{Finding, Report};
 use crate::layout::is_stand_in_mode;
 use crate::search::{self, Point, Survey, What};
 use codex_guard::disarm;
+use codex_guard::findings::{Finding, Report};
 use codex_guard::walk::{EntryKind, Folder, Root, Stamp};
 
 /// How long the git folders may take, after the survey.

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use super::sys;
 use crate::layout::Layout;
-use crate::roots::Root;
+use codex_guard::roots::Root;
 use codex_guard::secrets::Secrets;
 
 const EXECUTE: u64 = 1;

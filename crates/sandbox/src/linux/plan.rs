@@ -21,8 +21,8 @@ use crate::error::{SpawnError, Step};
 use crate::launch::{Launch, Rung};
 use crate::layout::{Kind, Layout};
 use crate::profile::Profile;
-use crate::roots::Identity;
 use codex_guard::names::GIT_MAIN_CHECKOUT;
+use codex_guard::roots::Identity;
 
 /// Where programs are looked for when the command has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use crate::inspect::{Finding, Findings, Report};
+use codex_guard::findings::{Finding, Findings, Report};
 
 /// Beyond this many folders, those that no command needs any more are not watched any longer.
 const MAX_FOLDERS: usize = 128;

@@ -23,9 +23,9 @@ use super::supervisor::Supervisor;
 use super::{ground, rungs};
 use crate::error::{SpawnError, Step};
 use crate::inspect::Due;
-use crate::inspect::Findings;
 use crate::launch::{Confinement, Launch, Rung, Stdio};
 use crate::profile::Profile;
+use codex_guard::findings::Findings;
 
 /// How often a launch is tried when a place of the plan vanishes between planning and mounting.
 const ATTEMPTS: usize = 3;

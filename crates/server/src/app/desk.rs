@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_log::{Body, Event, Question, QuestionId, TurnId};
+use codex_log::{Body, Event, Question, QuestionId, Seq, TurnId};
 use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
@@ -188,7 +188,7 @@ impl Desk {
     }
 
     /// Tells a client that listens by numbers if it was behind and is not any more.
-    pub(crate) fn mark_if_caught_up(&mut self, told: Option<u64>) {
+    pub(crate) fn mark_if_caught_up(&mut self, told: Option<Seq>) {
         let id = self.thread.id();
         if let Some(mark) = self.numbering.as_mut().and_then(|numbering| numbering.caught_up(id, told)) {
             for (turn, approval) in std::mem::take(&mut self.unasked) {

@@ -64,7 +64,7 @@ mod tests {
     fn text(text: &str) -> Arc<Event> {
         let delta = Delta::Text(text.into());
         let body = Body::ItemDelta { item: ItemId::new("a"), delta };
-        Arc::new(Event { thread: ThreadId::fresh(), seq: 0, at_ms: 0, turn: None, body })
+        Arc::new(Event { thread: ThreadId::fresh(), seq: codex_log::Seq::default(), at_ms: 0, turn: None, body })
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod goals;
 mod hearing;
 mod held;
 mod host;
+mod missed;
 mod news;
 mod notes;
 mod opening;

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use codex_log::Seq;
 use serde::Serialize;
 
 use super::outbox::add_line;
@@ -28,7 +29,7 @@ enum Later {
     /// Whole lines.
     Lines(Vec<u8>),
     /// A large message, about how large it is, and the number of its event.
-    Large { write: Write, weight: usize, number: Option<u64> },
+    Large { write: Write, weight: usize, number: Option<Seq> },
 }
 
 /// A place behind a line.
@@ -108,7 +109,7 @@ impl News {
     }
 
     /// Numbers the event in hand.
-    pub(crate) fn number(&mut self, seq: u64) {
+    pub(crate) fn number(&mut self, seq: Seq) {
         match self.numbered.take() {
             Some(Place::Ready(end)) => add_number(&mut self.ready, end, seq),
             Some(Place::Later(index, end)) => match self.later.get_mut(index) {
@@ -171,20 +172,20 @@ mod tests {
             add(&mut news);
             news.number(seq);
         };
-        event(1, &|news| {
+        event(Seq::new(1), &|news| {
             news.add(&note("one"));
             news.number_here();
             news.add(&note("of no thread"));
         });
-        event(2, &|news| {
+        event(Seq::new(2), &|news| {
             news.add_large(10, large("large"));
             news.number_here();
         });
-        event(3, &|news| {
+        event(Seq::new(3), &|news| {
             news.add(&note("three"));
             news.number_here();
         });
-        event(4, &|_| ());
+        event(Seq::new(4), &|_| ());
         let mut lines = Vec::new();
         while !news.is_empty() {
             lines.extend(news.take());

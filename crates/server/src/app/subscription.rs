@@ -1,17 +1,18 @@
 //! Listening by numbers: a client that was cut off goes on where it stopped.
 //!
 //! The last message that an event gives carries the event's number as `seq`. A client that comes back names the last
-//! number it has seen, is told what it has missed, and then that it has caught up. Where too much was missed, or the
-//! thread was loaded anew meanwhile, it gets the whole thread instead, and is told so.
+//! number it has seen, is told what it has missed, and then that it has caught up. What is not remembered is read from the
+//! thread's lines (`missed`). Where too much was missed, it gets the whole thread instead, and is told so.
 
 use std::sync::Arc;
 
+use codex_log::{LogName, Seq};
 use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::subscribe::{ThreadCaughtUp, ThreadSubscribeParams, ThreadSubscribeResponse};
 use codex_protocol::v2::thread::{ThreadOptions, ThreadResumeParams};
-use codex_thread::{Cursor, FeedStart, Subscription};
+use codex_thread::{Closed, Cursor, FeedStart, Subscription, Thread};
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
@@ -19,6 +20,7 @@ use super::connection::{Connection, Unanswered};
 use super::desk::{Desk, Task};
 use super::dispatch::{new_desk, not_found, open_desk};
 use super::hearing::Listening;
+use super::missed::{self, Missed};
 use super::opening::{self, Opened, Resumed};
 use super::questions::Repeat;
 use super::shelf::{Turns, parse_name};
@@ -27,24 +29,24 @@ use codex_dialects::v2::project::Wishes;
 /// How far a client that listens by numbers has come.
 #[derive(Debug)]
 pub(crate) struct Numbering {
-    log: ThreadId,
+    log: LogName,
     /// The event after which the client has caught up; none once it has.
-    mark: Option<u64>,
+    mark: Option<Seq>,
 }
 
 impl Numbering {
     /// Of a client that has been told everything up to `told` when `last` was the last event.
-    fn new(log: ThreadId, told: Option<u64>, last: Option<u64>) -> Self {
-        Self { log, mark: last.filter(|last| told.is_none_or(|told| told < *last)) }
+    fn new(log: LogName, told: Option<Seq>, last: Seq) -> Self {
+        Self { log, mark: Some(last).filter(|last| told.is_none_or(|told| told < *last)) }
     }
 
     /// What the client is told, if it has caught up now that it was told of this event.
-    pub(crate) fn caught_up(&mut self, thread: ThreadId, told: Option<u64>) -> Option<ServerNotification> {
+    pub(crate) fn caught_up(&mut self, thread: ThreadId, told: Option<Seq>) -> Option<ServerNotification> {
         let has_caught_up = self.mark.is_none_or(|mark| told.is_some_and(|told| told >= mark));
         has_caught_up.then(|| {
             self.mark = None;
             let (thread_id, log_id) = (thread.to_string(), self.log.to_string());
-            ServerNotification::ThreadCaughtUp(ThreadCaughtUp { thread_id, log_id, seq: told })
+            ServerNotification::ThreadCaughtUp(ThreadCaughtUp { thread_id, log_id, seq: told.map(Seq::number) })
         })
     }
 
@@ -55,7 +57,7 @@ impl Numbering {
 }
 
 /// Writes the number of an event into the line that ends there.
-pub(crate) fn add_number(lines: &mut Vec<u8>, end: usize, seq: u64) {
+pub(crate) fn add_number(lines: &mut Vec<u8>, end: usize, seq: Seq) {
     if lines.get(..end).is_some_and(|lines| lines.ends_with(b"}\n")) {
         lines.splice(end - 2..end - 2, format!(",\"seq\":{seq}").into_bytes());
     }
@@ -96,7 +98,7 @@ struct New {
     tasks: mpsc::Receiver<Box<Task>>,
     answer: ThreadSubscribeResponse,
     /// The last event the client knows of.
-    told: Option<u64>,
+    told: Option<Seq>,
 }
 
 async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Seat, ErrorObject> {
@@ -110,7 +112,7 @@ async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
             && let Some(tasks) = connection.reserve_desk(id)
         {
             let gone = |_| not_found(&params.thread_id);
-            let subscription = subscribe(&thread, params).await.map_err(gone)?;
+            let subscription = subscribe(connection, &thread, params).await.map_err(gone)?;
             let Subscription { feed, running, asked, standing, begins, .. } = subscription;
             let mut desk = new_desk(connection, thread, feed, Wishes::default(), Listening::v2());
             desk.take_in(&standing, begins.is_unbroken);
@@ -122,7 +124,7 @@ async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
     load(connection, params).await
 }
 
-/// Loads the thread. Whatever the client has seen of it was in another log.
+/// Loads the thread. What the client has seen of it was told before it was loaded, so what came since is in its lines.
 async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Seat, ErrorObject> {
     let resume = ThreadResumeParams {
         thread_id: params.thread_id.clone(),
@@ -136,24 +138,42 @@ async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
         Resumed::AtDesk(desk) => Ok(Seat::AtDesk(desk)),
         Resumed::Opened(opened) => {
             let Opened { mut desk, tasks, answer, .. } = *opened;
+            let gone = |_| not_found(&params.thread_id);
+            let subscription = subscribe(connection, &desk.thread, params).await.map_err(gone)?;
+            if subscription.begins.is_unbroken {
+                let Subscription { feed, running, asked, standing, begins, .. } = subscription;
+                desk.read_from(feed);
+                desk.take_in(&standing, true);
+                let (answer, told) = begin(&mut desk, params, begins).await?;
+                desk.repeat(running.as_ref(), &asked, Repeat::No);
+                return Ok(Seat::New(Box::new(New { desk, tasks, answer, told })));
+            }
             let now = desk.thread.subscribe().await.map_err(|_| not_found(&params.thread_id))?;
             desk.numbering = Some(Numbering::new(now.begins.log, None, now.begins.last));
             desk.repeat(now.running.as_ref(), &now.asked, Repeat::No);
-            let (log_id, seq) = (now.begins.log.to_string(), now.begins.last);
+            let (log_id, seq) = (now.begins.log.to_string(), Some(now.begins.last.number()));
             let answer = ThreadSubscribeResponse { thread: answer.thread, log_id, seq, reset: true };
             Ok(Seat::New(Box::new(New { desk, tasks, answer, told: None })))
         }
     }
 }
 
+/// Lets a client read along from where it stopped, if what came since is remembered or in the lines.
 async fn subscribe(
-    thread: &codex_thread::Thread,
+    connection: &Connection,
+    thread: &Thread,
     params: &ThreadSubscribeParams,
-) -> Result<Subscription, codex_thread::Closed> {
-    match params.after {
-        Some(seq) => thread.subscribe_after(Cursor { log: params.log_id.clone(), seq }).await,
-        None => thread.subscribe().await,
-    }
+) -> Result<Subscription, Closed> {
+    let Some(after) = params.after.map(Seq::new) else { return thread.subscribe().await };
+    let mut subscription = thread.subscribe_after(Cursor { log: params.log_id.clone(), seq: after }).await?;
+    let Some(upto) = subscription.begins.lines_upto else { return Ok(subscription) };
+    let (id, store, is_running) = (thread.id(), Arc::clone(&connection.host.store), subscription.running.is_some());
+    let read = tokio::task::spawn_blocking(move || missed::read(id, &*store, (after, upto), is_running)).await;
+    let Ok(Some(Missed { standing, events })) = read else { return thread.subscribe().await };
+    subscription.feed.put_before(events);
+    subscription.standing = standing;
+    subscription.begins.is_unbroken = true;
+    Ok(subscription)
 }
 
 /// Numbers a desk's messages from here on.
@@ -161,13 +181,13 @@ async fn begin(
     desk: &mut Desk,
     params: &ThreadSubscribeParams,
     begins: FeedStart,
-) -> Result<(ThreadSubscribeResponse, Option<u64>), ErrorObject> {
-    let FeedStart { log, last, is_unbroken } = begins;
-    let told = if is_unbroken { params.after } else { last };
+) -> Result<(ThreadSubscribeResponse, Option<Seq>), ErrorObject> {
+    let FeedStart { log, last, is_unbroken, .. } = begins;
+    let told = if is_unbroken { params.after.map(Seq::new) } else { Some(last) };
     desk.numbering = Some(Numbering::new(log, told, last));
     let opened = opening::describe(&desk.connection, &desk.thread, Turns::wanted(!is_unbroken)).await?;
-    let answer =
-        ThreadSubscribeResponse { thread: opened.thread, log_id: log.to_string(), seq: last, reset: !is_unbroken };
+    let (log_id, seq) = (log.to_string(), Some(last.number()));
+    let answer = ThreadSubscribeResponse { thread: opened.thread, log_id, seq, reset: !is_unbroken };
     Ok((answer, told))
 }
 
@@ -176,7 +196,7 @@ pub(crate) async fn at_desk(desk: &mut Desk, unanswered: Unanswered, params: Thr
     let connection = Arc::clone(&desk.connection);
     // What was told before the answer is told before it, for it is told again after it.
     desk.flush().await;
-    let begun = match subscribe(&desk.thread, &params).await {
+    let begun = match subscribe(&connection, &desk.thread, &params).await {
         Ok(subscription) => begin(desk, &params, subscription.begins).await.map(|begun| (begun, subscription)),
         Err(_) => Err(not_found(&params.thread_id)),
     };
@@ -200,24 +220,25 @@ mod tests {
     fn a_number_goes_into_the_last_message() {
         let (one, two) = ("{\"method\":\"a\"}\n", "{\"method\":\"b\",\"params\":{}}\n");
         let mut lines = format!("{one}{two}").into_bytes();
-        add_number(&mut lines, one.len() + two.len(), 7);
+        add_number(&mut lines, one.len() + two.len(), Seq::new(7));
         assert_eq!(lines, b"{\"method\":\"a\"}\n{\"method\":\"b\",\"params\":{},\"seq\":7}\n");
         let mut lines = format!("{one}{two}").into_bytes();
-        add_number(&mut lines, one.len(), 7);
+        add_number(&mut lines, one.len(), Seq::new(7));
         assert_eq!(lines, b"{\"method\":\"a\",\"seq\":7}\n{\"method\":\"b\",\"params\":{}}\n");
         let mut nothing = Vec::new();
-        add_number(&mut nothing, 0, 7);
+        add_number(&mut nothing, 0, Seq::new(7));
         assert!(nothing.is_empty());
     }
 
     #[test]
     fn a_client_has_caught_up_once_it_was_told_of_the_last_event() {
         let thread = ThreadId::fresh();
-        let mut numbering = Numbering::new(thread, Some(3), Some(5));
-        assert!(numbering.caught_up(thread, Some(4)).is_none());
+        let (log, [three, four, five]) = (LogName::new(thread, thread), [3, 4, 5].map(Seq::new));
+        let mut numbering = Numbering::new(log, Some(three), five);
+        assert!(numbering.caught_up(thread, Some(four)).is_none());
         assert!(numbering.is_behind());
-        assert!(numbering.caught_up(thread, Some(5)).is_some());
+        assert!(numbering.caught_up(thread, Some(five)).is_some());
         assert!(!numbering.is_behind());
-        assert!(!Numbering::new(thread, Some(5), Some(5)).is_behind());
+        assert!(!Numbering::new(log, Some(five), five).is_behind());
     }
 }

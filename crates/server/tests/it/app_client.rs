@@ -82,8 +82,14 @@ impl AppClient {
     }
 
     /// Ends the server, whatever was not read, and starts another one in the same folders.
-    pub(crate) async fn start_again(mut self) -> Self {
+    pub(crate) async fn start_again(self) -> Self {
+        self.start_again_after(|| ()).await
+    }
+
+    /// The same, after something was done while no server ran.
+    pub(crate) async fn start_again_after(mut self, between: impl FnOnce()) -> Self {
         self.close().await;
+        between();
         Self::connect(Arc::clone(&self.folder), self.hello.clone()).await
     }
 

@@ -56,16 +56,16 @@ async fn what_was_missed_is_told_again_by_its_numbers() {
 }
 
 #[tokio::test]
-async fn a_client_that_missed_too_much_gets_the_whole_thread() {
+async fn a_client_whose_place_is_not_known_gets_the_whole_thread() {
     let mut client = scripted("", &json!([text(&"x".repeat(100_000)), text("short")])).await;
     let thread = start(&mut client).await;
     let log = client.ok("thread/subscribe", json!({"threadId": thread})).await["logId"].clone();
     turn(&mut client, &thread, "one").await;
     turn(&mut client, &thread, "two").await;
     for params in [
-        json!({"threadId": thread, "after": 1, "logId": log}),
-        json!({"threadId": thread, "after": 1_000_000, "logId": log}),
-        json!({"threadId": thread, "after": 1_000_000, "logId": "another"}),
+        json!({"threadId": thread, "after": 1 << 18, "logId": log}),
+        json!({"threadId": thread, "after": 1_u64 << 50, "logId": log}),
+        json!({"threadId": thread, "after": 0, "logId": "another"}),
         json!({"threadId": thread}),
     ] {
         client.next_notification("thread/caughtUp").await;
@@ -75,6 +75,9 @@ async fn a_client_that_missed_too_much_gets_the_whole_thread() {
         assert_eq!(turns.len(), 2, "{params}");
         assert_eq!(turns[1]["items"][1]["text"], "short");
     }
+    // What is not remembered any more is in the lines.
+    let answer = client.ok("thread/subscribe", json!({"threadId": thread, "after": 0, "logId": log})).await;
+    assert_eq!(answer["reset"], false);
     client.end_unread().await;
 }
 
@@ -106,8 +109,8 @@ async fn a_thread_that_is_not_loaded_is_loaded_to_be_listened_to() {
     client.next_notification("thread/caughtUp").await;
     turn(&mut client, &thread, "hello").await;
     client.ok("thread/unsubscribe", json!({"threadId": thread})).await;
-    let answer = client.ok("thread/subscribe", json!({"threadId": thread, "after": 3, "logId": log})).await;
-    assert_eq!(answer["reset"], true, "its numbers began anew");
+    let answer = client.ok("thread/subscribe", json!({"threadId": thread, "after": 3 << 18, "logId": log})).await;
+    assert_eq!(answer["reset"], true, "no line ends there");
     assert_ne!(answer["logId"], log);
     assert_eq!(answer["thread"]["turns"].as_array().map(Vec::len), Some(1));
     client.next_notification("thread/caughtUp").await;

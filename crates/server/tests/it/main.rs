@@ -20,6 +20,7 @@ mod app_known_ways;
 mod app_methods;
 mod app_notes;
 mod app_pages;
+mod app_restarts;
 mod app_revived;
 mod app_shapes;
 mod app_skills;

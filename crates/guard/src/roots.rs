@@ -22,23 +22,25 @@ pub struct HeldRoots {
 
 /// A folder that may be written below.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Root {
+pub struct Root {
     /// Its path without links.
-    pub(crate) path: PathBuf,
-    pub(crate) identity: Identity,
+    pub path: PathBuf,
+    pub identity: Identity,
 }
 
 /// Which folder it is, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
+pub struct Identity {
+    pub device: u64,
+    pub inode: u64,
     /// When it was made, where the file system knows.
     born: Option<SystemTime>,
 }
 
 /// What a name leads to.
-pub(crate) enum Found {
+#[derive(Debug)]
+pub enum Found {
+    /// The folder it led to before, or leads to now.
     Folder(Root),
     /// No folder when it was first named, so it is left out, whatever is there now.
     Nothing,
@@ -48,7 +50,7 @@ pub(crate) enum Found {
 
 impl HeldRoots {
     /// Resolves a name, or compares what it leads to with what it led to before.
-    pub(crate) fn find(&self, name: PathBuf) -> Found {
+    pub fn find(&self, name: PathBuf) -> Found {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match known.get(&name) {
             Some(Some(root)) if root.is_there() => Found::Folder(root.clone()),

@@ -1,0 +1,113 @@
+//! What inspections have found, and how it is told.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many paths a message names.
+const NAMED: usize = 8;
+
+/// Something that a command has left and that was disarmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Where it was.
+    pub path: PathBuf,
+    /// What it was, and what became of it.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", printable(&format!("{}: {}", self.path.display(), self.what)))
+    }
+}
+
+/// Names come from commands: what is no character to be seen is written as a number.
+fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
+/// What inspections have found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What was disarmed.
+    pub findings: Vec<Finding>,
+    /// Files that are run by builds, tests or services, and that commands have changed.
+    pub changed: Vec<PathBuf>,
+}
+
+impl Report {
+    /// Says what was disarmed, for people; nothing if nothing was.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let all = self.findings.len();
+        let lines: Vec<String> = self.findings.iter().take(NAMED).map(|finding| format!("\n- {finding}")).collect();
+        let more = if all > NAMED { format!("\n- and {} more", all - NAMED) } else { String::new() };
+        let what = "sandboxed commands left files that could run code outside the sandbox";
+        (all > 0).then(|| format!("{what}:{}{more}", lines.concat()))
+    }
+
+    /// Says which files were changed that the user may run, for people; nothing if none were. Paths are shown below
+    /// `workspace`.
+    #[must_use]
+    pub fn notice(&self, workspace: &Path) -> Option<String> {
+        let short = |path: &PathBuf| printable(&path.strip_prefix(workspace).unwrap_or(path).display().to_string());
+        let names: Vec<String> = self.changed.iter().take(NAMED).map(short).collect();
+        let more = self.changed.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let what = "commands changed files that git, builds, tests or CI run or read; review before using them";
+        (!names.is_empty()).then(|| format!("{what}: {}{more}", names.join(", ")))
+    }
+}
+
+/// Where inspections report to. Clones share what was reported.
+#[derive(Debug, Clone, Default)]
+pub struct Findings(Arc<Mutex<Report>>);
+
+impl Findings {
+    /// Takes what was reported so far.
+    #[must_use]
+    pub fn take(&self) -> Report {
+        std::mem::take(&mut self.lock())
+    }
+
+    /// Adds what an inspection has found, each thing once.
+    pub fn add(&self, report: &Report) {
+        let mut reported = self.lock();
+        let new = report.findings.iter().filter(|finding| !reported.findings.contains(finding));
+        let new: Vec<Finding> = new.cloned().collect();
+        reported.findings.extend(new);
+        let new: Vec<PathBuf> =
+            report.changed.iter().filter(|path| !reported.changed.contains(path)).cloned().collect();
+        reported.changed.extend(new);
+    }
+
+    /// Whether both report to the same place.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Report> {
+        // No change can be left half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_a_few_and_counts_the_rest() {
+        let finding = |number: usize| Finding { path: format!("/w/{number}").into(), what: "a hook".to_owned() };
+        let report = Report { findings: (0..10).map(finding).collect(), changed: vec!["/w/a/Makefile".into()] };
+        let warning = report.warning().unwrap();
+        assert!(warning.ends_with("\n- /w/7: a hook\n- and 2 more"), "{warning}");
+        let notice = report.notice(Path::new("/w")).unwrap();
+        assert!(notice.ends_with(": a/Makefile"), "{notice}");
+        assert_eq!(Report::default().warning(), None);
+        assert_eq!(Report::default().notice(Path::new("/w")), None);
+    }
+}

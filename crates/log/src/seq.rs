@@ -1,0 +1,143 @@
+//! The numbers of events, and the names of the logs that they are numbers in.
+//!
+//! Invariants: within a log numbers only grow, and an event that has lines has the same number after every load, because it
+//! is the place where its lines end.
+
+use std::fmt;
+
+use codex_wire::ids::ThreadId;
+
+/// How many bits count events without lines.
+const COUNT_BITS: u32 = 18;
+/// How many events may follow a line without lines of their own.
+pub const MOST_WITHOUT_LINE: u64 = (1 << COUNT_BITS) - 1;
+
+/// The number of an event: how long the log was in bytes after the last line, and how many events without lines have come
+/// since. It has 53 bits for logs of up to 32 GiB, so JSON holds it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seq(u64);
+
+impl Seq {
+    /// The number of the event whose last line ends there.
+    #[must_use]
+    pub const fn at(position: u64) -> Self {
+        Self(position << COUNT_BITS)
+    }
+
+    /// The number that a client has named.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// As clients are told it.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// How long the log was after the last line.
+    #[must_use]
+    pub const fn position(self) -> u64 {
+        self.0 >> COUNT_BITS
+    }
+
+    /// How many events without lines had come since.
+    #[must_use]
+    pub const fn count(self) -> u64 {
+        self.0 & MOST_WITHOUT_LINE
+    }
+
+    /// The number of an event without lines that comes after this one. After [`MOST_WITHOUT_LINE`] of them a line has to come
+    /// first; where none can be written, numbers go on all the same.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The name of a log. Numbers of one load mean the same to all who have read along; those of one incarnation as far as
+/// events with lines go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogName {
+    incarnation: ThreadId,
+    load: ThreadId,
+}
+
+impl LogName {
+    /// The log of an incarnation as it is loaded now. A thread that is kept has one incarnation, its own name.
+    #[must_use]
+    pub const fn new(incarnation: ThreadId, load: ThreadId) -> Self {
+        Self { incarnation, load }
+    }
+
+    /// Whether a client means this log, as it is loaded now.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        self.parts(name).is_some_and(|(_, load)| load == self.load.to_string())
+    }
+
+    /// Whether a client means this log, loaded now or before.
+    #[must_use]
+    pub fn is_same_incarnation(&self, name: &str) -> bool {
+        self.parts(name).is_some()
+    }
+
+    fn parts<'a>(&self, name: &'a str) -> Option<(&'a str, &'a str)> {
+        name.split_once('.').filter(|(incarnation, _)| *incarnation == self.incarnation.to_string())
+    }
+}
+
+impl fmt::Display for LogName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.incarnation, self.load)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_largest_log_has_numbers_that_json_holds() {
+        let largest = Seq::at((32 << 30) - 1);
+        assert!(largest.number() + MOST_WITHOUT_LINE < 1 << 53);
+    }
+
+    #[test]
+    fn a_log_knows_its_names() {
+        let thread = ThreadId::fresh();
+        let [first, second] = [(); 2].map(|()| LogName::new(thread, ThreadId::fresh()));
+        assert!(first.is(&first.to_string()) && !first.is(&second.to_string()));
+        assert!(first.is_same_incarnation(&second.to_string()));
+        let other = LogName::new(ThreadId::fresh(), thread).to_string();
+        assert!(!first.is_same_incarnation(&other) && !first.is(&other));
+        for nonsense in ["", ".", &thread.to_string()] {
+            assert!(!first.is_same_incarnation(nonsense), "{nonsense}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_grow_with_every_event(lines in prop::collection::vec(0_u64..3_000, 1..200)) {
+            let (mut position, mut last) = (0, Seq::default());
+            for bytes in lines {
+                position += bytes;
+                let seq = if bytes > 0 { Seq::at(position) } else { last.next() };
+                prop_assert!(seq > last);
+                prop_assert_eq!(seq.position(), position);
+                prop_assert_eq!(seq.count() == 0, bytes > 0);
+                prop_assert_eq!(Seq::new(seq.number()), seq);
+                last = seq;
+            }
+        }
+    }
+}

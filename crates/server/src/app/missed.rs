@@ -1,0 +1,89 @@
+//! What a client has missed of a thread that was loaded anew meanwhile, read back from its lines.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use codex_dialects::replay::Player;
+use codex_log::open_items::OpenItems;
+use codex_log::store::{Entry, ReadFrom, ThreadStore};
+use codex_log::{Body, Event, Item, Reasoning, Seq};
+use codex_wire::ids::ThreadId;
+
+/// About how many bytes of what was missed are told. Whoever has missed more is better off with the thread as a whole.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a client has missed.
+#[derive(Debug)]
+pub(crate) struct Missed {
+    /// What was open where the client stopped.
+    pub(crate) standing: Vec<Arc<Event>>,
+    /// What came after that.
+    pub(crate) events: Vec<Arc<Event>>,
+}
+
+/// Reads what came after a number, up to another. None if no line ends where the client stopped, so that it has read
+/// something else, or if it has missed too much.
+///
+/// A turn that was not ended is over if none runs. Of what items grew by nothing is told: the client may have heard some of
+/// it, and whole items come with all of it.
+pub(crate) fn read(
+    thread: ThreadId,
+    store: &dyn ThreadStore,
+    (after, upto): (Seq, Seq),
+    is_running: bool,
+) -> Option<Missed> {
+    let mut lines = store.read(thread, ReadFrom::Start).ok()?;
+    // Where the thread is has been told before.
+    let mut reader = Player::new(Path::new(""), None);
+    let (mut is_boundary, mut bytes, mut decoded) = (after.position() == 0, 0, Vec::new());
+    let (mut standing, mut events) = (OpenItems::default(), Vec::new());
+    let mut end = 0;
+    while end < upto.position() {
+        // A line that cannot be read is passed over; what ends there counts for the next one.
+        let Entry::Line(line) = lines.next_entry().ok()?? else { continue };
+        end = line.range.end;
+        reader.take(&line, &mut decoded);
+        is_boundary |= end == after.position();
+        for event in decoded.drain(..) {
+            // A thought is decoded with a later line than its own.
+            if end <= after.position() || (event.body.is_thought() && event.seq <= after) {
+                standing.take(&Arc::new(event));
+            } else if !matches!(event.body, Body::ThreadStarted(_) | Body::ItemDelta { .. }) {
+                bytes += event.weight();
+                push(&mut events, event);
+            }
+        }
+        if bytes > MOST_BYTES || (end > after.position() && !is_boundary) {
+            return None;
+        }
+    }
+    reader.catch_up(&mut decoded);
+    for event in decoded.drain(..).filter(|event| event.seq > after) {
+        if !matches!(event.body, Body::ItemDelta { .. }) {
+            push(&mut events, event);
+        }
+    }
+    if !is_running {
+        reader.finish(&mut decoded);
+        events.extend(decoded.into_iter().filter(|event| event.turn.is_some()));
+    }
+    let events = events.into_iter().map(Arc::new).collect();
+    is_boundary.then(|| Missed { standing: standing.into_events(), events })
+}
+
+/// Adds an event. Thoughts have a line for each part, and are one item.
+fn push(events: &mut Vec<Event>, event: Event) {
+    let last = events.last_mut().filter(|last| last.turn == event.turn);
+    let Some(Event { seq, body: Body::ItemCompleted(Item::Reasoning(Reasoning { id, summary, .. })), .. }) = last
+    else {
+        return events.push(event);
+    };
+    match event.body {
+        Body::ItemStarted(Item::Reasoning(Reasoning { id: other, .. })) if other == *id => {}
+        Body::ItemCompleted(Item::Reasoning(Reasoning { id: other, summary: more, .. })) if other == *id => {
+            *seq = event.seq;
+            summary.extend(more);
+        }
+        _ => events.push(event),
+    }
+}
