@@ -16,7 +16,7 @@ const CRATE_LINES: usize = 8_000;
 
 /// Crates that are larger than that, and how many lines each may have until it is split. One that has shrunk below
 /// [`CRATE_LINES`] has to be taken off the list.
-const LARGE_CRATES: &[(&str, usize)] = &[("cli", 9_900), ("server", 8_300)];
+const LARGE_CRATES: &[(&str, usize)] = &[("cli", 10_000), ("server", 8_500)];
 
 /// What is measured in one file.
 #[derive(Default)]
