@@ -184,6 +184,14 @@ impl Item {
         }
     }
 
+    /// Adds more of the same thoughts, where both are thoughts.
+    pub fn think_on(&mut self, more: &Self) {
+        if let (Self::Reasoning(thought), Self::Reasoning(more)) = (self, more) {
+            thought.summary.extend_from_slice(&more.summary);
+            thought.raw.extend_from_slice(&more.raw);
+        }
+    }
+
     /// The item with another status, where it has one.
     #[must_use]
     pub fn with_status(&self, status: Status) -> Self {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use codex_dialects::replay::Player;
 use codex_log::open_items::OpenItems;
 use codex_log::store::{Entry, ReadFrom, ThreadStore};
-use codex_log::{Body, Event, Item, Reasoning, Seq};
+use codex_log::{Body, Event, Item, Seq};
 use codex_wire::ids::ThreadId;
 
 /// About how many bytes of what was missed are told. Whoever has missed more is better off with the thread as a whole.
@@ -74,15 +74,13 @@ pub(crate) fn read(
 /// Adds an event. Thoughts have a line for each part, and are one item.
 fn push(events: &mut Vec<Event>, event: Event) {
     let last = events.last_mut().filter(|last| last.turn == event.turn);
-    let Some(Event { seq, body: Body::ItemCompleted(Item::Reasoning(Reasoning { id, summary, .. })), .. }) = last
-    else {
-        return events.push(event);
-    };
-    match event.body {
-        Body::ItemStarted(Item::Reasoning(Reasoning { id: other, .. })) if other == *id => {}
-        Body::ItemCompleted(Item::Reasoning(Reasoning { id: other, summary: more, .. })) if other == *id => {
+    let Some(Event { seq, body: Body::ItemCompleted(item), .. }) = last else { return events.push(event) };
+    let goes_on = |more: &Item| item.is_thought() && more.is_thought() && more.id() == item.id();
+    match &event.body {
+        Body::ItemStarted(more) if goes_on(more) => {}
+        Body::ItemCompleted(more) if goes_on(more) => {
             *seq = event.seq;
-            summary.extend(more);
+            item.think_on(more);
         }
         _ => events.push(event),
     }
