@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use codex_config::{Env, Home};
 use codex_dialects::git_diff::{self, Changes};
+use codex_log::decode::{Decoder, Wanted};
 use codex_log::store::{Entry, ThreadSummary};
+use codex_log::{Body, Status};
 use codex_store::{RolloutLines, ThreadIndex};
 use codex_tools::own_git::{Checkout, OwnGit, writable_folders};
-use serde::Deserialize;
 
 use crate::args::{ApplyArgs, Shared};
 use crate::console;
@@ -119,41 +120,27 @@ fn described(checkout: &Checkout) -> String {
 /// The patches of the last turn that has any, with the folder of the thread as it is called without links.
 fn last_patches(thread: &ThreadSummary, cwd: &Path) -> anyhow::Result<Vec<Changes>> {
     let mut lines = RolloutLines::open(&thread.path)?;
-    let (mut last, mut turn) = (Vec::new(), Vec::new());
+    let mut decoder = Decoder::new(Wanted::TURNS | Wanted::SHOWN | Wanted::CALLS);
+    let (mut events, mut last, mut turn) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
-        let Ok(event) = serde_json::from_str::<Told>(line.payload.get()) else { continue };
-        match (&*event.kind, event.item) {
-            ("task_started" | "turn_started" | "user_message", _) if !turn.is_empty() => {
-                last = std::mem::take(&mut turn);
+        decoder.line(&line, &mut events);
+        for event in events.drain(..) {
+            match &event.body {
+                Body::TurnStarted { .. } if !turn.is_empty() => last = std::mem::take(&mut turn),
+                // Files of releases that kept no beginnings of turns have one for each thing said.
+                Body::ItemCompleted(item) if item.said().is_some() && !turn.is_empty() => {
+                    last = std::mem::take(&mut turn);
+                }
+                Body::ItemCompleted(item) if item.status() == Some(Status::Completed) => {
+                    let changes = item.patch().map(|patch| (*patch.changes).clone());
+                    turn.extend(changes.map(|changes| git_diff::moved(changes, &thread.cwd, cwd)));
+                }
+                _ => {}
             }
-            ("item_completed", Some(StoredItem::FileChange { changes, status })) if status == "completed" => {
-                turn.push(git_diff::moved(changes, &thread.cwd, cwd));
-            }
-            _ => {}
         }
     }
     Ok(if turn.is_empty() { last } else { turn })
-}
-
-#[derive(Deserialize)]
-struct Told {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    item: Option<StoredItem>,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type")]
-enum StoredItem {
-    FileChange {
-        changes: Changes,
-        #[serde(default)]
-        status: String,
-    },
-    #[serde(other)]
-    Other,
 }
 
 /// Applies a diff, all of it or nothing, and passes on what git says about it.

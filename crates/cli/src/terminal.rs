@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use codex_config::Env;
-use codex_log::{
-    Abort, Body, CommandItem, CommandStatus, Delta, Event, Failure, Item, Outcome, PatchItem, PatchStatus, QuestionKind,
-};
+use codex_log::{Abort, Body, CommandItem, Delta, Event, Failure, Item, Outcome, PatchItem, QuestionKind, Status};
 use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
@@ -56,12 +54,8 @@ impl<W: Write> Terminal<W> {
         let page = &mut self.page;
         match &event.body {
             Body::ItemDelta { delta, .. } => self.delta(delta)?,
-            Body::ItemStarted(Item::Command(command)) => page.command(command.id.as_str(), &command_text(command))?,
-            Body::ItemCompleted(Item::Command(command)) => self.command_end(command)?,
-            Body::ItemStarted(Item::Patch(patch)) => self.patch(patch)?,
-            Body::ItemCompleted(Item::Patch(patch)) => self.patch_end(patch)?,
-            Body::ItemCompleted(Item::UserMessage { content, .. }) => page.user(content.iter().map(piece))?,
-            Body::ItemCompleted(_) => page.enter(Within::Nothing)?,
+            Body::ItemStarted(item) => self.item_started(item)?,
+            Body::ItemCompleted(item) => self.item_completed(item)?,
             Body::PlanUpdated(UpdatePlanArgs { explanation, plan, .. }) => {
                 page.plan(explanation.as_deref(), plan.iter().map(|item| (item.step.as_str(), item.status)))?;
             }
@@ -88,8 +82,7 @@ impl<W: Write> Terminal<W> {
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }
             | Body::ModelAsked(_)
-            | Body::Recorded(_)
-            | Body::ItemStarted(_) => {}
+            | Body::Recorded(_) => {}
         }
         self.flush()
     }
@@ -156,18 +149,35 @@ impl<W: Write> Terminal<W> {
         }
     }
 
-    fn command_end(&mut self, command: &CommandItem) -> std::io::Result<()> {
+    fn item_started(&mut self, item: &Item) -> std::io::Result<()> {
+        match item.patch() {
+            Some(patch) => self.patch(patch),
+            None if item.command().is_some() => self.page.command(item.id().as_str(), &item.title()),
+            None => Ok(()),
+        }
+    }
+
+    fn item_completed(&mut self, item: &Item) -> std::io::Result<()> {
+        if let Some(command) = item.command() {
+            self.command_end(command, &item.title())
+        } else if let Some(patch) = item.patch() {
+            self.patch_end(patch)
+        } else if let Some(said) = item.said() {
+            self.page.user(said.content.iter().map(piece))
+        } else {
+            self.page.enter(Within::Nothing)
+        }
+    }
+
+    fn command_end(&mut self, command: &CommandItem, line: &str) -> std::io::Result<()> {
         let Some(end) = &command.end else { return Ok(()) };
         let ended = match command.status {
-            CommandStatus::Completed => Ended::Exit(0),
-            CommandStatus::Declined => Ended::Declined(&end.formatted),
-            CommandStatus::Failed | CommandStatus::Running | CommandStatus::AwaitingApproval => {
-                Ended::Exit(end.exit_code)
-            }
+            Status::Completed => Ended::Exit(0),
+            Status::Declined => Ended::Declined(&end.formatted),
+            Status::Failed | Status::Running | Status::AwaitingApproval => Ended::Exit(end.exit_code),
         };
-        let (id, line) = (command.id.as_str(), command_text(command));
         let is_open = !end.aggregated.ends_with('\n');
-        self.page.command_end((id, &line), ended, end.duration.as_secs_f64(), is_open)
+        self.page.command_end((command.id.as_str(), line), ended, end.duration.as_secs_f64(), is_open)
     }
 
     fn question(&mut self, kind: &QuestionKind) -> std::io::Result<()> {
@@ -192,7 +202,7 @@ impl<W: Write> Terminal<W> {
     }
 
     fn patch_end(&mut self, patch: &PatchItem) -> std::io::Result<()> {
-        let end = patch.end.as_ref().filter(|_| patch.status != PatchStatus::Completed);
+        let end = patch.end.as_ref().filter(|_| patch.status != Status::Completed);
         self.page.changed(end.map(|end| end.stderr.as_str()))
     }
 
@@ -220,14 +230,6 @@ fn piece(input: &UserInput) -> (Style, Cow<'_, str>) {
         UserInput::Image { .. } => (Style::Dim, "[picture]".into()),
         UserInput::LocalImage { path } => (Style::Dim, format!("[{}]", path.display()).into()),
         UserInput::Skill { name, .. } | UserInput::Mention { name, .. } => (Style::Dim, name.into()),
-    }
-}
-
-/// What a shell is given reads better without the shell around it.
-fn command_text(command: &CommandItem) -> String {
-    match command.argv.as_slice() {
-        [_, flag, script] if flag == "-lc" || flag == "-c" => script.clone(),
-        argv => argv.join(" "),
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod eq;
 pub mod exec;
 pub mod git_diff;
+pub mod replay;
 pub mod v1;
 pub mod v2;
 mod vintage;

@@ -85,8 +85,8 @@ impl Context {
     /// Appends an item.
     pub(crate) fn record(&mut self, record: &Record) {
         self.items.push(record.json.clone());
-        let is_of_user = matches!(&*record.item, ResponseItem::Message(message) if message.role == "user");
-        self.last = is_of_user.then(|| Arc::clone(&record.item));
+        let is_of_user = |item: &ResponseItem| matches!(item, ResponseItem::Message(message) if message.role == "user");
+        self.last = record.item().filter(|item| is_of_user(item));
     }
 
     /// Notes that the newest item is what the user said.

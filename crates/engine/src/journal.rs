@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use codex_log::encode::{encode, encode_mark, has_lines};
+use codex_log::encode::{encode, encode_mark};
 use codex_log::replay_buffer::ReplayBuffer;
 use codex_log::store::{Commit, Pen, StoreError, StoreErrorKind};
-use codex_log::{Body, Event, LogName, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
+use codex_log::{Body, Class, Event, LogName, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
 use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
 
@@ -257,7 +257,7 @@ impl Journal {
                     if !is_done {
                         self.waiting.push(event.clone());
                     }
-                    if !is_in_file && has_lines(&event.body) {
+                    if !is_in_file && event.body.class() == Class::Kept {
                         self.unsaved.push(event);
                     }
                 }
@@ -297,13 +297,13 @@ impl Journal {
 /// that it came to nothing is told all the same.
 fn is_done(body: &Body) -> bool {
     let is_told = matches!(body, Body::TurnStarted { .. } | Body::TurnEnded(Outcome::Failed(_) | Outcome::Aborted(_)));
-    has_lines(body) && !is_told
+    body.class() == Class::Kept && !is_told
 }
 
 /// Whether nothing else tells that an event was not saved: no turn fails for it.
 fn is_heard_only_here(event: &Event) -> bool {
     let is_outside = event.turn.is_none() || matches!(event.body, Body::TurnEnded(Outcome::Aborted(_)));
-    is_outside && has_lines(&event.body)
+    is_outside && event.body.class() == Class::Kept
 }
 
 /// A clock before 1970 gives 0, which no reader trips over.

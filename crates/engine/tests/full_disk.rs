@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use codex_engine::Setup;
-use codex_log::{Body, Event, Item, Outcome};
+use codex_log::{Body, Event, Outcome};
 use codex_thread::{Beginning, ExplicitOverrides};
 use codex_wire::conversation_item::ConversationItem;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
@@ -36,7 +36,7 @@ fn set_room(client: &Client, bytes: Option<u64>) {
 /// The messages of the agent that somebody was told are whole.
 fn completed(events: &[Arc<Event>]) -> Vec<String> {
     let text = |event: &Arc<Event>| match &event.body {
-        Body::ItemCompleted(Item::AgentMessage { text, .. }) => Some(text.to_string()),
+        Body::ItemCompleted(item) => item.answer().map(ToString::to_string),
         _ => None,
     };
     events.iter().filter_map(text).collect()

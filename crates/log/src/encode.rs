@@ -3,12 +3,6 @@
 //! Deltas are not kept: the items they lead to are. Of the event queue only what a resumed client is shown again is
 //! kept; the rest follows from the items of the conversation.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use codex_wire::change::FileChange;
-use codex_wire::command::ParsedCommand;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::event::EventMsg;
 use codex_wire::goal::Goal;
@@ -16,8 +10,9 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 
+use crate::item::KeptItem;
 use crate::settings::{Mode, Settings};
-use crate::{Body, CommandStatus, Event, Item, ItemId, PatchStatus, RolledBack, TurnId, messages, review};
+use crate::{Body, Event, Item, ItemId, RolledBack, TurnId, messages};
 
 /// Takes the lines of a log, in order.
 pub trait LineSink {
@@ -52,13 +47,6 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
             let replacement_history = replacement;
             file.append("compacted", &CompactedLine { message: "", replacement_history })
         }
-        // Who reads the file counts what the user has said. What a reviewer was asked is in the line that begins the review.
-        Body::ItemCompleted(Item::UserMessage { id, .. }) if id.as_str().starts_with(review::ASKED) => Ok(()),
-        Body::ItemCompleted(item @ (Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. })) => {
-            let names = Names::of(event, Some(item));
-            let thread_id = event.thread;
-            file.append("event_msg", &CompletedLine { kind: "item_completed", thread_id, names, item: shown(item) })
-        }
         Body::Asked(question) => file.append("event_msg", &ApprovalLine::of(event, "approval_asked", question.item())),
         Body::Answered { question, .. } => {
             file.append("event_msg", &ApprovalLine::of(event, "approval_answered", question.item()))
@@ -67,10 +55,10 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
             let turn_id = first.as_ref().map(TurnId::as_str);
             file.append("event_msg", &RolledBackLine { kind: "thread_rolled_back", num_turns: *said, turn_id })
         }
+        Body::ItemCompleted(item) => append_item(event, item, &mut file),
         Body::GoalChanged(goal) => file.append("event_msg", &GoalLine::of(event, "goal_changed", Some(goal))),
         Body::GoalCleared => file.append("event_msg", &GoalLine::of(event, "goal_cleared", None)),
         Body::TurnStarted { .. }
-        | Body::ItemCompleted(_)
         | Body::TokensCounted { .. }
         | Body::ReviewEntered(_)
         | Body::ReviewExited(_)
@@ -101,21 +89,14 @@ struct MarkLine {
     kind: &'static str,
 }
 
-/// Whether an event may give lines.
-#[must_use]
-pub fn has_lines(body: &Body) -> bool {
-    !matches!(
-        body,
-        Body::ItemStarted(_)
-            | Body::ItemDelta { .. }
-            | Body::TerminalWritten { .. }
-            | Body::ImageViewed { .. }
-            | Body::DiffChanged(_)
-            | Body::PlanUpdated(_)
-            | Body::AnswerRetried { .. }
-            | Body::Warning { .. }
-            | Body::Unread(_)
-    )
+/// Appends an item that is whole.
+fn append_item<S: LineSink + ?Sized>(event: &Event, item: &Item, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
+    if item.is_kept_elsewhere() {
+        return Ok(());
+    }
+    let Some(kept) = item.kept() else { return append_kept(event, file) };
+    let (thread_id, names) = (event.thread, Names::of(event, Some(item)));
+    file.append("event_msg", &CompletedLine { kind: "item_completed", thread_id, names, item: kept })
 }
 
 /// Appends what is kept in the words of the event queue.
@@ -156,10 +137,7 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn of(event: &'a Event, item: Option<&'a Item>) -> Self {
-        let key = match item {
-            Some(Item::UserMessage { key, .. }) => key.as_deref(),
-            _ => None,
-        };
+        let key = item.and_then(Item::said).and_then(|said| said.key.as_deref());
         Self { turn: event.turn.as_ref().map(TurnId::as_str), item: item.map(|item| item.id().as_str()), key }
     }
 }
@@ -180,7 +158,7 @@ struct CompletedLine<'a> {
     thread_id: ThreadId,
     #[serde(flatten)]
     names: Names<'a>,
-    item: ShownItem<'a>,
+    item: KeptItem<'a>,
 }
 
 /// That a person was asked about a call, or has answered, so that a question outlives the program that asked it.
@@ -227,78 +205,6 @@ impl<'a> GoalLine<'a> {
     }
 }
 
-/// What clients are shown of a call.
-#[derive(Serialize)]
-#[serde(tag = "type")]
-enum ShownItem<'a> {
-    CommandExecution {
-        id: &'a str,
-        command: &'a [String],
-        cwd: &'a Path,
-        parsed_cmd: &'a [ParsedCommand],
-        process_id: Option<String>,
-        source: &'static str,
-        status: &'static str,
-        aggregated_output: &'a str,
-        exit_code: Option<i32>,
-        duration: Option<Duration>,
-    },
-    FileChange {
-        id: &'a str,
-        changes: &'a BTreeMap<PathBuf, FileChange>,
-        status: &'static str,
-    },
-    WebSearch {
-        id: &'a str,
-        query: &'a str,
-    },
-    Other {
-        id: &'a str,
-    },
-}
-
-fn shown(item: &Item) -> ShownItem<'_> {
-    let id = item.id().as_str();
-    match item {
-        Item::Command(command) => {
-            let end = command.end.as_ref().filter(|_| command.status != CommandStatus::Declined);
-            ShownItem::CommandExecution {
-                id,
-                command: &command.argv,
-                cwd: &command.cwd,
-                parsed_cmd: &command.parsed,
-                process_id: command.terminal.map(|terminal| terminal.to_string()),
-                source: match (command.is_users_own, command.terminal) {
-                    (true, _) => "user_shell",
-                    (false, Some(_)) => "unified_exec_startup",
-                    (false, None) => "agent",
-                },
-                status: match command.status {
-                    CommandStatus::AwaitingApproval | CommandStatus::Running => "in_progress",
-                    CommandStatus::Completed => "completed",
-                    CommandStatus::Failed => "failed",
-                    CommandStatus::Declined => "declined",
-                },
-                aggregated_output: end.map_or("", |end| &end.aggregated),
-                exit_code: end.map(|end| end.exit_code),
-                duration: end.map(|end| end.duration),
-            }
-        }
-        Item::Patch(patch) => ShownItem::FileChange {
-            id,
-            changes: &patch.changes,
-            status: match patch.status {
-                PatchStatus::AwaitingApproval | PatchStatus::Running => "in_progress",
-                PatchStatus::Completed => "completed",
-                PatchStatus::Failed => "failed",
-                PatchStatus::Declined => "declined",
-            },
-        },
-        Item::WebSearch { query, .. } => ShownItem::WebSearch { id, query },
-        Item::UserMessage { .. } | Item::AgentMessage { .. } | Item::Reasoning { .. } => ShownItem::Other { id },
-    }
-}
-
 /// [`codex_wire::rollout::CompactedItem`] with its items as they are encoded already.
 #[derive(Serialize)]
 struct CompactedLine<'a> {
@@ -320,11 +226,14 @@ fn turn_context(settings: &Settings) -> TurnContextItem {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use codex_wire::error_info::CodexErrorInfo;
     use codex_wire::input::UserInput;
-    use codex_wire::text::Text;
+    use codex_wire::plan::UpdatePlanArgs;
 
     use super::*;
-    use crate::{Abort, Delta, Outcome, Seq};
+    use crate::{Abort, AgentMessage, Class, Delta, Failure, Outcome, Seq, UserMessage};
 
     #[derive(Default)]
     struct Kinds(Vec<String>);
@@ -340,19 +249,30 @@ mod tests {
     }
 
     #[test]
-    fn whether_an_event_has_lines_is_told_without_encoding_it() {
-        let message = || Item::AgentMessage { id: ItemId::new("m"), text: Text::default() };
-        let said = Item::UserMessage { id: ItemId::new("u"), key: None, content: vec![UserInput::text("hi")] };
+    fn what_is_kept_has_lines_and_nothing_else_has() {
+        let message = || Item::AgentMessage(AgentMessage::empty(ItemId::new("m")));
+        let content = vec![UserInput::text("hi")];
+        let said = Item::UserMessage(UserMessage { id: ItemId::new("u"), key: None, content });
+        let failure = || Failure { message: String::new(), hint: None, info: CodexErrorInfo::Other };
         let bodies = [
             (Body::TurnStarted { context_window: None }, "event_msg task_started"),
             (Body::ItemStarted(message()), ""),
             (Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text("x".into()) }, ""),
             (Body::ItemCompleted(said), "event_msg user_message"),
             (Body::ItemCompleted(message()), "event_msg agent_message"),
+            (Body::TerminalWritten { item: ItemId::new("c"), terminal: 1, stdin: String::new() }, ""),
+            (Body::ImageViewed { item: ItemId::new("c"), path: "/a.png".into() }, ""),
+            (Body::PlanUpdated(UpdatePlanArgs { explanation: None, plan: Vec::new() }), ""),
             (Body::DiffChanged("".into()), ""),
+            (Body::ReviewExited(None), "event_msg exited_review_mode"),
+            (Body::WentBack { response_id: String::new(), replacement: Vec::new() }, "compacted "),
+            (Body::RolledBack(RolledBack { turns: 1, said: 1, first: None }), "event_msg thread_rolled_back"),
+            (Body::TokensCounted { info: None, rate_limits: Box::default() }, "event_msg token_count"),
+            (Body::AnswerRetried { failure: failure(), attempt: 1, limit: 2, delay: Duration::ZERO }, ""),
             (Body::Warning { message: String::new() }, ""),
             (Body::GoalCleared, "event_msg goal_cleared"),
             (Body::TurnEnded(Outcome::Aborted(Abort::Interrupted)), "event_msg turn_aborted"),
+            (Body::TurnEnded(Outcome::Failed(failure())), "event_msg error,event_msg task_complete"),
         ];
         for (body, expected) in bodies {
             let mut kinds = Kinds::default();
@@ -360,7 +280,7 @@ mod tests {
                 Event { thread: ThreadId::fresh(), seq: Seq::default(), at_ms: 0, turn: Some(TurnId::new("t")), body };
             encode(&event, &mut kinds).unwrap();
             assert_eq!(kinds.0.join(","), expected);
-            assert_eq!(has_lines(&event.body), !expected.is_empty(), "{expected}");
+            assert_eq!(event.body.class() == Class::Kept, !expected.is_empty(), "{expected}");
         }
     }
 }

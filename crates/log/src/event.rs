@@ -10,7 +10,6 @@ use codex_wire::conversation_item::ConversationItem;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
-use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
@@ -19,7 +18,7 @@ use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use crate::settings::Settings;
-use crate::{Answer, CommandItem, Delta, PatchItem, Question, QuestionId, ReadState, Seq};
+use crate::{Answer, Delta, Item, ItemId, Question, QuestionId, ReadState, Seq};
 
 /// The name of a turn: the id of the submission that started it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,24 +26,6 @@ pub struct TurnId(Arc<str>);
 
 impl TurnId {
     /// Makes a name from a client's submission id.
-    #[must_use]
-    pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self(id.into())
-    }
-
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// The name of an item within its thread; for what a model said, the provider's name for it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ItemId(Arc<str>);
-
-impl ItemId {
-    /// Makes a name from text.
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
@@ -198,12 +179,14 @@ pub struct ThreadStarted {
 }
 
 /// An item of the conversation with the model, encoded once for file and request alike.
+///
+/// One that was read from a file keeps its bytes and is understood only when somebody asks.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// The item.
-    pub item: Arc<ResponseItem>,
-    /// The same as JSON.
+    /// The item as JSON.
     pub json: ConversationItem,
+    /// The item as it was made here.
+    made: Option<Arc<ResponseItem>>,
 }
 
 impl Record {
@@ -213,7 +196,19 @@ impl Record {
     /// Only if an item held something JSON cannot express, which none does.
     pub fn new(item: ResponseItem) -> Result<Self, serde_json::Error> {
         let item = Arc::new(item);
-        Ok(Self { json: ConversationItem::new(&item)?, item })
+        Ok(Self { json: ConversationItem::new(&item)?, made: Some(item) })
+    }
+
+    /// An item from a file.
+    #[must_use]
+    pub fn stored(json: ConversationItem) -> Self {
+        Self { json, made: None }
+    }
+
+    /// The item; none if it came from a file and cannot be understood.
+    #[must_use]
+    pub fn item(&self) -> Option<Arc<ResponseItem>> {
+        self.made.clone().or_else(|| self.json.typed().ok())
     }
 }
 
@@ -252,68 +247,56 @@ pub struct Compacted {
     pub after: usize,
 }
 
-/// Something a client shows.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Item {
-    /// What the user said.
-    UserMessage {
-        /// Its name.
-        id: ItemId,
-        /// The client's own name for it.
-        key: Option<Arc<str>>,
-        /// The pieces, as they came.
-        content: Vec<UserInput>,
-    },
-    /// What the model said.
-    AgentMessage {
-        /// Its name.
-        id: ItemId,
-        /// The text so far.
-        text: Text,
-    },
-    /// What the model thought.
-    Reasoning {
-        /// Its name.
-        id: ItemId,
-        /// The summary, one text a part.
-        summary: Vec<String>,
-        /// The thoughts themselves, where the model shows them.
-        raw: Vec<String>,
-    },
-    /// A search of the web that the provider made.
-    WebSearch {
-        /// Its name.
-        id: ItemId,
-        /// What was looked for.
-        query: String,
-    },
-    /// A command the model runs.
-    Command(Arc<CommandItem>),
-    /// A patch the model applies.
-    Patch(Arc<PatchItem>),
-}
-
-impl Item {
-    /// The name of the item.
-    #[must_use]
-    pub fn id(&self) -> &ItemId {
-        match self {
-            Self::UserMessage { id, .. }
-            | Self::AgentMessage { id, .. }
-            | Self::Reasoning { id, .. }
-            | Self::WebSearch { id, .. } => id,
-            Self::Command(command) => &command.id,
-            Self::Patch(patch) => &patch.id,
-        }
-    }
+/// What becomes of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// It has lines, and is published only after they were written.
+    Kept,
+    /// It follows from events that are kept.
+    Derived,
+    /// It is a piece of what is kept once it is whole.
+    Drafted,
+    /// It is told and forgotten.
+    Passing,
 }
 
 impl Body {
+    /// What becomes of it. The encoder gives lines for what is kept and for nothing else, except that a thread that goes on
+    /// has its first line already, and what a reviewer is asked is in the line that begins the review.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::ThreadStarted(_)
+            | Self::TurnStarted { .. }
+            | Self::ModelAsked(_)
+            | Self::Recorded(_)
+            | Self::ItemCompleted(_)
+            | Self::Asked(_)
+            | Self::Answered { .. }
+            | Self::ReviewEntered(_)
+            | Self::ReviewExited(_)
+            | Self::Compacted(_)
+            | Self::WentBack { .. }
+            | Self::RolledBack(_)
+            | Self::GoalChanged(_)
+            | Self::GoalCleared
+            | Self::TokensCounted { .. }
+            | Self::TurnEnded(_) => Class::Kept,
+            Self::ItemStarted(_) | Self::ImageViewed { .. } | Self::PlanUpdated(_) => Class::Derived,
+            Self::ItemDelta { .. } => Class::Drafted,
+            Self::TerminalWritten { .. }
+            | Self::DiffChanged(_)
+            | Self::AnswerRetried { .. }
+            | Self::Warning { .. }
+            | Self::Unread(_) => Class::Passing,
+        }
+    }
+
     /// Whether it shows what the model thinks. What the model said of that to itself, for later requests, is another thing.
     #[must_use]
     pub fn is_thought(&self) -> bool {
         match self {
-            Self::ItemStarted(item) | Self::ItemCompleted(item) => matches!(item, Item::Reasoning { .. }),
+            Self::ItemStarted(item) | Self::ItemCompleted(item) => item.is_thought(),
             Self::ItemDelta { delta, .. } => {
                 matches!(delta, Delta::SummaryPart { .. } | Delta::Summary { .. } | Delta::Raw { .. })
             }

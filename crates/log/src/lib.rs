@@ -5,12 +5,12 @@
 //!
 //! Invariant: types and pure functions. No files, no clock, no async runtime.
 
-mod calls;
 pub mod decode;
 mod delta;
 pub mod encode;
 mod event;
 pub mod history;
+mod item;
 pub mod keys;
 pub mod line;
 pub mod messages;
@@ -23,15 +23,16 @@ pub mod review;
 mod seq;
 pub mod settings;
 pub mod store;
-pub mod stored;
 pub mod turn_marks;
 mod weight;
 
-pub use calls::{CommandEnd, CommandItem, CommandStatus, PatchEnd, PatchItem, PatchStatus};
 pub use delta::Delta;
 pub use event::{
-    Abort, Body, Compacted, Event, Failure, Item, ItemId, Outcome, Record, ReviewEntered, RolledBack, ThreadStarted,
-    TurnId,
+    Abort, Body, Class, Compacted, Event, Failure, Outcome, Record, ReviewEntered, RolledBack, ThreadStarted, TurnId,
+};
+pub use item::{
+    AgentMessage, CommandEnd, CommandItem, CommandStatus, Item, ItemId, PatchEnd, PatchItem, PatchStatus, Reasoning,
+    Status, StoredItem, UserMessage, WebSearch,
 };
 pub use question::{Answer, Question, QuestionId, QuestionKind};
 pub use read_state::{ReadState, Unread};

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use codex_wire::event::EventMsg;
 use codex_wire::rollout::RolloutLine;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -51,10 +52,22 @@ impl<'a> Line<'a> {
         serde_json::from_str(self.text).ok()
     }
 
+    /// When it was written, in milliseconds of Unix time; 0 if it does not say.
+    #[must_use]
+    pub fn at_ms(&self) -> i64 {
+        chrono::DateTime::parse_from_rfc3339(&self.timestamp).map(|time| time.timestamp_millis()).unwrap_or_default()
+    }
+
     /// The payload in the shape that the caller expects.
     #[must_use]
     pub fn payload_as<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(self.payload.get()).ok()
+    }
+
+    /// What it tells in the words of the event queue, as the release that wrote it did.
+    #[must_use]
+    pub fn message(&self) -> Option<EventMsg> {
+        (self.kind == "event_msg").then(|| self.payload_as()).flatten()
     }
 
     /// The `type` inside the payload of an event, and what else tells events apart.
@@ -182,6 +195,16 @@ impl<'a> Head<'a> {
         let rest = rest.strip_prefix(b",\"payload\":")?;
         let inner = rest.strip_prefix(b"{\"type\":").and_then(word).map_or("", |(inner, _)| inner);
         Some(Self { timestamp, kind, inner, payload: line.len() - rest.len() })
+    }
+
+    /// The type of the item in the payload of that line, if it is in its beginning.
+    #[must_use]
+    pub fn item(&self, line: &'a [u8]) -> Option<&'a str> {
+        const ITEM: &[u8] = b"\"item\":{\"type\":";
+        let beginning = line.get(self.payload..)?;
+        let beginning = &beginning[..beginning.len().min(HEAD_BYTES)];
+        let at = beginning.windows(ITEM.len()).position(|part| part == ITEM)?;
+        word(&beginning[at + ITEM.len()..]).map(|(kind, _)| kind)
     }
 }
 

@@ -1,13 +1,11 @@
 //! Events in the words of the event queue, as far as files keep them. Clients of the queue are told the same.
 
 use codex_wire::event::{
-    AgentMessageEvent, AgentReasoningEvent, AgentReasoningRawContentEvent, EnteredReviewModeEvent, ErrorEvent,
-    EventMsg, ExitedReviewModeEvent, TaskCompleteEvent, TaskStartedEvent, TokenCountEvent, TurnAbortReason,
-    TurnAbortedEvent,
+    EnteredReviewModeEvent, ErrorEvent, EventMsg, ExitedReviewModeEvent, TaskCompleteEvent, TaskStartedEvent,
+    TokenCountEvent, TurnAbortReason, TurnAbortedEvent,
 };
-use codex_wire::input::UserInput;
 
-use crate::{Abort, Body, Item, Outcome, ReviewEntered};
+use crate::{Abort, Body, Outcome, ReviewEntered};
 
 /// Appends the messages that a file keeps of an event. What is kept in another form gives none.
 pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
@@ -15,7 +13,7 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         Body::TurnStarted { context_window } => {
             out.push(EventMsg::TaskStarted(TaskStartedEvent { model_context_window: *context_window }));
         }
-        Body::ItemCompleted(item) => said(item, true, out),
+        Body::ItemCompleted(item) => item.messages(true, out),
         Body::TokensCounted { info, rate_limits } => {
             let (info, rate_limits) = (info.clone(), Some((**rate_limits).clone()));
             out.push(EventMsg::TokenCount(TokenCountEvent { info, rate_limits }));
@@ -45,25 +43,6 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::AnswerRetried { .. }
         | Body::Warning { .. }
         | Body::Unread(_) => {}
-    }
-}
-
-/// Appends what was said or thought, the thoughts themselves where they are wanted. Calls have messages of their own.
-pub fn said(item: &Item, wants_thoughts: bool, out: &mut Vec<EventMsg>) {
-    match item {
-        Item::UserMessage { content, .. } => out.push(EventMsg::UserMessage(UserInput::said(content))),
-        Item::AgentMessage { text, .. } => {
-            out.push(EventMsg::AgentMessage(AgentMessageEvent { message: text.clone() }));
-        }
-        Item::Reasoning { summary, raw, .. } => {
-            let part = |text: &String| EventMsg::AgentReasoning(AgentReasoningEvent { text: text.clone() });
-            out.extend(summary.iter().map(part));
-            let thought = |text: &String| {
-                EventMsg::AgentReasoningRawContent(AgentReasoningRawContentEvent { text: text.clone() })
-            };
-            out.extend(raw.iter().filter(|_| wants_thoughts).map(thought));
-        }
-        Item::Command(_) | Item::Patch(_) | Item::WebSearch { .. } => {}
     }
 }
 

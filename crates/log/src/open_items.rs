@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::{Body, Delta, Event, Item, ItemId};
+use crate::{Body, Delta, Event, ItemId};
 
 /// How many pieces of output are kept for the beginning of one character.
 const MOST_PIECES: usize = 3;
@@ -31,7 +31,7 @@ impl OpenItems {
                 self.events.push(Arc::clone(event));
             }
             Body::ItemCompleted(item) => {
-                let is_said = matches!(item, Item::AgentMessage { .. });
+                let is_said = item.answer().is_some();
                 let is_over = |event: &Event| is_about(event, item.id()) || (is_said && is_message(event));
                 self.events.retain(|event| !is_over(event));
                 if is_said {
@@ -91,10 +91,9 @@ fn is_message(event: &Event) -> bool {
 mod tests {
     use codex_wire::event::ExecOutputStream;
     use codex_wire::ids::ThreadId;
-    use codex_wire::text::Text;
 
     use super::*;
-    use crate::{Outcome, Seq};
+    use crate::{AgentMessage, Item, Outcome, Seq};
 
     fn standing(bodies: Vec<Body>) -> Vec<u64> {
         let mut standing = OpenItems::default();
@@ -111,7 +110,7 @@ mod tests {
     }
 
     fn message(id: &str) -> Item {
-        Item::AgentMessage { id: ItemId::new(id), text: Text::default() }
+        Item::AgentMessage(AgentMessage::empty(ItemId::new(id)))
     }
 
     fn piece(id: &str) -> Body {

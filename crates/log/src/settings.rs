@@ -6,6 +6,7 @@ use codex_wire::collaboration::CollaborationMode;
 pub use codex_wire::collaboration::Mode;
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
+use codex_wire::rollout::TurnContextItem;
 use serde_json::Value;
 
 /// What a turn runs under.
@@ -31,6 +32,39 @@ pub struct Settings {
     pub verbosity: Option<Verbosity>,
     /// How it works together with the user.
     pub mode: Mode,
+}
+
+impl Settings {
+    /// What a thread in a folder runs under as long as nothing is known of it.
+    #[must_use]
+    pub fn of_folder(cwd: PathBuf) -> Self {
+        Self {
+            cwd,
+            approval_policy: AskForApproval::OnRequest,
+            reviewer: ApprovalsReviewer::User,
+            sandbox_policy: SandboxPolicy::ReadOnly,
+            held_back: None,
+            model: String::new(),
+            effort: None,
+            summary: ReasoningSummary::Auto,
+            verbosity: None,
+            mode: Mode::default(),
+        }
+    }
+
+    /// What a request ran under, as far as a line says it.
+    #[must_use]
+    pub fn recorded(context: TurnContextItem) -> Self {
+        Self {
+            approval_policy: context.approval_policy,
+            sandbox_policy: context.sandbox_policy,
+            model: context.model,
+            effort: context.effort,
+            summary: context.summary,
+            mode: context.collaboration_mode.as_ref().map(Mode::of).unwrap_or_default(),
+            ..Self::of_folder(context.cwd)
+        }
+    }
 }
 
 /// A change to the settings; what is absent stays as it is.

@@ -21,7 +21,7 @@ mod rollout;
 mod rollout_file;
 mod threads;
 
-pub use export::{ExportError, ImportError, export_bundle, export_markdown, markdown};
+pub use export::{ExportError, ImportError, MarkdownReader, export_bundle, export_markdown};
 pub use file_store::FileStore;
 pub use holder::Holder;
 pub use index::{IndexError, ShelfError, ThreadIndex};

@@ -15,6 +15,12 @@ impl ThreadId {
     pub fn fresh() -> Self {
         Self(Uuid::now_v7())
     }
+
+    /// Stands for a thread whose name is not known.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self(Uuid::nil())
+    }
 }
 
 impl std::fmt::Display for ThreadId {

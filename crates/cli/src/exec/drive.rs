@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::settings::SettingsChange;
-use codex_log::{Body, Event, Item, Outcome, Question, TurnId};
+use codex_log::{Body, Event, Outcome, Question, TurnId};
 use codex_thread::{Closed, Feed, Thread};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -206,7 +206,11 @@ impl Drive {
             _ => self.show.event(event)?,
         }
         match &event.body {
-            Body::ItemCompleted(Item::AgentMessage { text, .. }) => self.last_message = Some(text.clone()),
+            Body::ItemCompleted(item) => {
+                if let Some(text) = item.answer() {
+                    self.last_message = Some(text.clone());
+                }
+            }
             Body::Asked(question) => self.question(question).await?,
             Body::ModelAsked(settings) => self.model_asked(&settings.model).await,
             Body::TokensCounted { .. } => self.count().await,

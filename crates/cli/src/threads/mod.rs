@@ -12,7 +12,7 @@ use anyhow::Context;
 use codex_config::{Env, Home};
 use codex_log::store::Entry;
 use codex_log::store::{ListQuery, SortKey};
-use codex_store::{RolloutFile, RolloutLines, ThreadIndex, export_bundle, export_markdown, markdown};
+use codex_store::{MarkdownReader, RolloutFile, RolloutLines, ThreadIndex, export_bundle, export_markdown};
 use serde_json::json;
 
 use self::args::{
@@ -107,11 +107,10 @@ fn show(index: &ThreadIndex, args: &ShowArgs, out: &mut impl Write) -> anyhow::R
         return Ok(());
     }
     let mut lines = RolloutLines::open(&thread.path)?;
+    let mut reader = MarkdownReader::default();
     while let Some(entry) = lines.next_entry()? {
-        if let Entry::Line(line) = entry
-            && let Some(text) = markdown(&line)
-        {
-            out.write_all(text.as_bytes())?;
+        if let Entry::Line(line) = entry {
+            out.write_all(reader.take(&line).as_bytes())?;
         }
     }
     Ok(())

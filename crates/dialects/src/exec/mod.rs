@@ -5,6 +5,7 @@
 
 mod bounded;
 mod event;
+mod items;
 mod project;
 #[cfg(test)]
 mod tests;

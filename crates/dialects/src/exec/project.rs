@@ -1,23 +1,16 @@
 //! From the log to the events.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::collections::HashMap;
 
-use codex_log::{
-    Abort, Body, CommandItem, Event, Failure, Item, ItemId, Outcome, PatchItem, PatchStatus, Question, QuestionKind,
-};
-use codex_wire::change::FileChange;
+use codex_log::{Abort, Body, Event, Failure, ItemId, Outcome, Question, QuestionKind, Status};
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
 
-use super::bounded::bounded;
-use super::event::{
-    ApprovalRequest, CommandStatus, FileChangeKind, FileChangeStatus, Subject, ThreadError, ThreadEvent, ThreadItem,
-    ThreadItemDetails, Todo, UpdatedFile, Usage,
-};
+use super::event::{ApprovalRequest, Subject, ThreadError, ThreadEvent, ThreadItem, ThreadItemDetails, Todo, Usage};
+use super::items::updated;
 use crate::Vintage;
 
-type Out<'a> = &'a mut Vec<ThreadEvent>;
+pub(super) type Out<'a> = &'a mut Vec<ThreadEvent>;
 
 /// The events of one run. What is remembered is only what later events repeat: names of items that are not whole, the
 /// plan, and what was used.
@@ -26,7 +19,7 @@ pub struct Projector {
     /// How many items have a name.
     named: u64,
     /// The commands that have begun.
-    begun: HashMap<ItemId, String>,
+    pub(super) begun: HashMap<ItemId, String>,
     /// The plan of this turn, and its name.
     plan: Option<(String, Vec<Todo>)>,
     /// What the thread had used before this run, once the first answer has begun.
@@ -49,14 +42,10 @@ impl Projector {
         match &event.body {
             Body::ThreadStarted(_) => out.push(ThreadEvent::ThreadStarted { thread_id: event.thread }),
             Body::TurnStarted { .. } => out.push(ThreadEvent::TurnStarted),
-            Body::ItemStarted(Item::Command(command)) => {
-                // One that is asked about begins when somebody has said yes.
-                if command.status == codex_log::CommandStatus::Running {
-                    self.command_started(command, out);
-                }
-            }
-            Body::Answered { item: Some(Item::Command(command)), answer, .. } if answer.allows() => {
-                self.command_started(command, out);
+            // What is asked about begins when somebody has said yes.
+            Body::ItemStarted(item) if item.status() == Some(Status::Running) => self.item_started(item, out),
+            Body::Answered { item: Some(item), answer, .. } if answer.allows() => {
+                self.item_started(item, out);
             }
             Body::ItemCompleted(item) => self.item_completed(item, out),
             Body::PlanUpdated(plan) => self.plan_updated(plan, out),
@@ -118,80 +107,9 @@ impl Projector {
         ThreadEvent::ApprovalRequested { request }
     }
 
-    fn name(&mut self) -> String {
+    pub(super) fn name(&mut self) -> String {
         self.named += 1;
         format!("item_{}", self.named - 1)
-    }
-
-    fn item_completed(&mut self, item: &Item, out: Out<'_>) {
-        match item {
-            Item::UserMessage { .. } => {}
-            Item::AgentMessage { text, .. } => {
-                self.completed(ThreadItemDetails::AgentMessage { text: text.clone() }, out);
-            }
-            Item::Reasoning { summary, .. } => {
-                for text in summary {
-                    self.completed(ThreadItemDetails::Reasoning { text: text.clone() }, out);
-                }
-            }
-            Item::WebSearch { query, .. } => self.completed(ThreadItemDetails::WebSearch { query: query.clone() }, out),
-            Item::Command(command) => self.command_completed(command, out),
-            Item::Patch(patch) => self.patch_completed(patch, out),
-        }
-    }
-
-    fn completed(&mut self, details: ThreadItemDetails, out: Out<'_>) {
-        let id = self.name();
-        out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
-    }
-
-    fn command_started(&mut self, command: &CommandItem, out: Out<'_>) {
-        if self.begun.contains_key(&command.id) {
-            return;
-        }
-        let id = self.name();
-        self.begun.insert(command.id.clone(), id.clone());
-        let details = ThreadItemDetails::CommandExecution {
-            command: codex_wire::command_line::join(&command.argv),
-            aggregated_output: String::new(),
-            exit_code: None,
-            status: CommandStatus::InProgress,
-        };
-        out.push(ThreadEvent::ItemStarted { item: ThreadItem { id, details } });
-    }
-
-    fn command_completed(&mut self, command: &CommandItem, out: Out<'_>) {
-        let id = self.begun.remove(&command.id).unwrap_or_else(|| self.name());
-        let end = command.end.as_ref();
-        let output = match (command.status, end) {
-            // Why it was not allowed is all there is to tell.
-            (codex_log::CommandStatus::Declined, Some(end)) => end.formatted.as_str(),
-            (_, Some(end)) => end.aggregated.as_str(),
-            (_, None) => "",
-        };
-        let details = ThreadItemDetails::CommandExecution {
-            command: codex_wire::command_line::join(&command.argv),
-            aggregated_output: bounded(output),
-            exit_code: end.map(|end| end.exit_code),
-            status: match command.status {
-                codex_log::CommandStatus::Completed => CommandStatus::Completed,
-                codex_log::CommandStatus::AwaitingApproval
-                | codex_log::CommandStatus::Running
-                | codex_log::CommandStatus::Failed
-                | codex_log::CommandStatus::Declined => CommandStatus::Failed,
-            },
-        };
-        out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
-    }
-
-    fn patch_completed(&mut self, patch: &PatchItem, out: Out<'_>) {
-        let status = match patch.status {
-            PatchStatus::Completed => FileChangeStatus::Completed,
-            PatchStatus::AwaitingApproval | PatchStatus::Running | PatchStatus::Failed | PatchStatus::Declined => {
-                FileChangeStatus::Failed
-            }
-        };
-        self.completed(ThreadItemDetails::FileChange { changes: updated(&patch.changes), status }, out);
     }
 
     fn plan_updated(&mut self, plan: &UpdatePlanArgs, out: Out<'_>) {
@@ -257,13 +175,4 @@ impl Projector {
 fn in_words(failure: &Failure) -> String {
     let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
     format!("{}{hint}", failure.message)
-}
-
-fn updated(changes: &BTreeMap<PathBuf, FileChange>) -> Vec<UpdatedFile> {
-    let kind = |change: &FileChange| match change {
-        FileChange::Add { .. } => FileChangeKind::Add,
-        FileChange::Delete { .. } => FileChangeKind::Delete,
-        FileChange::Update { .. } => FileChangeKind::Update,
-    };
-    changes.iter().map(|(path, change)| UpdatedFile { path: path.clone(), kind: kind(change) }).collect()
 }

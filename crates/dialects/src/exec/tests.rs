@@ -1,8 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_log::{Answer, QuestionId, Seq};
-use codex_log::{Body, CommandEnd, CommandItem, CommandStatus, Event, Failure, Item, ItemId, Outcome};
+use codex_log::{
+    AgentMessage, Answer, Body, CommandEnd, CommandItem, CommandStatus, Event, Failure, Item, ItemId, Outcome,
+    QuestionId, Seq,
+};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
@@ -56,7 +58,7 @@ fn plan(status: StepStatus) -> Body {
 }
 
 fn said(text: &str) -> Body {
-    Body::ItemCompleted(Item::AgentMessage { id: ItemId::new("msg"), text: text.into() })
+    Body::ItemCompleted(Item::AgentMessage(AgentMessage { id: ItemId::new("msg"), text: text.into() }))
 }
 
 fn completed() -> Body {

@@ -4,25 +4,27 @@
 //! from the moment in which it may be applied.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use codex_log::{Body, CommandItem, CommandStatus, Event, Item, PatchStatus};
+use codex_log::{Body, Event, Item, Status};
 
 /// The event that such notifications are made from; none if there are none.
 #[must_use]
 pub fn forwarded(event: &Event) -> Option<Cow<'_, Event>> {
     let body = match &event.body {
-        Body::ItemStarted(Item::Patch(patch)) if patch.status == PatchStatus::AwaitingApproval => return None,
-        Body::ItemCompleted(Item::Patch(patch)) if patch.status == PatchStatus::Declined => return None,
-        Body::Answered { item: Some(item @ Item::Patch(_)), answer, .. } if answer.allows() => {
+        Body::ItemStarted(item) if is_patch(item, Status::AwaitingApproval) => return None,
+        Body::ItemCompleted(item) if is_patch(item, Status::Declined) => return None,
+        Body::Answered { item: Some(item), answer, .. } if item.patch().is_some() && answer.allows() => {
             Body::ItemStarted(item.clone())
         }
-        Body::ItemCompleted(Item::Command(command)) if command.status == CommandStatus::Declined => {
-            let failed = CommandItem { status: CommandStatus::Failed, ..(**command).clone() };
-            Body::ItemCompleted(Item::Command(Arc::new(failed)))
+        Body::ItemCompleted(item) if item.status() == Some(Status::Declined) => {
+            Body::ItemCompleted(item.with_status(Status::Failed))
         }
         _ => return Some(Cow::Borrowed(event)),
     };
     let Event { thread, seq, at_ms, turn, .. } = event;
     Some(Cow::Owned(Event { thread: *thread, seq: *seq, at_ms: *at_ms, turn: turn.clone(), body }))
+}
+
+fn is_patch(item: &Item, status: Status) -> bool {
+    item.patch().is_some_and(|patch| patch.status == status)
 }

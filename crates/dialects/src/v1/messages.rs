@@ -5,8 +5,6 @@ use codex_wire::event::{
     AgentMessageContent, AgentMessageEvent, AgentReasoningEvent, EventMsg, ItemCompletedEvent, TurnItem,
 };
 use codex_wire::input::UserInput;
-use codex_wire::rollout::RolloutItem;
-use serde::Deserialize;
 
 /// Gathers the messages of a thread that a client shows again from its lines.
 #[derive(Debug, Default)]
@@ -34,10 +32,7 @@ impl MessageReader {
 
     /// Takes the next line.
     pub fn take(&mut self, line: &Line<'_>) {
-        if line.kind != "event_msg" {
-            return;
-        }
-        let Some(RolloutItem::EventMsg(message)) = line.decode().map(|line| line.item) else { return };
+        let Some(message) = line.message() else { return };
         match message {
             EventMsg::TaskStarted(_) => {
                 self.turns.push(self.messages.len());
@@ -98,15 +93,9 @@ impl MessageReader {
 
     /// Forgets turns that were rolled back.
     fn roll_back(&mut self, line: &Line<'_>) {
-        #[derive(Deserialize)]
-        struct Payload {
-            #[serde(rename = "type")]
-            kind: String,
-            num_turns: usize,
-        }
-        let Ok(payload) = serde_json::from_str::<Payload>(line.payload.get()) else { return };
-        if payload.kind == "thread_rolled_back" {
-            let kept = self.turns.len().saturating_sub(payload.num_turns);
+        let turns = line.event().map_or(0, |event| event.turns_taken_back());
+        if turns > 0 {
+            let kept = self.turns.len().saturating_sub(turns);
             self.messages.truncate(self.turns.get(kept).copied().unwrap_or(self.messages.len()));
             self.turns.truncate(kept);
         }

@@ -6,9 +6,11 @@
 
 use std::collections::HashSet;
 
-use codex_log::{Body, Delta, Event, Item, ItemId, TurnId};
+use codex_log::{Body, Delta, Event, ItemId, TurnId};
 use codex_protocol::v2::created::{CreatedItem, CreatedItemDelta, CreatedText, ItemCreated};
 use codex_protocol::v2::notification::{ServerNotification, TurnPlanStep};
+
+use super::items::{created_item, said, thought};
 
 /// The items of one thread that a client knows and that are not whole yet.
 #[derive(Debug, Default)]
@@ -40,14 +42,7 @@ impl CreatedItems {
                 if self.created.remove(item.id()) {
                     return None;
                 }
-                let whole = match item {
-                    Item::AgentMessage { id: name, text } => said(id(name), CreatedText::Whole(text.clone())),
-                    Item::Reasoning { id: name, summary, .. } if !summary.is_empty() => {
-                        thought(id(name), CreatedText::Whole(summary.join("\n\n").into()))
-                    }
-                    _ => return None,
-                };
-                Some(created(event, whole))
+                created_item(item).map(|whole| created(event, whole))
             }
             Body::PlanUpdated(plan) => {
                 let steps = plan.plan.iter().map(|step| TurnPlanStep::new(step.step.clone(), step.status));
@@ -76,16 +71,9 @@ fn created(event: &Event, item: CreatedItem) -> ServerNotification {
     ServerNotification::ItemCreated(Box::new(ItemCreated { thread_id, turn_id, item }))
 }
 
-fn said(id: String, text: CreatedText) -> CreatedItem {
-    CreatedItem::Assistant { id, text }
-}
-
-fn thought(id: String, text: CreatedText) -> CreatedItem {
-    CreatedItem::Reasoning { id, purpose: "reasoning", text }
-}
-
 #[cfg(test)]
 mod tests {
+    use codex_log::{AgentMessage, Item, UserMessage};
     use codex_wire::ids::ThreadId;
     use serde_json::{Value, json};
 
@@ -105,7 +93,7 @@ mod tests {
     }
 
     fn message(text: &str) -> Item {
-        Item::AgentMessage { id: ItemId::new("m"), text: text.into() }
+        Item::AgentMessage(AgentMessage { id: ItemId::new("m"), text: text.into() })
     }
 
     #[test]
@@ -129,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_the_user_says_is_no_item_here() {
-        let said = Item::UserMessage { id: ItemId::new("u"), key: None, content: Vec::new() };
+        let said = Item::UserMessage(UserMessage { id: ItemId::new("u"), key: None, content: Vec::new() });
         assert_eq!(told(&mut CreatedItems::default(), Body::ItemCompleted(said)), None);
     }
 }

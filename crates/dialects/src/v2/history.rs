@@ -1,223 +1,168 @@
 //! The turns of a thread as its file tells them.
 
-use std::borrow::Cow;
-
+use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::Line;
-use codex_log::review;
-use codex_log::stored::StoredItem;
+use codex_log::{Body, Event, Failure, Item, ItemId, Outcome, ReviewEntered, RolledBack, TurnId, review};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
-use codex_wire::error_info::CodexErrorInfo;
-use codex_wire::event::UserMessageEvent;
-use codex_wire::input::{TextElement, UserInput};
-use codex_wire::review::ReviewOutputEvent;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::item::thread_item;
+use super::items::thread_item;
 use crate::Vintage;
-
-/// What a line says, as far as it is shown. One pass over the text is all it costs.
-#[derive(Deserialize)]
-struct Payload<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(default)]
-    turn_id: Option<String>,
-    #[serde(default)]
-    item_id: Option<String>,
-    #[serde(default)]
-    message: Option<String>,
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
-    images: Option<Vec<String>>,
-    #[serde(default)]
-    text_elements: Vec<TextElement>,
-    #[serde(default)]
-    user_facing_hint: Option<String>,
-    /// What a reviewer was asked.
-    #[serde(default)]
-    prompt: Option<String>,
-    #[serde(default)]
-    review_output: Option<ReviewOutputEvent>,
-    #[serde(default)]
-    codex_error_info: Option<CodexErrorInfo>,
-    #[serde(default)]
-    num_turns: Option<usize>,
-    #[serde(default, borrow)]
-    item: Option<&'a RawValue>,
-    #[serde(default)]
-    started_at_ms: Option<i64>,
-    /// The client's own name for what the user said.
-    #[serde(default)]
-    client_id: Option<String>,
-}
-
-/// Where in a line the type of its item stands, at the latest.
-const HEAD_BYTES: usize = 256;
 
 /// Puts the turns of a thread together from its lines.
 #[derive(Debug)]
 pub struct TurnReader {
+    decoder: Decoder,
     vintage: Vintage,
     turns: Vec<Turn>,
+    /// What was decoded and is not taken in yet.
+    events: Vec<Event>,
+    /// When the item began that is told next.
+    began_ms: i64,
     /// How many items were found, for names where the file gives none.
     items: usize,
 }
 
 impl TurnReader {
-    /// Reads for clients of a release.
+    /// Reads for clients of a release. Those of older ones were never shown calls again.
     #[must_use]
     pub fn new(vintage: Vintage) -> Self {
-        Self { vintage, turns: Vec::new(), items: 0 }
+        let shown = Wanted::TURNS | Wanted::SHOWN | Wanted::STARTS;
+        let wanted = if vintage == Vintage::V0166 { shown | Wanted::CALLS } else { shown };
+        let decoder = Decoder::new(wanted);
+        Self { decoder, vintage, turns: Vec::new(), events: Vec::new(), began_ms: 0, items: 0 }
     }
 
     /// The turns that the lines so far tell.
     #[must_use]
-    pub fn into_turns(self) -> Vec<Turn> {
+    pub fn into_turns(mut self) -> Vec<Turn> {
+        self.decoder.end(&mut self.events);
+        self.take_events();
         self.turns
     }
 
     /// Takes the next line.
     pub fn take(&mut self, line: &Line<'_>) {
-        if line.kind != "event_msg" || self.is_never_shown(line.payload.get()) {
-            return;
-        }
-        let Ok(mut payload) = serde_json::from_str::<Payload<'_>>(line.payload.get()) else { return };
-        let at_ms = milliseconds(&line.timestamp);
-        let text = payload.message.take().or(payload.text.take()).unwrap_or_default();
-        match &*payload.kind {
-            "task_started" | "turn_started" => self.begin(payload.turn_id, at_ms),
-            "item_completed" => self.completed(payload, at_ms),
-            "user_message" => {
-                self.begin_unless_running(payload.turn_id, at_ms);
-                let Payload { images, text_elements, .. } = payload;
-                let content = InputItem::all_of(UserMessageEvent { message: text, images, text_elements });
-                let id = self.item_name(payload.item_id);
-                let client_id = payload.client_id;
-                self.add(ThreadItem::UserMessage { id, client_id, content }, at_ms, at_ms);
-            }
-            "agent_message" => {
-                let id = self.item_name(payload.item_id);
-                self.add(ThreadItem::agent_message(id, text), at_ms, at_ms);
-            }
-            "agent_reasoning" => self.think(payload.item_id, Some(text), None, at_ms),
-            "agent_reasoning_raw_content" => self.think(payload.item_id, None, Some(text), at_ms),
-            "entered_review_mode" => {
-                let id = self.item_name(payload.item_id);
-                let review = payload.user_facing_hint.unwrap_or_default();
-                self.add(ThreadItem::EnteredReviewMode { id, review }, at_ms, at_ms);
-                if let Some(text) = payload.prompt {
-                    let (id, client_id) = (self.item_name(None), None);
-                    let content = vec![InputItem::Text { text, text_elements: Vec::new() }];
-                    self.add(ThreadItem::UserMessage { id, client_id, content }, at_ms, at_ms);
-                }
-            }
-            "exited_review_mode" => {
-                let id = self.item_name(payload.item_id);
-                let review = payload.review_output.as_ref().map(review::describe).unwrap_or_default();
+        self.decoder.line(line, &mut self.events);
+        self.take_events();
+    }
+
+    fn take_events(&mut self) {
+        let mut events = std::mem::take(&mut self.events);
+        events.drain(..).for_each(|event| self.see(event));
+        self.events = events;
+    }
+
+    fn see(&mut self, event: Event) {
+        let at_ms = event.at_ms;
+        match event.body {
+            Body::TurnStarted { .. } => self.begin(event.turn.as_ref(), at_ms),
+            Body::ItemStarted(_) => self.began_ms = at_ms,
+            Body::ItemCompleted(item) => self.completed(item, event.turn.as_ref(), at_ms),
+            Body::ReviewEntered(review) => self.review_entered(&review, at_ms),
+            Body::ReviewExited(output) => {
+                let review = output.as_deref().map(review::describe).unwrap_or_default();
+                let id = self.item_name();
                 self.add(ThreadItem::ExitedReviewMode { id, review }, at_ms, at_ms);
             }
-            "context_compacted" if self.vintage == Vintage::V0166 => {
-                let id = self.item_name(payload.item_id);
+            Body::Compacted(_) if self.vintage == Vintage::V0166 => {
+                let id = self.item_name();
                 self.add(ThreadItem::ContextCompaction { id }, at_ms, at_ms);
             }
-            "turn_aborted" => self.end(TurnStatus::Interrupted, None, at_ms),
-            "error" => {
-                let codex_error_info = payload.codex_error_info.as_ref().map(Into::into);
-                let failed = TurnError { message: text, codex_error_info, additional_details: None, misalignment: () };
-                self.end(TurnStatus::Failed, Some(failed), at_ms);
-            }
-            "task_complete" | "turn_complete" => {
+            Body::TurnEnded(outcome) => self.ended(&outcome, at_ms),
+            Body::RolledBack(RolledBack { turns, first, .. }) => self.take_back(first.as_ref(), turns),
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, outcome: &Outcome, at_ms: i64) {
+        match outcome {
+            Outcome::Completed { .. } => {
                 let is_failed = self.turns.last().is_some_and(|turn| turn.status == TurnStatus::Failed);
                 if !is_failed {
                     self.end(TurnStatus::Completed, None, at_ms);
                 }
             }
-            "thread_rolled_back" => self.take_back(payload.turn_id.as_deref(), payload.num_turns.unwrap_or(0)),
-            _ => {}
+            Outcome::Aborted(_) => self.end(TurnStatus::Interrupted, None, at_ms),
+            Outcome::Failed(Failure { message, info, .. }) => {
+                let (message, codex_error_info) = (message.clone(), Some(info.into()));
+                let failed = TurnError { message, codex_error_info, additional_details: None, misalignment: () };
+                self.end(TurnStatus::Failed, Some(failed), at_ms);
+            }
         }
     }
 
-    /// Whether a line can be passed over without reading it: a thread has many of these, and they are long.
-    fn is_never_shown(&self, payload: &str) -> bool {
-        const CALLS: [&str; 3] =
-            [r#""item":{"type":"CommandExecution""#, r#""item":{"type":"FileChange""#, r#""item":{"type":"WebSearch""#];
-        if payload.starts_with(r#"{"type":"token_count""#) {
-            return true;
+    /// What a reviewer was asked is shown as if the user had said it.
+    fn review_entered(&mut self, entered: &ReviewEntered, at_ms: i64) {
+        let (id, review) = (self.item_name(), entered.hint.clone());
+        self.add(ThreadItem::EnteredReviewMode { id, review }, at_ms, at_ms);
+        if !entered.prompt.is_empty() {
+            let (id, client_id) = (self.item_name(), None);
+            let content = vec![InputItem::Text { text: entered.prompt.clone(), text_elements: Vec::new() }];
+            self.add(ThreadItem::UserMessage { id, client_id, content }, at_ms, at_ms);
         }
-        // Clients of older releases were never shown calls again.
-        self.vintage != Vintage::V0166
-            && payload.starts_with(r#"{"type":"item_completed""#)
-            && payload.get(..HEAD_BYTES).is_some_and(|head| CALLS.iter().any(|call| head.contains(call)))
     }
 
     /// Forgets the last turns: from the one that is named, or so many.
-    fn take_back(&mut self, first: Option<&str>, count: usize) {
-        let named = first.and_then(|first| self.turns.iter().rposition(|turn| turn.id == first));
+    fn take_back(&mut self, first: Option<&TurnId>, count: usize) {
+        let named = first.and_then(|first| self.turns.iter().rposition(|turn| turn.id == first.as_str()));
         self.turns.truncate(named.unwrap_or(self.turns.len().saturating_sub(count)));
     }
 
-    fn begin(&mut self, turn: Option<String>, at_ms: i64) {
+    fn begin(&mut self, turn: Option<&TurnId>, at_ms: i64) {
         // A turn that nobody ended belongs to a program that is gone.
-        let id = turn.unwrap_or_else(|| format!("turn-{}", self.turns.len() + 1));
+        let id = turn.map_or_else(|| format!("turn-{}", self.turns.len() + 1), |turn| turn.as_str().to_owned());
         let status = TurnStatus::Completed;
         let begun = Turn { items_view: ItemsView::Full, status, started_at: Some(at_ms / 1000), ..Turn::begun(id) };
         self.turns.push(begun);
     }
 
-    fn begin_unless_running(&mut self, turn_id: Option<String>, at_ms: i64) {
-        let runs = self.turns.last().is_some_and(|turn| match &turn_id {
-            Some(id) => turn.id == *id,
+    fn begin_unless_running(&mut self, turn: Option<&TurnId>, at_ms: i64) {
+        let runs = self.turns.last().is_some_and(|last| match turn {
+            Some(id) => last.id == id.as_str(),
             // Old files say only what was said: each thing said is a turn.
-            None => turn.items.is_empty(),
+            None => last.items.is_empty(),
         });
         if !runs {
-            self.begin(turn_id, at_ms);
+            self.begin(turn, at_ms);
         }
     }
 
-    fn item_name(&mut self, name: Option<String>) -> String {
+    fn item_name(&mut self) -> String {
         self.items += 1;
-        name.unwrap_or_else(|| format!("item-{}", self.items))
+        format!("item-{}", self.items)
+    }
+
+    fn completed(&mut self, item: Item, turn: Option<&TurnId>, at_ms: i64) {
+        if item.said().is_some() {
+            self.begin_unless_running(turn, at_ms);
+        }
+        let is_named = !item.id().as_str().is_empty();
+        if !is_named && item.is_thought() && self.thinks_on(&item) {
+            return;
+        }
+        // Names that are made up count all that was said, named or not.
+        let name = (!item.is_call()).then(|| self.item_name()).filter(|_| !is_named);
+        let item = if let Some(name) = name { item.with_id(ItemId::new(name)) } else { item };
+        self.add(thread_item(&item, self.vintage), self.began_ms, at_ms);
+    }
+
+    /// Adds thoughts without a name to those before them.
+    fn thinks_on(&mut self, more: &Item) -> bool {
+        let last = self.turns.last_mut().and_then(|turn| turn.items.last_mut());
+        let Some(ThreadItem::Reasoning { summary, content, .. }) = last.map(|timed| &mut timed.item) else {
+            return false;
+        };
+        if let ThreadItem::Reasoning { summary: parts, content: thoughts, .. } = thread_item(more, self.vintage) {
+            summary.extend(parts);
+            content.extend(thoughts);
+        }
+        true
     }
 
     fn add(&mut self, item: ThreadItem, began_ms: i64, at_ms: i64) {
         if let Some(turn) = self.turns.last_mut() {
             turn.items.push(TimedItem { item, started_at_ms: Some(began_ms), completed_at_ms: Some(at_ms) });
-        }
-    }
-
-    fn think(&mut self, name: Option<String>, summary: Option<String>, content: Option<String>, at_ms: i64) {
-        let last = self.turns.last_mut().and_then(|turn| turn.items.last_mut());
-        if let Some(TimedItem { item: ThreadItem::Reasoning { id, summary: parts, content: thoughts }, .. }) = last
-            && name.as_ref().is_none_or(|name| name == id)
-        {
-            parts.extend(summary);
-            thoughts.extend(content);
-            return;
-        }
-        let id = self.item_name(name);
-        let (summary, content) = (summary.into_iter().collect(), content.into_iter().collect());
-        self.add(ThreadItem::Reasoning { id, summary, content }, at_ms, at_ms);
-    }
-
-    fn completed(&mut self, payload: Payload<'_>, at_ms: i64) {
-        let Some(text) = payload.item.map(RawValue::get) else { return };
-        let began = payload.started_at_ms.unwrap_or(at_ms);
-        if let Some((_, ended)) = serde_json::from_str::<StoredItem>(text).ok().and_then(StoredItem::both) {
-            if self.vintage == Vintage::V0166 {
-                self.add(thread_item(&ended, self.vintage), began, at_ms);
-            }
-            return;
-        }
-        let Ok(item) = serde_json::from_str::<CompletedItem>(text) else { return };
-        if let CompletedItem::UserMessage { .. } = item {
-            self.begin_unless_running(payload.turn_id, at_ms);
-        }
-        if let Some(item) = item.shown() {
-            self.add(item, began, at_ms);
         }
     }
 
@@ -229,56 +174,4 @@ impl TurnReader {
             turn.duration_ms = turn.started_at.map(|started| (at_ms - started * 1000).max(0));
         }
     }
-}
-
-/// An item that is whole, as newer releases keep it.
-#[derive(Deserialize)]
-#[serde(tag = "type")]
-enum CompletedItem {
-    UserMessage {
-        id: String,
-        content: Vec<UserInput>,
-    },
-    AgentMessage {
-        id: String,
-        content: Vec<Part>,
-    },
-    Reasoning {
-        id: String,
-        #[serde(default)]
-        summary_text: Vec<String>,
-        #[serde(default)]
-        raw_content: Vec<String>,
-    },
-    #[serde(other)]
-    Other,
-}
-
-impl CompletedItem {
-    fn shown(self) -> Option<ThreadItem> {
-        Some(match self {
-            Self::UserMessage { id, content } => {
-                let content = content.iter().map(InputItem::from).collect();
-                ThreadItem::UserMessage { id, client_id: None, content }
-            }
-            Self::AgentMessage { id, content } => {
-                ThreadItem::agent_message(id, content.into_iter().filter_map(|part| part.text).collect::<String>())
-            }
-            Self::Reasoning { id, summary_text, raw_content } => {
-                ThreadItem::Reasoning { id, summary: summary_text, content: raw_content }
-            }
-            Self::Other => return None,
-        })
-    }
-}
-
-#[derive(Deserialize)]
-struct Part {
-    #[serde(default)]
-    text: Option<String>,
-}
-
-/// A time of a rollout in milliseconds of Unix time; 0 if it is none.
-fn milliseconds(timestamp: &str) -> i64 {
-    chrono::DateTime::parse_from_rfc3339(timestamp).map(|time| time.timestamp_millis()).unwrap_or_default()
 }

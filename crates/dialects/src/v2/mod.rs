@@ -2,14 +2,14 @@
 
 mod created;
 mod history;
-mod item;
+mod items;
 pub mod project;
 mod read_state;
 mod request;
 
 pub use created::CreatedItems;
 pub use history::TurnReader;
-pub use item::thread_item;
+pub use items::thread_item;
 pub use project::{Projector, Wishes};
 pub use read_state::{read_state, read_state_changed};
 pub use request::question;

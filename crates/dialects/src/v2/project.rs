@@ -6,9 +6,7 @@
 use std::collections::HashMap;
 
 use codex_log::review;
-use codex_log::{
-    Body, CommandStatus, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, PatchStatus, ReviewEntered, TurnId,
-};
+use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, ReviewEntered, Status, TurnId};
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
 use codex_protocol::v2::goal::{ThreadGoal, ThreadGoalUpdated};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
@@ -23,7 +21,7 @@ use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use codex_protocol::v2::warning::Warning;
 use codex_wire::text::Text;
 
-use super::item::thread_item;
+use super::items::thread_item;
 use super::read_state::read_state_changed;
 use crate::Vintage;
 
@@ -97,18 +95,12 @@ impl Projector {
             Body::Unread(state) => out.push(read_state_changed(self.thread.clone(), state)),
             Body::GoalChanged(_) | Body::GoalCleared => self.goal(event, out),
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
-            Body::Recorded(record) => {
-                if self.raw_items {
-                    let (thread_id, turn_id) = self.names(turn);
-                    let raw = RawResponseItemCompleted { thread_id, turn_id, item: (*record.item).clone() };
-                    out.push(ServerNotification::RawResponseItemCompleted(Box::new(raw)));
-                }
-            }
+            Body::Recorded(record) => self.recorded(turn, record, out),
             Body::ItemStarted(item) => {
                 self.waiting += usize::from(is_asked_about(item));
                 // Clients know these orders: a command waits before it is there, a patch is there before it waits.
                 let status = is_asked_about(item).then(|| self.status());
-                let (before, after) = if matches!(item, Item::Patch(_)) { (None, status) } else { (status, None) };
+                let (before, after) = if item.patch().is_some() { (None, status) } else { (status, None) };
                 out.extend(before);
                 self.item_started(event, turn, thread_item(item, self.vintage), item.id(), out);
                 out.extend(after);
@@ -144,6 +136,16 @@ impl Projector {
                 out.push(ServerNotification::Warning(Warning { thread_id, message }));
             }
             Body::TurnEnded(outcome) => self.turn_ended(event, turn, outcome, out),
+        }
+    }
+
+    fn recorded(&self, turn: &str, record: &Record, out: Out<'_>) {
+        if self.raw_items
+            && let Some(item) = record.item()
+        {
+            let (thread_id, turn_id) = self.names(turn);
+            let raw = RawResponseItemCompleted { thread_id, turn_id, item: (*item).clone() };
+            out.push(ServerNotification::RawResponseItemCompleted(Box::new(raw)));
         }
     }
 
@@ -242,8 +244,8 @@ impl Projector {
 
     fn item_completed(&mut self, event: &Event, turn: &str, item: &Item, out: Out<'_>) {
         self.torn.remove(item.id());
-        if let Item::Patch(patch) = item
-            && patch.status == PatchStatus::Completed
+        if let Some(patch) = item.patch()
+            && patch.status == Status::Completed
             && let Some(end) = &patch.end
         {
             let delta = self.delta(turn, item.id(), end.stdout.clone());
@@ -255,7 +257,7 @@ impl Projector {
             started_at_ms: Some(began),
             completed_at_ms: Some(event.at_ms),
         };
-        if let Item::AgentMessage { .. } = item {
+        if item.answer().is_some() {
             self.last_message = Some(timed.clone());
         }
         self.push_completed(event, turn, timed, out);
@@ -403,11 +405,7 @@ fn turn_error(failure: &Failure) -> TurnError {
 }
 
 fn is_asked_about(item: &Item) -> bool {
-    match item {
-        Item::Command(command) => command.status == CommandStatus::AwaitingApproval,
-        Item::Patch(patch) => patch.status == PatchStatus::AwaitingApproval,
-        _ => false,
-    }
+    item.status() == Some(Status::AwaitingApproval)
 }
 
 /// How many bytes there are before a character that is not whole yet.

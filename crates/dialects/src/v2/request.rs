@@ -5,7 +5,7 @@ use codex_protocol::v2::request::{CommandApprovalParams, FileChangeApprovalParam
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
 
-use super::item::{actions, command_line};
+use super::items::{actions, command_line};
 use crate::Vintage;
 
 /// A question.

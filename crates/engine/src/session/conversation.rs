@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use codex_log::keys::IdempotencyKeys;
-use codex_log::{Body, Compacted, Delta, Item, Outcome, Record};
+use codex_log::{Body, Compacted, Delta, Outcome, Record};
 use codex_thread::HistoryMode;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::plan::UpdatePlanArgs;
@@ -51,7 +51,7 @@ impl Conversation {
     pub(super) fn observe(&mut self, body: &Body) {
         match body {
             Body::Recorded(record) => self.context.record(record),
-            Body::ItemStarted(Item::UserMessage { .. }) => self.context.credit_user(),
+            Body::ItemStarted(item) if item.said().is_some() => self.context.credit_user(),
             _ => {}
         }
     }
@@ -124,13 +124,11 @@ impl Conversation {
 
     /// Whether an event belongs to the reviewer alone. What it says becomes the review; its conversation is not ours.
     pub(super) fn is_private(&self, body: &Body) -> bool {
-        let is_said = matches!(
-            body,
-            Body::Recorded(_)
-                | Body::ItemStarted(Item::AgentMessage { .. })
-                | Body::ItemCompleted(Item::AgentMessage { .. })
-                | Body::ItemDelta { delta: Delta::Text(_), .. }
-        );
+        let is_said = match body {
+            Body::Recorded(_) | Body::ItemDelta { delta: Delta::Text(_), .. } => true,
+            Body::ItemStarted(item) | Body::ItemCompleted(item) => item.answer().is_some(),
+            _ => false,
+        };
         is_said && self.reviewing.is_some()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use codex_log::settings::Settings;
 use codex_log::store::StoreError;
-use codex_log::{Abort, Answer, Body, Failure, Item, ItemId, Outcome, Record, TurnId};
+use codex_log::{Abort, AgentMessage, Answer, Body, Failure, Item, ItemId, Outcome, Record, TurnId};
 use codex_model::Prompt;
 use codex_thread::{HistoryMode, OpenQuestions, QuestionName};
 use codex_tools::call::ToolCall;
@@ -100,12 +100,12 @@ impl Session {
         self.conversation.observe(&body);
         self.calls.observe(&body);
         match &body {
-            Body::ItemStarted(Item::UserMessage { content, .. }) => {
-                if let Some(turn) = &mut self.turn {
-                    turn.hear(content);
+            Body::ItemStarted(item) => {
+                if let (Some(said), Some(turn)) = (item.said(), &mut self.turn) {
+                    turn.hear(&said.content);
                 }
             }
-            Body::ItemCompleted(Item::WebSearch { .. }) => self.goals.goal.act(),
+            Body::ItemCompleted(item) if item.is_served_by_provider() => self.goals.goal.act(),
             Body::PlanUpdated(plan) => self.goals.plan = Some(plan.clone()),
             _ => {}
         }
@@ -458,7 +458,7 @@ impl Session {
     /// Puts the review into the thread as something the model said.
     fn say_for_reviewer(&mut self, text: String) {
         let text = Text::from(text);
-        let item = Item::AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() };
+        let item = Item::AgentMessage(AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() });
         self.emit(Body::ItemStarted(item.clone()));
         self.emit(Body::ItemCompleted(item));
         let content = vec![ContentItem::OutputText { text }];

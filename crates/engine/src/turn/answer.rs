@@ -3,11 +3,10 @@
 //!
 //! Invariant: an answer has an end, whatever the model sends: it fails when it has more items or bytes than any real one.
 
-use codex_log::{Body, Delta, Failure, Item, ItemId, TurnId};
+use codex_log::{AgentMessage, Body, Delta, Failure, Item, ItemId, Reasoning, TurnId, WebSearch};
 use codex_model::ModelEvent;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::response::{ReasoningSummaryText, ResponseItem, WebSearchAction, WebSearchCall};
-use codex_wire::text::Text;
 
 use super::Effect;
 
@@ -82,11 +81,9 @@ impl AnswerItems {
     pub(super) fn start(&mut self, item: &ResponseItem, effects: &mut Vec<Effect>) {
         let item = match item {
             ResponseItem::Message(message) if message.role == "assistant" => {
-                Item::AgentMessage { id: self.name(message.id.as_deref()), text: Text::default() }
+                Item::AgentMessage(AgentMessage::empty(self.name(message.id.as_deref())))
             }
-            ResponseItem::Reasoning(reasoning) => {
-                Item::Reasoning { id: self.name(Some(&reasoning.id)), summary: Vec::new(), raw: Vec::new() }
-            }
+            ResponseItem::Reasoning(reasoning) => Item::Reasoning(Reasoning::empty(self.name(Some(&reasoning.id)))),
             _ => return,
         };
         self.open.push(item.id().clone());
@@ -100,9 +97,9 @@ impl AnswerItems {
         }
         let id = self.name(Some(&id));
         let item = match delta {
-            Delta::Text(_) | Delta::Output { .. } => Item::AgentMessage { id: id.clone(), text: Text::default() },
+            Delta::Text(_) | Delta::Output { .. } => Item::AgentMessage(AgentMessage::empty(id.clone())),
             Delta::SummaryPart { .. } | Delta::Summary { .. } | Delta::Raw { .. } => {
-                Item::Reasoning { id: id.clone(), summary: Vec::new(), raw: Vec::new() }
+                Item::Reasoning(Reasoning::empty(id.clone()))
             }
         };
         self.open.push(id.clone());
@@ -125,8 +122,8 @@ impl AnswerItems {
             self.open.pop().unwrap_or_else(|| ItemId::new(given))
         };
         let item = match item {
-            ResponseItem::Message(message) => Item::AgentMessage { id, text: message.text() },
-            ResponseItem::Reasoning(reasoning) => Item::Reasoning {
+            ResponseItem::Message(message) => Item::AgentMessage(AgentMessage { id, text: message.text() }),
+            ResponseItem::Reasoning(reasoning) => Item::Reasoning(Reasoning {
                 id,
                 summary: reasoning
                     .summary
@@ -134,7 +131,7 @@ impl AnswerItems {
                     .map(|ReasoningSummaryText::SummaryText { text }| text.clone())
                     .collect(),
                 raw: reasoning.content.iter().flatten().map(|part| part.text().to_owned()).collect(),
-            },
+            }),
             _ => return,
         };
         effects.push(Effect::Emit(Body::ItemCompleted(item)));
@@ -149,7 +146,7 @@ impl AnswerItems {
             Some(WebSearchAction::FindInPage(find)) => text(&find.pattern),
             Some(WebSearchAction::Other(_)) | None => String::new(),
         };
-        let item = Item::WebSearch { id: self.name(search.id.as_deref()), query };
+        let item = Item::WebSearch(WebSearch { id: self.name(search.id.as_deref()), query });
         effects.push(Effect::Emit(Body::ItemStarted(item.clone())));
         effects.push(Effect::Emit(Body::ItemCompleted(item)));
     }

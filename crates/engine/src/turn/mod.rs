@@ -331,7 +331,7 @@ impl Turn {
 
     fn take_in_what_was_said(&mut self, effects: &mut Vec<Effect>) {
         for said in self.joined.drain(..) {
-            let item = Item::UserMessage { id: said.id, key: said.key, content: said.content };
+            let item = Item::UserMessage(codex_log::UserMessage { id: said.id, key: said.key, content: said.content });
             record(ResponseItem::Message(said.message), effects);
             if said.is_echoed {
                 effects.push(Effect::Emit(Body::ItemStarted(item.clone())));

@@ -113,10 +113,10 @@ fn input(line: &str) -> Input {
 
 fn show_item(item: &Item) -> String {
     match item {
-        Item::UserMessage { id, .. } => format!("user {}", id.as_str()),
-        Item::AgentMessage { id, text } => format!("agent {} {text:?}", id.as_str()),
-        Item::Reasoning { id, summary, .. } => format!("reasoning {} {summary:?}", id.as_str()),
-        Item::WebSearch { id, query } => format!("search {} {query:?}", id.as_str()),
+        Item::UserMessage(said) => format!("user {}", said.id.as_str()),
+        Item::AgentMessage(answer) => format!("agent {} {:?}", answer.id.as_str(), answer.text),
+        Item::Reasoning(thought) => format!("reasoning {} {:?}", thought.id.as_str(), thought.summary),
+        Item::WebSearch(search) => format!("search {} {:?}", search.id.as_str(), search.query),
         Item::Command(_) | Item::Patch(_) => format!("call {}", item.id().as_str()),
     }
 }
@@ -133,7 +133,7 @@ fn show_record(item: &ResponseItem) -> String {
 fn show(effect: &Effect) -> String {
     match effect {
         Effect::Emit(Body::TurnStarted { .. }) => "started".to_owned(),
-        Effect::Emit(Body::Recorded(record)) => format!("record {}", show_record(&record.item)),
+        Effect::Emit(Body::Recorded(record)) => format!("record {}", show_record(&record.item().unwrap())),
         Effect::Emit(Body::ItemStarted(item)) => format!("start {}", show_item(item)),
         Effect::Emit(Body::ItemCompleted(item)) => format!("complete {}", show_item(item)),
         Effect::Emit(Body::ItemDelta { item, delta }) => format!("grow {} {delta:?}", item.as_str()),

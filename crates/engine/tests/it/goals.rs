@@ -56,7 +56,7 @@ fn told(events: &[Arc<Event>]) -> Vec<String> {
             Body::GoalChanged(goal) => format!("goal {} {} tokens", goal.status.as_str(), goal.tokens_used),
             Body::GoalCleared => "goal cleared".to_owned(),
             Body::Recorded(record) => {
-                let item = shown::item(&record.item);
+                let item = record.item().map(|item| shown::item(&item)).unwrap_or_default();
                 item.split_once("\\n").map_or(item.clone(), |(first, rest)| format!("{first}… {}", &rest[..24]))
             }
             Body::TurnEnded(Outcome::Completed { .. }) => "completed".to_owned(),
@@ -221,8 +221,8 @@ async fn the_model_can_only_say_that_a_goal_is_reached_or_that_it_is_stuck() {
     set(&client, wish("ship it")).await;
     let events = until(&mut client, GoalStatus::Blocked).await;
     let outputs = events.iter().filter_map(|event| match &event.body {
-        Body::Recorded(record) if matches!(*record.item, ResponseItem::FunctionCallOutput(_)) => {
-            Some(shown::item(&record.item))
+        Body::Recorded(record) if matches!(*record.item().unwrap(), ResponseItem::FunctionCallOutput(_)) => {
+            Some(shown::item(&record.item().unwrap()))
         }
         _ => None,
     });

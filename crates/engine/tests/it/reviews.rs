@@ -1,6 +1,6 @@
 //! Reviews: a conversation of their own, and a result that the thread knows.
 
-use codex_log::{Abort, Body, Item, Outcome, TurnId};
+use codex_log::{Abort, Body, Outcome, TurnId};
 use codex_wire::review::{ReviewRequest, ReviewTarget};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ async fn a_review_sees_nothing_of_the_thread_and_the_thread_sees_its_result() {
     let found = |body: &Body| matches!(body, Body::ReviewExited(Some(output)) if output.overall_explanation == "Fine.");
     assert_eq!(events.iter().filter(|event| found(&event.body)).count(), 1);
     let asked = events.iter().filter_map(|event| match &event.body {
-        Body::ItemCompleted(Item::UserMessage { content, .. }) => Some(content.clone()),
+        Body::ItemCompleted(item) => item.said().map(|said| said.content.clone()),
         _ => None,
     });
     assert_eq!(asked.collect::<Vec<_>>(), [vec![said("Look closely.")]], "what the reviewer is asked is an item");

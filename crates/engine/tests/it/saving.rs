@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use codex_engine::Setup;
 use codex_log::history::ForkPoint;
 use codex_log::store::ThreadStore;
-use codex_log::{Body, Event, Item, Outcome};
+use codex_log::{AgentMessage, Body, Event, Item, Outcome, Reasoning};
 use codex_store::RolloutFile;
 use codex_thread::{Beginning, ExplicitOverrides, Feed};
 use expect_test::expect;
@@ -54,12 +54,14 @@ impl Witness {
 /// right behind another publication, which nobody witnesses.
 fn trace(body: &Body) -> Option<String> {
     match body {
-        Body::Recorded(record) if record.item.kind() != "function_call_output" => Some(record.json.json().into_owned()),
-        Body::ItemCompleted(Item::UserMessage { .. }) => Some(r#""type":"user_message","message":"hi""#.to_owned()),
-        Body::ItemCompleted(Item::AgentMessage { text, .. }) => {
+        Body::Recorded(record) if record.item().is_some_and(|item| item.kind() != "function_call_output") => {
+            Some(record.json.json().into_owned())
+        }
+        Body::ItemCompleted(Item::UserMessage(_)) => Some(r#""type":"user_message","message":"hi""#.to_owned()),
+        Body::ItemCompleted(Item::AgentMessage(AgentMessage { text, .. })) => {
             Some(format!(r#""type":"agent_message","message":"{text}""#))
         }
-        Body::ItemCompleted(Item::Reasoning { summary, .. }) => {
+        Body::ItemCompleted(Item::Reasoning(Reasoning { summary, .. })) => {
             Some(format!(r#""type":"agent_reasoning","text":"{}""#, summary[0]))
         }
         Body::TurnEnded(Outcome::Aborted(_)) => Some(r#""type":"turn_aborted""#.to_owned()),
@@ -91,7 +93,7 @@ async fn an_event_is_in_the_file_before_anyone_hears_of_it() {
             checked += 1;
         }
         match &event.body {
-            Body::ItemCompleted(Item::AgentMessage { text, .. }) if text == "two" => {
+            Body::ItemCompleted(Item::AgentMessage(AgentMessage { text, .. })) if text == "two" => {
                 let thread = client.thread.clone();
                 tokio::spawn(async move { thread.interrupt().await });
             }

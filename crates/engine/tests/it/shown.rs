@@ -1,6 +1,6 @@
 //! Events, records and prompts as short lines for snapshots.
 
-use codex_log::{Body, Event, Item};
+use codex_log::{Body, Event, Item, Reasoning};
 use codex_model::Prompt;
 use codex_wire::response::{ContentItem, FunctionCallOutputPayload, Message, ResponseItem};
 
@@ -15,7 +15,9 @@ fn body(body: &Body) -> String {
         Body::ThreadStarted(_) => "thread started".to_owned(),
         Body::TurnStarted { context_window } => format!("turn started, window {context_window:?}"),
         Body::ModelAsked(settings) => format!("asked {}", settings.model),
-        Body::Recorded(record) => format!("recorded {}", item(&record.item)),
+        Body::Recorded(record) => {
+            record.item().map_or_else(String::new, |recorded| format!("recorded {}", item(&recorded)))
+        }
         Body::ItemStarted(item) => format!("started {}", shown_item(item)),
         Body::ItemDelta { item, delta } => format!("grew {} {delta:?}", item.as_str()),
         Body::ItemCompleted(item) => format!("completed {}", shown_item(item)),
@@ -33,10 +35,10 @@ fn body(body: &Body) -> String {
 /// An item as a client sees it. A user's item has a random name, so the name is left out.
 fn shown_item(item: &Item) -> String {
     match item {
-        Item::UserMessage { content, .. } => format!("user {} piece(s)", content.len()),
-        Item::AgentMessage { id, text } => format!("agent {} {text:?}", id.as_str()),
-        Item::Reasoning { id, summary, raw } => format!("reasoning {} {summary:?} {raw:?}", id.as_str()),
-        Item::WebSearch { id, query } => format!("search {} {query:?}", id.as_str()),
+        Item::UserMessage(said) => format!("user {} piece(s)", said.content.len()),
+        Item::AgentMessage(answer) => format!("agent {} {:?}", answer.id.as_str(), answer.text),
+        Item::Reasoning(Reasoning { id, summary, raw }) => format!("reasoning {} {summary:?} {raw:?}", id.as_str()),
+        Item::WebSearch(search) => format!("search {} {:?}", search.id.as_str(), search.query),
         Item::Patch(patch) => format!("patch {} {:?}", patch.id.as_str(), patch.status),
         Item::Command(command) => format!("command {}", command.id.as_str()),
     }

@@ -13,7 +13,7 @@ async fn check_calls(items: &str, expected: Expect) {
     let events = client.turn("1", "hi").await;
     let telling = |event: &Arc<Event>| match &event.body {
         Body::PlanUpdated(_) | Body::TurnEnded(_) | Body::ModelAsked(_) => true,
-        Body::Recorded(record) => record.item.kind() != "message",
+        Body::Recorded(record) => record.item().is_some_and(|item| item.kind() != "message"),
         _ => false,
     };
     let events: Vec<_> = events.into_iter().filter(telling).collect();

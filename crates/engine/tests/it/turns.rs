@@ -1,10 +1,9 @@
 //! Turns as they go.
 
 use codex_log::settings::SettingsChange;
-use codex_log::{Body, Item, Outcome, TurnId};
+use codex_log::{Body, Outcome, TurnId};
 use codex_thread::TurnStart;
 use codex_wire::response::ResponseItem;
-use codex_wire::text::Text;
 use expect_test::expect;
 use serde_json::json;
 
@@ -173,7 +172,7 @@ async fn a_silent_reader_still_gets_the_whole_text() {
         .collect();
     assert_eq!(text, "x".repeat(2000));
     let whole =
-        |body: &Body| matches!(body, Body::ItemCompleted(Item::AgentMessage { text, .. }) if text.len() == 2000);
+        |body: &Body| matches!(body, Body::ItemCompleted(item) if item.answer().is_some_and(|text| text.len() == 2000));
     assert!(events.iter().any(|event| whole(&event.body)));
 }
 
@@ -186,11 +185,11 @@ async fn all_that_shows_a_message_shares_its_text() {
     let mut texts = Vec::new();
     for event in &events {
         match &event.body {
-            Body::ItemCompleted(Item::AgentMessage { text, .. }) => texts.push(text.as_str()),
-            Body::TurnEnded(Outcome::Completed { last_message: Some(text), .. }) => texts.push(text.as_str()),
-            Body::Recorded(record) => match &*record.item {
+            Body::ItemCompleted(item) => texts.extend(item.answer().cloned()),
+            Body::TurnEnded(Outcome::Completed { last_message: Some(text), .. }) => texts.push(text.clone()),
+            Body::Recorded(record) => match &*record.item().unwrap() {
                 ResponseItem::Message(message) if message.role == "assistant" => {
-                    texts.extend(message.content[0].text().map(Text::as_str));
+                    texts.extend(message.content[0].text().cloned());
                 }
                 _ => {}
             },
@@ -198,5 +197,5 @@ async fn all_that_shows_a_message_shares_its_text() {
         }
     }
     assert_eq!(texts.len(), 3);
-    assert!(texts.iter().all(|text| std::ptr::eq(*text, texts[0]) && *text == long));
+    assert!(texts.iter().all(|text| std::ptr::eq(text.as_str(), texts[0].as_str()) && **text == *long));
 }

@@ -72,7 +72,9 @@ fn begin(store: &dyn ThreadStore, turns: &[&str]) -> (ThreadId, Box<dyn Pen>) {
     let thread = ThreadId::fresh();
     let Opened { mut pen, .. } = store.create(thread).expect("a thread can begin");
     pen.line(AT_MS, "session_meta", &meta(thread)).expect("a line is taken");
-    turns.iter().for_each(|text| append_turn(&mut *pen, text));
+    for text in turns {
+        append_turn(&mut *pen, text);
+    }
     commit(&mut *pen, true);
     (thread, pen)
 }

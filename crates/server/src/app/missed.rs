@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use codex_log::decode::LogReader;
+use codex_dialects::replay::Player;
 use codex_log::open_items::OpenItems;
 use codex_log::store::{Entry, ReadFrom, ThreadStore};
-use codex_log::{Body, Event, Item, Seq};
+use codex_log::{Body, Event, Item, Reasoning, Seq};
 use codex_wire::ids::ThreadId;
 
 /// About how many bytes of what was missed are told. Whoever has missed more is better off with the thread as a whole.
@@ -34,7 +34,7 @@ pub(crate) fn read(
 ) -> Option<Missed> {
     let mut lines = store.read(thread, ReadFrom::Start).ok()?;
     // Where the thread is has been told before.
-    let mut reader = LogReader::new(Path::new(""), None);
+    let mut reader = Player::new(Path::new(""), None);
     let (mut is_boundary, mut bytes, mut decoded) = (after.position() == 0, 0, Vec::new());
     let (mut standing, mut events) = (OpenItems::default(), Vec::new());
     let mut end = 0;
@@ -45,7 +45,8 @@ pub(crate) fn read(
         reader.take(&line, &mut decoded);
         is_boundary |= end == after.position();
         for event in decoded.drain(..) {
-            if end <= after.position() {
+            // A thought is decoded with a later line than its own.
+            if end <= after.position() || (event.body.is_thought() && event.seq <= after) {
                 standing.take(&Arc::new(event));
             } else if !matches!(event.body, Body::ThreadStarted(_) | Body::ItemDelta { .. }) {
                 bytes += event.weight();
@@ -54,6 +55,12 @@ pub(crate) fn read(
         }
         if bytes > MOST_BYTES || (end > after.position() && !is_boundary) {
             return None;
+        }
+    }
+    reader.catch_up(&mut decoded);
+    for event in decoded.drain(..).filter(|event| event.seq > after) {
+        if !matches!(event.body, Body::ItemDelta { .. }) {
+            push(&mut events, event);
         }
     }
     if !is_running {
@@ -67,12 +74,13 @@ pub(crate) fn read(
 /// Adds an event. Thoughts have a line for each part, and are one item.
 fn push(events: &mut Vec<Event>, event: Event) {
     let last = events.last_mut().filter(|last| last.turn == event.turn);
-    let Some(Event { seq, body: Body::ItemCompleted(Item::Reasoning { id, summary, .. }), .. }) = last else {
+    let Some(Event { seq, body: Body::ItemCompleted(Item::Reasoning(Reasoning { id, summary, .. })), .. }) = last
+    else {
         return events.push(event);
     };
     match event.body {
-        Body::ItemStarted(Item::Reasoning { id: other, .. }) if other == *id => {}
-        Body::ItemCompleted(Item::Reasoning { id: other, summary: more, .. }) if other == *id => {
+        Body::ItemStarted(Item::Reasoning(Reasoning { id: other, .. })) if other == *id => {}
+        Body::ItemCompleted(Item::Reasoning(Reasoning { id: other, summary: more, .. })) if other == *id => {
             *seq = event.seq;
             summary.extend(more);
         }

@@ -5,18 +5,20 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_log::decode::LogReader;
+use codex_log::decode::{Decoder, Wanted};
+use codex_log::settings::Settings;
 use codex_log::store::{Entry, LineSource, StoreError};
-use codex_log::{Event, TurnId};
+use codex_log::{Body, Event, TurnId};
 use codex_protocol::rpc::Notification;
-use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 use serde_json::json;
 
 use codex_dialects::Vintage;
 use codex_dialects::exec;
+use codex_dialects::replay::Player;
 use codex_dialects::v2::project::{Projector, Wishes};
 
 /// In which dialect a thread is played.
@@ -44,7 +46,7 @@ pub struct Due {
 #[derive(Debug)]
 pub struct Replay {
     lines: Box<dyn LineSource>,
-    reader: LogReader,
+    player: Player,
     voice: Voice,
     waiting: VecDeque<Due>,
     is_over: bool,
@@ -72,9 +74,9 @@ impl Replay {
             Dialect::V2 => Voice::V2(None),
             Dialect::Exec => Voice::Exec(exec::Projector::default()),
         };
-        let reader = LogReader::new(place, first_context(&mut *read()?)?);
+        let player = Player::new(place, first_settings(&mut *read()?)?);
         let lines = read()?;
-        Ok(Self { lines, reader, voice, waiting: VecDeque::new(), is_over: false })
+        Ok(Self { lines, player, voice, waiting: VecDeque::new(), is_over: false })
     }
 
     /// The next line; none at the end.
@@ -85,12 +87,12 @@ impl Replay {
         while self.waiting.is_empty() && !self.is_over {
             let mut events = Vec::new();
             match self.lines.next_entry()? {
-                Some(Entry::Line(line)) => self.reader.take(&line, &mut events),
+                Some(Entry::Line(line)) => self.player.take(&line, &mut events),
                 // What cannot be read cannot be played.
                 Some(Entry::Bad(_)) => {}
                 None => {
                     self.is_over = true;
-                    self.reader.finish(&mut events);
+                    self.player.finish(&mut events);
                 }
             }
             for event in events {
@@ -102,12 +104,13 @@ impl Replay {
 }
 
 /// What the first turn ran under: clients are told it before the turn begins, and files after.
-fn first_context(lines: &mut dyn LineSource) -> Result<Option<TurnContextItem>, StoreError> {
+fn first_settings(lines: &mut dyn LineSource) -> Result<Option<Arc<Settings>>, StoreError> {
+    let (mut decoder, mut events) = (Decoder::new(Wanted::SETTINGS), Vec::new());
     while let Some(entry) = lines.next_entry()? {
-        if let Entry::Line(line) = entry
-            && line.kind == "turn_context"
-        {
-            return Ok(serde_json::from_str(line.payload.get()).ok());
+        let Entry::Line(line) = entry else { continue };
+        decoder.line(&line, &mut events);
+        if let Some(Event { body: Body::ModelAsked(settings), .. }) = events.pop() {
+            return Ok(Some(settings));
         }
     }
     Ok(None)

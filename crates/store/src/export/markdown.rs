@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
+use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::{ItemHead, Line};
 use codex_log::store::Entry;
+use codex_log::{Body, Outcome};
 use codex_wire::rollout::SessionMeta;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,23 +20,45 @@ const OUTPUT_BYTES: usize = 8 << 10;
 
 /// Writes a whole rollout as Markdown.
 pub fn export_markdown(lines: &mut RolloutLines, out: &mut impl Write) -> Result<(), ExportError> {
+    let mut reader = MarkdownReader::default();
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
-        if let Some(text) = markdown(&line) {
-            out.write_all(text.as_bytes())?;
-        }
+        out.write_all(reader.take(&line).as_bytes())?;
     }
     Ok(out.flush()?)
 }
 
-/// What a line is in Markdown; none if it is not for people, or is there twice.
-#[must_use]
-pub fn markdown(line: &Line<'_>) -> Option<String> {
-    match &*line.kind {
-        "session_meta" => line.payload_as().map(|meta| title(&meta)),
-        "response_item" => item(line),
-        "compacted" => Some("---\n\n*What was said before this was summed up for the model.*\n\n".to_owned()),
-        "event_msg" if line.event()?.kind == "turn_aborted" => Some("*The turn was interrupted.*\n\n".to_owned()),
+/// Reads a thread as Markdown.
+#[derive(Debug)]
+pub struct MarkdownReader {
+    decoder: Decoder,
+}
+
+impl Default for MarkdownReader {
+    fn default() -> Self {
+        let wanted = Wanted::META | Wanted::TURNS | Wanted::RECORDS | Wanted::COMPACTIONS;
+        Self { decoder: Decoder::new(wanted) }
+    }
+}
+
+impl MarkdownReader {
+    /// What a line is in Markdown; empty if it is not for people, or is there twice.
+    #[must_use]
+    pub fn take(&mut self, line: &Line<'_>) -> String {
+        let mut events = Vec::new();
+        self.decoder.line(line, &mut events);
+        events.iter().filter_map(|event| markdown(&event.body)).collect()
+    }
+}
+
+fn markdown(body: &Body) -> Option<String> {
+    match body {
+        Body::ThreadStarted(started) => Some(title(&started.meta)),
+        Body::Recorded(record) => item(&record.json.json()),
+        Body::Compacted(_) | Body::WentBack { .. } => {
+            Some("---\n\n*What was said before this was summed up for the model.*\n\n".to_owned())
+        }
+        Body::TurnEnded(Outcome::Aborted(_)) => Some("*The turn was interrupted.*\n\n".to_owned()),
         _ => None,
     }
 }
@@ -54,9 +78,8 @@ fn title(meta: &SessionMeta) -> String {
     text
 }
 
-fn item(line: &Line<'_>) -> Option<String> {
-    let payload = line.payload.get();
-    let head = ItemHead::of(line.payload)?;
+fn item(payload: &str) -> Option<String> {
+    let head: ItemHead<'_> = serde_json::from_str(payload).ok()?;
     match &*head.kind {
         "message" => {
             let text = message_text(payload).filter(|text| !text.trim().is_empty())?;

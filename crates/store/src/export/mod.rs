@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 pub use bundle::export_bundle;
 pub use import::ImportError;
-pub use markdown::{export_markdown, markdown};
+pub use markdown::{MarkdownReader, export_markdown};
 
 use crate::rollout::ReadError;
 

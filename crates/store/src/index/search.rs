@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codex_log::line::{Fault, ItemHead, Line};
+use codex_log::Body;
+use codex_log::decode::{Decoder, Wanted};
+use codex_log::line::{Fault, ItemHead};
 use codex_log::store::{Entry, SearchHit, SearchResults};
 use rusqlite::{Connection, TransactionBehavior, params};
 
@@ -142,15 +144,17 @@ fn read_text(connection: &Connection, home: &Path, file: &Unread) -> rusqlite::R
     let mut room = THREAD_BYTES - text_bytes(connection, file.thread)?;
     let from = u64::try_from(file.scanned).unwrap_or(0);
     let Ok(mut lines) = RolloutLines::open_at(&home.join(&file.path), from) else { return Ok(file.scanned) };
+    let (mut decoder, mut events) = (Decoder::new(Wanted::RECORDS), Vec::new());
     let mut passage = String::new();
     let mut scanned = from;
     while let Ok(Some(entry)) = lines.next_entry() {
         match entry {
             Entry::Line(line) => {
                 scanned = line.range.end;
-                if room > 0
-                    && let Some(text) = searchable(&line)
-                {
+                if room > 0 {
+                    decoder.line(&line, &mut events);
+                }
+                for text in events.drain(..).filter_map(|event| searchable(&event.body)) {
                     passage.push_str(beginning(&text, PASSAGE_BYTES));
                     passage.push('\n');
                 }
@@ -183,18 +187,15 @@ fn add_passage(connection: &Connection, thread: i64, text: &str) -> rusqlite::Re
     Ok(())
 }
 
-/// What of a line can be found: what was said, and what was run. What commands wrote would drown it.
-fn searchable(line: &Line<'_>) -> Option<String> {
-    if line.kind != "response_item" {
-        return None;
-    }
-    let head = ItemHead::of(line.payload)?;
+/// What of an event can be found: what was said, and what was run. What commands wrote would drown it.
+fn searchable(body: &Body) -> Option<String> {
+    let Body::Recorded(record) = body else { return None };
+    let json = record.json.json();
+    let head: ItemHead<'_> = serde_json::from_str(&json).ok()?;
     match &*head.kind {
-        "message" if head.is_message_of("assistant") => message_text(line.payload.get()),
-        "message" if head.is_message_of("user") => {
-            message_text(line.payload.get()).filter(|text| !is_said_by_the_harness(text))
-        }
-        "function_call" | "custom_tool_call" | "local_shell_call" => call_text(line.payload.get()),
+        "message" if head.is_message_of("assistant") => message_text(&json),
+        "message" if head.is_message_of("user") => message_text(&json).filter(|text| !is_said_by_the_harness(text)),
+        "function_call" | "custom_tool_call" | "local_shell_call" => call_text(&json),
         _ => None,
     }
 }

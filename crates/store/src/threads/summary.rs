@@ -5,11 +5,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use codex_log::line::{ItemHead, Line};
+use codex_log::decode::{Decoder, Wanted};
+use codex_log::line::ItemHead;
 use codex_log::store::{Entry, ThreadSummary};
-use codex_wire::goal::Goal;
+use codex_log::{Body, Record};
 use codex_wire::rollout::SessionMeta;
-use serde::Deserialize;
 
 use super::places::RolloutName;
 use super::said::{beginning, is_said_by_the_harness, message_text};
@@ -49,15 +49,20 @@ pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummar
     let mut lines = RolloutLines::open_head(path)?;
     let mut meta: Option<SessionMeta> = None;
     let (mut preview, mut fallback) = (None, None);
+    let wanted = Wanted::META | Wanted::SHOWN | Wanted::GOALS | Wanted::RECORDS;
+    let (mut decoder, mut events) = (Decoder::new(wanted), Vec::new());
     let mut lost = LostMeta::default();
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
         lost.see(&line);
-        match &*line.kind {
-            "session_meta" if meta.is_none() => meta = line.payload_as(),
-            "event_msg" if preview.is_none() => preview = said_in_event(&line),
-            "response_item" if fallback.is_none() => fallback = said_in_item(&line),
-            _ => {}
+        decoder.line(&line, &mut events);
+        for event in events.drain(..) {
+            match event.body {
+                Body::ThreadStarted(started) => meta = Some(started.meta),
+                Body::Recorded(record) if fallback.is_none() => fallback = said_in_record(&record),
+                body if preview.is_none() => preview = said_in_event(&body),
+                _ => {}
+            }
         }
         if (meta.is_some() && preview.is_some()) || line.number >= HEAD_LINES || line.range.end >= HEAD_LENGTH {
             break;
@@ -86,33 +91,25 @@ pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummar
     })
 }
 
-fn said_in_event(line: &Line<'_>) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Said {
-        message: Option<String>,
-        item: Option<Box<serde_json::value::RawValue>>,
-        goal: Option<Goal>,
-        user_facing_hint: Option<String>,
-    }
-    let event = line.event()?;
-    if !event.is_user_message() && event.kind != "goal_changed" && event.kind != "entered_review_mode" {
-        return None;
-    }
-    let said: Said = line.payload_as()?;
-    if event.kind == "entered_review_mode" {
-        return said.user_facing_hint.map(|hint| format!("Review: {hint}"));
-    }
-    let goal = said.goal.map(|goal| goal.objective);
-    let text = said.message.or(goal).or_else(|| message_text(said.item?.get()))?;
-    (!text.trim().is_empty() && !is_said_by_the_harness(&text)).then_some(text)
+fn said_in_event(body: &Body) -> Option<String> {
+    let text = match body {
+        Body::ReviewEntered(review) if review.hint.is_empty() => return None,
+        Body::ReviewEntered(review) => return Some(format!("Review: {}", review.hint)),
+        Body::GoalChanged(goal) => goal.objective.clone(),
+        Body::ItemCompleted(item) => item.said()?.texts().join("\n"),
+        _ => return None,
+    };
+    is_said(&text).then_some(text)
 }
 
-fn said_in_item(line: &Line<'_>) -> Option<String> {
-    if !ItemHead::of(line.payload)?.is_message_of("user") {
-        return None;
-    }
-    let text = message_text(line.payload.get())?;
-    (!text.trim().is_empty() && !is_said_by_the_harness(&text)).then_some(text)
+fn said_in_record(record: &Record) -> Option<String> {
+    let json = record.json.json();
+    let head: ItemHead<'_> = serde_json::from_str(&json).ok()?;
+    message_text(&json).filter(|text| head.is_message_of("user") && is_said(text))
+}
+
+fn is_said(text: &str) -> bool {
+    !text.trim().is_empty() && !is_said_by_the_harness(text)
 }
 
 fn shorten(text: &str) -> String {

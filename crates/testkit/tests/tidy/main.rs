@@ -8,6 +8,7 @@ mod sessions;
 mod settings;
 mod sizes;
 mod streams;
+mod vocabulary;
 mod words;
 
 use std::path::{Path, PathBuf};

@@ -12,7 +12,11 @@ const FILE_LINES: usize = 500;
 const TEST_FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 60;
 const STRUCT_FIELDS: usize = 20;
-const CRATE_LINES: usize = 10_000;
+const CRATE_LINES: usize = 8_000;
+
+/// Crates that are larger than that, and how many lines each may have until it is split. One that has shrunk below
+/// [`CRATE_LINES`] has to be taken off the list.
+const LARGE_CRATES: &[(&str, usize)] = &[("cli", 10_000), ("server", 8_500)];
 
 /// What is measured in one file.
 #[derive(Default)]
@@ -101,8 +105,16 @@ fn crates_are_small() {
         let name = source.name.split('/').nth(1).unwrap_or_default().to_owned();
         *crates.entry(name).or_default() += source.text.lines().count() - measure(source).test_lines;
     }
-    let large = crates.into_iter().filter(|(_, lines)| *lines > CRATE_LINES);
-    no_complaints(large.map(|(name, lines)| format!("{name}: {lines} lines, {CRATE_LINES} are allowed")).collect());
+    let complaints = crates.into_iter().filter_map(|(name, lines)| {
+        let exception = LARGE_CRATES.iter().find(|(large, _)| *large == name).map(|(_, limit)| *limit);
+        let limit = exception.unwrap_or(CRATE_LINES);
+        if lines > limit {
+            return Some(format!("{name}: {lines} lines, {limit} are allowed"));
+        }
+        let is_mended = exception.is_some() && lines <= CRATE_LINES;
+        is_mended.then(|| format!("{name}: {lines} lines, so take it off the list"))
+    });
+    no_complaints(complaints.collect());
 }
 
 #[test]

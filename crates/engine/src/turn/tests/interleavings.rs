@@ -22,7 +22,7 @@ impl Witness {
         for effect in effects {
             assert!(!self.ended, "{} after the end", show(effect));
             match effect {
-                Effect::Emit(Body::Recorded(record)) => match &*record.item {
+                Effect::Emit(Body::Recorded(record)) => match &*record.item().unwrap() {
                     ResponseItem::FunctionCall(call) => self.open_calls.push(call.call_id.clone()),
                     ResponseItem::FunctionCallOutput(output) => {
                         assert_eq!(self.open_calls.first(), Some(&output.call_id), "outputs come in the calls' order");

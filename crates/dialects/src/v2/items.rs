@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use codex_log::{CommandItem, CommandStatus, Item, PatchItem, PatchStatus};
+use codex_log::{CommandItem, Item, PatchItem, Status};
+use codex_protocol::v2::created::{CreatedItem, CreatedText};
 use codex_protocol::v2::item::{
     CallStatus, CommandAction, CommandExecution, CommandSource, FileUpdateChange, InputItem, PatchChangeKind,
     ThreadItem,
@@ -15,22 +16,43 @@ use crate::Vintage;
 
 /// An item as clients see it.
 pub fn thread_item(item: &Item, vintage: Vintage) -> ThreadItem {
+    let id = item.id().as_str().to_owned();
     match item {
-        Item::UserMessage { id, key, content } => ThreadItem::UserMessage {
-            id: id.as_str().to_owned(),
-            client_id: key.as_deref().map(str::to_owned),
-            content: content.iter().map(InputItem::from).collect(),
+        Item::UserMessage(said) => ThreadItem::UserMessage {
+            id,
+            client_id: said.key.as_deref().map(str::to_owned),
+            content: said.content.iter().map(InputItem::from).collect(),
         },
-        Item::AgentMessage { id, text } => ThreadItem::agent_message(id.as_str().to_owned(), text.clone()),
-        Item::Reasoning { id, summary, raw } => {
-            ThreadItem::Reasoning { id: id.as_str().to_owned(), summary: summary.clone(), content: raw.clone() }
+        Item::AgentMessage(answer) => ThreadItem::agent_message(id, answer.text.clone()),
+        Item::Reasoning(thought) => {
+            ThreadItem::Reasoning { id, summary: thought.summary.clone(), content: thought.raw.clone() }
         }
-        Item::WebSearch { id, query } => {
-            ThreadItem::WebSearch { id: id.as_str().to_owned(), query: query.clone(), action: None }
-        }
+        Item::WebSearch(search) => ThreadItem::WebSearch { id, query: search.query.clone(), action: None },
         Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command, vintage))),
         Item::Patch(patch) => file_change(patch),
     }
+}
+
+/// An item that came in no pieces, for clients that are told `item/created`.
+pub(super) fn created_item(item: &Item) -> Option<CreatedItem> {
+    let id = item.id().as_str().to_owned();
+    match item {
+        Item::AgentMessage(answer) => Some(said(id, CreatedText::Whole(answer.text.clone()))),
+        Item::Reasoning(thought) if !thought.summary.is_empty() => {
+            Some(self::thought(id, CreatedText::Whole(thought.summary.join("\n\n").into())))
+        }
+        Item::Reasoning(_) | Item::UserMessage(_) | Item::WebSearch(_) | Item::Command(_) | Item::Patch(_) => None,
+    }
+}
+
+/// Something the model says.
+pub(super) fn said(id: String, text: CreatedText) -> CreatedItem {
+    CreatedItem::Assistant { id, text }
+}
+
+/// Something the model thinks.
+pub(super) fn thought(id: String, text: CreatedText) -> CreatedItem {
+    CreatedItem::Reasoning { id, purpose: "reasoning", text }
 }
 
 /// What a command does. The newest release says of a script of which nothing is known only that, once.
@@ -46,9 +68,9 @@ pub(super) fn actions(argv: &[String], parsed: &[ParsedCommand], vintage: Vintag
 
 fn command_execution(command: &CommandItem, vintage: Vintage) -> CommandExecution {
     // A command that never ran has nothing to say of its end.
-    let end = command.end.as_ref().filter(|_| command.status != CommandStatus::Declined);
+    let end = command.end.as_ref().filter(|_| command.status != Status::Declined);
     // Before it may run it has no terminal yet.
-    let terminal = command.terminal.filter(|_| command.status != CommandStatus::AwaitingApproval);
+    let terminal = command.terminal.filter(|_| command.status != Status::AwaitingApproval);
     CommandExecution {
         id: command.id.as_str().to_owned(),
         plugin_id: (),
@@ -61,12 +83,7 @@ fn command_execution(command: &CommandItem, vintage: Vintage) -> CommandExecutio
             (false, Some(_)) => CommandSource::UnifiedExecStartup,
             (false, None) => CommandSource::Agent,
         },
-        status: match command.status {
-            CommandStatus::AwaitingApproval | CommandStatus::Running => CallStatus::InProgress,
-            CommandStatus::Completed => CallStatus::Completed,
-            CommandStatus::Failed => CallStatus::Failed,
-            CommandStatus::Declined => CallStatus::Declined,
-        },
+        status: call_status(command.status),
         command_actions: actions(&command.argv, &command.parsed, vintage),
         aggregated_output: end.map(|end| end.aggregated.clone()).filter(|text| !text.is_empty()),
         exit_code: end.map(|end| end.exit_code),
@@ -83,12 +100,16 @@ fn file_change(patch: &PatchItem) -> ThreadItem {
     ThreadItem::FileChange {
         id: patch.id.as_str().to_owned(),
         changes: changes(&patch.changes),
-        status: match patch.status {
-            PatchStatus::AwaitingApproval | PatchStatus::Running => CallStatus::InProgress,
-            PatchStatus::Completed => CallStatus::Completed,
-            PatchStatus::Failed => CallStatus::Failed,
-            PatchStatus::Declined => CallStatus::Declined,
-        },
+        status: call_status(patch.status),
+    }
+}
+
+fn call_status(status: Status) -> CallStatus {
+    match status {
+        Status::AwaitingApproval | Status::Running => CallStatus::InProgress,
+        Status::Completed => CallStatus::Completed,
+        Status::Failed => CallStatus::Failed,
+        Status::Declined => CallStatus::Declined,
     }
 }
 

@@ -2,22 +2,19 @@
 //!
 //! A pure function: the same event always gives the same messages.
 
+mod items;
+
 use codex_log::messages;
 use codex_wire::event::{
     AgentMessageContentDeltaEvent, AgentMessageDeltaEvent, AgentMessageEvent, AgentReasoningDeltaEvent,
     AgentReasoningRawContentDeltaEvent, AgentReasoningSectionBreakEvent, ApplyPatchApprovalRequestEvent,
-    BackgroundEventEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandBeginEvent, ExecCommandEndEvent,
-    ExecCommandOutputDeltaEvent, ExecCommandSource, ExecOutputStream, ItemCompletedEvent, ItemStartedEvent,
-    PatchApplyBeginEvent, PatchApplyEndEvent, RawResponseItemEvent, ReasoningContentDeltaEvent,
-    ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent, TerminalInteractionEvent, TurnDiffEvent,
-    TurnItem, ViewImageToolCallEvent, WarningEvent, WebSearchBeginEvent, WebSearchEndEvent,
+    BackgroundEventEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandOutputDeltaEvent, RawResponseItemEvent,
+    ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent,
+    TerminalInteractionEvent, TurnDiffEvent, ViewImageToolCallEvent, WarningEvent,
 };
 use codex_wire::ids::ThreadId;
 
-use codex_log::{
-    Body, CommandEnd, CommandItem, CommandStatus, Compacted, Delta, Event, Item, ItemId, PatchEnd, PatchItem,
-    PatchStatus, Question, QuestionKind, ThreadStarted,
-};
+use codex_log::{Body, Compacted, Delta, Event, ItemId, Question, QuestionKind, ThreadStarted};
 
 /// Which of the messages that releases have added over time a reader wants.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,10 +38,13 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         | Body::Unread(_)
         | Body::GoalChanged(_)
         | Body::GoalCleared => {}
-        Body::Recorded(record) if vocabulary.raw_items => {
-            out.push(EventMsg::RawResponseItem(RawResponseItemEvent { item: (*record.item).clone() }));
+        Body::Recorded(record) => {
+            if vocabulary.raw_items
+                && let Some(item) = record.item()
+            {
+                out.push(EventMsg::RawResponseItem(RawResponseItemEvent { item: (*item).clone() }));
+            }
         }
-        Body::Recorded(_) => {}
         Body::ItemStarted(item) => view.item_started(item, out),
         Body::ItemDelta { item, delta } => view.item_delta(item, delta, out),
         Body::ItemCompleted(item) => view.item_completed(item, out),
@@ -116,79 +116,6 @@ impl View<'_> {
         self.event.turn.as_ref().map(|turn| turn.as_str().to_owned()).unwrap_or_default()
     }
 
-    fn item_started(&self, item: &Item, out: &mut Vec<EventMsg>) {
-        match item {
-            Item::Command(command) => {
-                if self.vocabulary.items || command.status != CommandStatus::AwaitingApproval {
-                    out.push(self.command_begin(command));
-                }
-            }
-            Item::Patch(patch) => {
-                if patch.status != PatchStatus::AwaitingApproval {
-                    out.push(self.patch_begin(patch));
-                }
-            }
-            Item::UserMessage { .. } | Item::AgentMessage { .. } | Item::Reasoning { .. } | Item::WebSearch { .. } => {
-                if let Some(item) = turn_item(item).filter(|_| self.vocabulary.items) {
-                    let (thread_id, turn_id) = (self.event.thread, self.turn_id());
-                    out.push(EventMsg::ItemStarted(ItemStartedEvent { thread_id, turn_id, item }));
-                }
-                if let Item::WebSearch { id, .. } = item {
-                    out.push(EventMsg::WebSearchBegin(WebSearchBeginEvent { call_id: id.as_str().to_owned() }));
-                }
-            }
-        }
-    }
-
-    /// What a person allowed begins: a patch for every reader, a command for those that were not told before.
-    fn allowed(&self, item: &Item, out: &mut Vec<EventMsg>) {
-        match item {
-            Item::Command(command) if !self.vocabulary.items => out.push(self.command_begin(command)),
-            Item::Patch(patch) => out.push(self.patch_begin(patch)),
-            _ => {}
-        }
-    }
-
-    fn item_completed(&self, item: &Item, out: &mut Vec<EventMsg>) {
-        if self.vocabulary.items
-            && let Some(item) = turn_item(item)
-        {
-            let (thread_id, turn_id) = (self.event.thread, self.turn_id());
-            out.push(EventMsg::ItemCompleted(ItemCompletedEvent { thread_id, turn_id, item }));
-        }
-        match item {
-            Item::Command(command) => {
-                // A command that began for nobody ends for nobody.
-                if let Some(end) = &command.end
-                    && (self.vocabulary.items || command.status != CommandStatus::Declined)
-                {
-                    out.push(self.command_end(command, end));
-                }
-            }
-            Item::Patch(patch) => {
-                if let Some(end) = &patch.end
-                    && patch.status != PatchStatus::Declined
-                {
-                    if self.vocabulary.items && patch.status == PatchStatus::Completed {
-                        out.push(EventMsg::ExecCommandOutputDelta(ExecCommandOutputDeltaEvent {
-                            call_id: patch.id.as_str().to_owned(),
-                            stream: ExecOutputStream::Stdout,
-                            chunk: end.stdout.clone().into_bytes(),
-                        }));
-                    }
-                    out.push(self.patch_end(patch, end));
-                }
-            }
-            Item::WebSearch { id, query } => {
-                let (call_id, query) = (id.as_str().to_owned(), query.clone());
-                out.push(EventMsg::WebSearchEnd(WebSearchEndEvent { call_id, query }));
-            }
-            Item::UserMessage { .. } | Item::AgentMessage { .. } | Item::Reasoning { .. } => {
-                messages::said(item, self.vocabulary.raw_reasoning, out);
-            }
-        }
-    }
-
     fn compacted(&self, compacted: &Compacted, out: &mut Vec<EventMsg>) {
         let Compacted { before, after, .. } = compacted;
         let message = format!("the conversation was summed up: about {before} tokens before, about {after} now");
@@ -226,58 +153,6 @@ impl View<'_> {
                 })
             }
         }
-    }
-
-    fn patch_begin(&self, patch: &PatchItem) -> EventMsg {
-        EventMsg::PatchApplyBegin(PatchApplyBeginEvent {
-            call_id: patch.id.as_str().to_owned(),
-            turn_id: Some(self.turn_id()),
-            auto_approved: patch.is_auto_approved,
-            changes: (*patch.changes).clone(),
-        })
-    }
-
-    fn patch_end(&self, patch: &PatchItem, end: &PatchEnd) -> EventMsg {
-        EventMsg::PatchApplyEnd(PatchApplyEndEvent {
-            call_id: patch.id.as_str().to_owned(),
-            turn_id: Some(self.turn_id()),
-            stdout: end.stdout.clone(),
-            stderr: end.stderr.clone(),
-            success: patch.status == PatchStatus::Completed,
-            changes: (*patch.changes).clone(),
-        })
-    }
-
-    fn command_begin(&self, command: &CommandItem) -> EventMsg {
-        EventMsg::ExecCommandBegin(ExecCommandBeginEvent {
-            call_id: command.id.as_str().to_owned(),
-            turn_id: Some(self.turn_id()),
-            command: command.argv.clone(),
-            cwd: command.cwd.clone(),
-            parsed_cmd: command.parsed.clone(),
-            source: source(command),
-            process_id: command.terminal.map(|terminal| terminal.to_string()),
-            interaction_input: None,
-        })
-    }
-
-    fn command_end(&self, command: &CommandItem, end: &CommandEnd) -> EventMsg {
-        EventMsg::ExecCommandEnd(ExecCommandEndEvent {
-            call_id: command.id.as_str().to_owned(),
-            turn_id: Some(self.turn_id()),
-            command: command.argv.clone(),
-            cwd: Some(command.cwd.clone()),
-            parsed_cmd: command.parsed.clone(),
-            source: source(command),
-            process_id: command.terminal.map(|terminal| terminal.to_string()),
-            interaction_input: None,
-            stdout: end.stdout.clone(),
-            stderr: end.stderr.clone(),
-            aggregated_output: end.aggregated.clone(),
-            exit_code: end.exit_code,
-            duration: end.duration,
-            formatted_output: end.formatted.clone(),
-        })
     }
 
     fn item_delta(&self, item: &ItemId, delta: &Delta, out: &mut Vec<EventMsg>) {
@@ -337,41 +212,4 @@ impl View<'_> {
             }
         }
     }
-}
-
-fn source(command: &CommandItem) -> ExecCommandSource {
-    match command {
-        CommandItem { is_users_own: true, .. } => ExecCommandSource::UserShell,
-        CommandItem { terminal: Some(_), .. } => ExecCommandSource::UnifiedExecStartup,
-        CommandItem { .. } => ExecCommandSource::Agent,
-    }
-}
-
-/// The items that the event queue has as such; a command has messages of its own.
-fn turn_item(item: &Item) -> Option<TurnItem> {
-    use codex_wire::event::{
-        AgentMessageContent, AgentMessageItem, AgentMessageText, ReasoningItem, UserMessageItem, WebSearchItem,
-    };
-    Some(match item {
-        Item::Command(_) | Item::Patch(_) => return None,
-        Item::WebSearch { id, query } => {
-            TurnItem::WebSearch(WebSearchItem { id: id.as_str().to_owned(), query: query.clone() })
-        }
-        Item::UserMessage { id, content, .. } => {
-            TurnItem::UserMessage(UserMessageItem { id: id.as_str().to_owned(), content: content.clone() })
-        }
-        Item::AgentMessage { id, text } => TurnItem::AgentMessage(AgentMessageItem {
-            id: id.as_str().to_owned(),
-            content: if text.is_empty() {
-                Vec::new()
-            } else {
-                vec![AgentMessageContent::Text(AgentMessageText { text: text.clone() })]
-            },
-        }),
-        Item::Reasoning { id, summary, raw } => TurnItem::Reasoning(ReasoningItem {
-            id: id.as_str().to_owned(),
-            summary_text: summary.clone(),
-            raw_content: raw.clone(),
-        }),
-    })
 }

@@ -1,0 +1,102 @@
+//! Items as lines of `codex exec --json`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use codex_log::{CommandItem, Item, PatchItem, Status};
+use codex_wire::change::FileChange;
+
+use super::bounded::bounded;
+use super::event::{
+    CommandStatus, FileChangeKind, FileChangeStatus, ThreadEvent, ThreadItem, ThreadItemDetails, UpdatedFile,
+};
+use super::project::{Out, Projector};
+
+impl Projector {
+    pub(super) fn item_completed(&mut self, item: &Item, out: Out<'_>) {
+        match item {
+            Item::UserMessage(_) => {}
+            Item::AgentMessage(answer) => {
+                self.completed(ThreadItemDetails::AgentMessage { text: answer.text.clone() }, out);
+            }
+            Item::Reasoning(thought) => {
+                for text in &thought.summary {
+                    self.completed(ThreadItemDetails::Reasoning { text: text.clone() }, out);
+                }
+            }
+            Item::WebSearch(search) => {
+                self.completed(ThreadItemDetails::WebSearch { query: search.query.clone() }, out);
+            }
+            Item::Command(command) => self.command_completed(command, out),
+            Item::Patch(patch) => self.patch_completed(patch, out),
+        }
+    }
+
+    /// Tells that an item has begun. Commands alone are told before they are whole.
+    pub(super) fn item_started(&mut self, item: &Item, out: Out<'_>) {
+        match item {
+            Item::Command(command) => self.command_started(command, out),
+            Item::Patch(_) | Item::UserMessage(_) | Item::AgentMessage(_) | Item::Reasoning(_) | Item::WebSearch(_) => {
+            }
+        }
+    }
+
+    fn completed(&mut self, details: ThreadItemDetails, out: Out<'_>) {
+        let id = self.name();
+        out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
+    }
+
+    fn command_started(&mut self, command: &CommandItem, out: Out<'_>) {
+        if self.begun.contains_key(&command.id) {
+            return;
+        }
+        let id = self.name();
+        self.begun.insert(command.id.clone(), id.clone());
+        let details = ThreadItemDetails::CommandExecution {
+            command: codex_wire::command_line::join(&command.argv),
+            aggregated_output: String::new(),
+            exit_code: None,
+            status: CommandStatus::InProgress,
+        };
+        out.push(ThreadEvent::ItemStarted { item: ThreadItem { id, details } });
+    }
+
+    fn command_completed(&mut self, command: &CommandItem, out: Out<'_>) {
+        let id = self.begun.remove(&command.id).unwrap_or_else(|| self.name());
+        let end = command.end.as_ref();
+        let output = match (command.status, end) {
+            // Why it was not allowed is all there is to tell.
+            (Status::Declined, Some(end)) => end.formatted.as_str(),
+            (_, Some(end)) => end.aggregated.as_str(),
+            (_, None) => "",
+        };
+        let details = ThreadItemDetails::CommandExecution {
+            command: codex_wire::command_line::join(&command.argv),
+            aggregated_output: bounded(output),
+            exit_code: end.map(|end| end.exit_code),
+            status: match command.status {
+                Status::Completed => CommandStatus::Completed,
+                Status::AwaitingApproval | Status::Running | Status::Failed | Status::Declined => CommandStatus::Failed,
+            },
+        };
+        out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
+    }
+
+    fn patch_completed(&mut self, patch: &PatchItem, out: Out<'_>) {
+        let status = match patch.status {
+            Status::Completed => FileChangeStatus::Completed,
+            Status::AwaitingApproval | Status::Running | Status::Failed | Status::Declined => FileChangeStatus::Failed,
+        };
+        self.completed(ThreadItemDetails::FileChange { changes: updated(&patch.changes), status }, out);
+    }
+}
+
+/// The files of a patch.
+pub(super) fn updated(changes: &BTreeMap<PathBuf, FileChange>) -> Vec<UpdatedFile> {
+    let kind = |change: &FileChange| match change {
+        FileChange::Add { .. } => FileChangeKind::Add,
+        FileChange::Delete { .. } => FileChangeKind::Delete,
+        FileChange::Update { .. } => FileChangeKind::Update,
+    };
+    changes.iter().map(|(path, change)| UpdatedFile { path: path.clone(), kind: kind(change) }).collect()
+}

@@ -1,0 +1,170 @@
+//! A stored thread as if it were told again while it happens.
+//!
+//! What no file keeps, such as the pieces in which a text came, is played as one piece. A turn that nobody ended ends when
+//! another begins, or with the file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use codex_log::decode::{Decoder, Wanted};
+use codex_log::line::Line;
+use codex_log::settings::Settings;
+use codex_log::{Abort, Body, Delta, Event, Item, ItemId, Outcome, Seq, ThreadStarted, TurnId};
+use codex_wire::ids::ThreadId;
+
+/// Plays the log of a thread from its lines.
+#[derive(Debug)]
+pub struct Player {
+    decoder: Decoder,
+    path: PathBuf,
+    thread: Option<ThreadId>,
+    /// How the thread began, until something happens in it.
+    started: Option<Box<ThreadStarted>>,
+    /// What its first turn ran under.
+    settings: Option<Arc<Settings>>,
+    /// The number of the event before: that of a line's last event is where the line ends, and all others have this one.
+    number: Seq,
+    /// The turn that runs.
+    turn: Option<TurnId>,
+    turns: u64,
+    items: u64,
+    at_ms: i64,
+}
+
+impl Player {
+    /// Plays that file, whose first turn ran under this.
+    #[must_use]
+    pub fn new(path: &Path, settings: Option<Arc<Settings>>) -> Self {
+        let calls = Wanted::CALLS | Wanted::PLANS | Wanted::GOALS | Wanted::TOKENS | Wanted::COMPACTIONS;
+        Self {
+            decoder: Decoder::new(Wanted::META | Wanted::TURNS | Wanted::SHOWN | calls),
+            path: path.to_owned(),
+            thread: None,
+            started: None,
+            settings,
+            number: Seq::default(),
+            turn: None,
+            turns: 0,
+            items: 0,
+            at_ms: 0,
+        }
+    }
+
+    /// Takes a line.
+    pub fn take(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
+        let mut events = Vec::new();
+        self.decoder.line(line, &mut events);
+        let before = out.len();
+        for event in events {
+            self.play(event, out);
+        }
+        self.at_ms = line.at_ms();
+        self.number = Seq::at(line.range.end);
+        if let Some(event) = out[before..].last_mut().filter(|event| !event.body.is_thought()) {
+            event.seq = self.number;
+        }
+    }
+
+    /// Plays what waited for further lines.
+    pub fn catch_up(&mut self, out: &mut Vec<Event>) {
+        let mut events = Vec::new();
+        self.decoder.end(&mut events);
+        let at_ms = self.at_ms;
+        for event in events {
+            self.play(event, out);
+        }
+        self.at_ms = at_ms;
+    }
+
+    /// Ends what nobody has ended.
+    pub fn finish(&mut self, out: &mut Vec<Event>) {
+        self.catch_up(out);
+        self.start(out);
+        self.interrupt(out);
+    }
+
+    fn play(&mut self, event: Event, out: &mut Vec<Event>) {
+        self.at_ms = event.at_ms;
+        // A thought waits for further lines, and is told with another one.
+        if event.body.is_thought() {
+            self.number = event.seq;
+        }
+        match event.body {
+            Body::ThreadStarted(started) => {
+                self.thread = Some(event.thread);
+                self.started = Some(started);
+            }
+            Body::TurnStarted { context_window } => self.begin(event.turn, context_window, out),
+            Body::TurnEnded(outcome) => {
+                self.push(Body::TurnEnded(outcome), out);
+                self.turn = None;
+            }
+            Body::ItemCompleted(item) => self.item(item, event.turn, out),
+            // Who goes back, and which turns are taken back, was never played.
+            Body::WentBack { .. } | Body::RolledBack(_) => {}
+            body => self.push(body, out),
+        }
+    }
+
+    /// Tells that the thread is ready, once. It was ready before its first turn began, which may be waiting already.
+    fn start(&mut self, out: &mut Vec<Event>) {
+        let Some(started) = self.started.take() else { return };
+        let settings = self.settings.take().unwrap_or_else(|| Arc::clone(&started.settings));
+        let started = ThreadStarted { settings, rollout: self.path.clone(), ..*started };
+        out.extend(self.event(None, Body::ThreadStarted(Box::new(started))));
+    }
+
+    fn begin(&mut self, turn: Option<TurnId>, context_window: Option<i64>, out: &mut Vec<Event>) {
+        self.start(out);
+        self.interrupt(out);
+        self.turns += 1;
+        self.turn = Some(turn.unwrap_or_else(|| TurnId::new(self.turns.to_string())));
+        self.push(Body::TurnStarted { context_window }, out);
+    }
+
+    fn interrupt(&mut self, out: &mut Vec<Event>) {
+        if self.turn.is_some() {
+            self.push(Body::TurnEnded(Outcome::Aborted(Abort::Interrupted)), out);
+            self.turn = None;
+        }
+    }
+
+    fn item(&mut self, item: Item, turn: Option<TurnId>, out: &mut Vec<Event>) {
+        // Files of releases that kept no beginnings of turns have one for each thing said.
+        if item.said().is_some() && self.turn.is_none() {
+            self.begin(turn, None, out);
+        }
+        for part in item.parts() {
+            let part = if part.is_call() { part } else { self.named(part) };
+            self.push(Body::ItemStarted(part.begun()), out);
+            if let Some(delta) = whole(&part) {
+                self.push(Body::ItemDelta { item: part.id().clone(), delta }, out);
+            }
+            self.push(Body::ItemCompleted(part), out);
+        }
+    }
+
+    fn named(&mut self, item: Item) -> Item {
+        self.items += 1;
+        if item.id().as_str().is_empty() { item.with_id(ItemId::new(format!("item-{}", self.items))) } else { item }
+    }
+
+    fn push(&mut self, body: Body, out: &mut Vec<Event>) {
+        self.start(out);
+        let turn = self.turn.clone();
+        out.extend(self.event(turn, body));
+    }
+
+    fn event(&self, turn: Option<TurnId>, body: Body) -> Option<Event> {
+        Some(Event { thread: self.thread?, seq: self.number, at_ms: self.at_ms, turn, body })
+    }
+}
+
+/// The text of an item as one piece.
+fn whole(item: &Item) -> Option<Delta> {
+    match item.answer() {
+        Some(text) => Some(Delta::Text(text.clone())),
+        None if item.is_thought() => Some(Delta::Summary { index: 0, text: item.title().into_owned().into() }),
+        None => None,
+    }
+}

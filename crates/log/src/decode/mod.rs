@@ -1,0 +1,327 @@
+//! From the lines of a file back to the log, whatever release has written them.
+//!
+//! A line gives the events that it tells and no others: turns that nobody announced or ended, and names that the file does
+//! not give, are for the reader to make up. A turn without a name is none, and an item without one has an empty name.
+
+mod payload;
+mod wanted;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_wire::conversation_item::ConversationItem;
+use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::event::TokenCountEvent;
+use codex_wire::ids::ThreadId;
+use codex_wire::plan::UpdatePlanArgs;
+use codex_wire::review::{EnteredReviewModeEvent, ReviewOutputEvent};
+use codex_wire::rollout::{SessionMeta, TurnContextItem};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::line::{Head, Line};
+use crate::settings::Settings;
+use crate::{
+    AgentMessage, Body, Compacted, Event, Failure, Item, Outcome, Reasoning, Record, ReviewEntered, RolledBack, Seq,
+    StoredItem, ThreadStarted, TurnId, UserMessage,
+};
+use payload::{CompactedPayload, Payload};
+
+pub use wanted::Wanted;
+
+/// Reads the log of a thread from its lines.
+#[derive(Debug)]
+pub struct Decoder {
+    wanted: Wanted,
+    thread: Option<ThreadId>,
+    /// The number of the event before: that of a line's last event is where the line ends, and all others have this one.
+    number: Seq,
+    /// Thoughts of which further lines may tell more.
+    thought: Option<Thought>,
+    /// Whether the turn was told to have failed; the line that ends it says nothing new then.
+    has_failed: bool,
+}
+
+#[derive(Debug)]
+struct Thought {
+    /// Where its last line ends.
+    end: Seq,
+    at_ms: i64,
+    turn: Option<TurnId>,
+    item: Reasoning,
+}
+
+/// When something happened, and in which turn.
+struct Moment {
+    at_ms: i64,
+    turn: Option<TurnId>,
+}
+
+type Out<'a> = &'a mut Vec<Event>;
+
+impl Decoder {
+    /// Reads events of these kinds.
+    #[must_use]
+    pub fn new(wanted: Wanted) -> Self {
+        Self { wanted, thread: None, number: Seq::default(), thought: None, has_failed: false }
+    }
+
+    /// Appends the events that a line gives.
+    pub fn line(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
+        let before = out.len();
+        self.take(line, out);
+        self.number = Seq::at(line.range.end);
+        if let Some(event) = out[before..].last_mut().filter(|event| !event.body.is_thought()) {
+            event.seq = self.number;
+        }
+    }
+
+    fn take(&mut self, line: &Line<'_>, out: Out<'_>) {
+        match &*line.kind {
+            "event_msg" => self.event_msg(line, out),
+            "response_item" if self.wanted.any(Wanted::RECORDS | Wanted::PLANS) => self.response_item(line, out),
+            "compacted" if self.wanted.any(Wanted::COMPACTIONS) => self.compacted(line, out),
+            "turn_context" if self.wanted.any(Wanted::SETTINGS) => {
+                if let Some(context) = line.payload_as::<TurnContextItem>() {
+                    self.flush(out);
+                    self.push(Moment::of(line), Body::ModelAsked(Arc::new(Settings::recorded(context))), out);
+                }
+            }
+            "session_meta" if self.thread.is_none() && self.wanted.any(Wanted::META) => self.session_meta(line, out),
+            _ => {}
+        }
+    }
+
+    /// Appends what waited for further lines.
+    pub fn end(&mut self, out: &mut Vec<Event>) {
+        self.flush(out);
+    }
+
+    fn session_meta(&mut self, line: &Line<'_>, out: Out<'_>) {
+        let Some(meta) = line.payload_as::<SessionMeta>() else { return };
+        self.thread = Some(meta.id);
+        let started = ThreadStarted {
+            settings: Arc::new(Settings::of_folder(meta.cwd.clone())),
+            provider: meta.model_provider.clone().unwrap_or_default(),
+            meta,
+            is_resumed: false,
+            rollout: PathBuf::new(),
+            history_log: 0,
+            history_entries: 0,
+            instruction_sources: Vec::new(),
+        };
+        self.push(Moment::of(line), Body::ThreadStarted(Box::new(started)), out);
+    }
+
+    fn response_item(&mut self, line: &Line<'_>, out: Out<'_>) {
+        if self.wanted.any(Wanted::RECORDS) {
+            self.flush(out);
+            let json = ConversationItem::from(Arc::<RawValue>::from(line.payload.to_owned()));
+            self.push(Moment::of(line), Body::Recorded(Record::stored(json)), out);
+        }
+        if self.wanted.any(Wanted::PLANS)
+            && let Some(plan) = plan(line)
+        {
+            self.flush(out);
+            self.push(Moment::of(line), Body::PlanUpdated(plan), out);
+        }
+    }
+
+    fn compacted(&mut self, line: &Line<'_>, out: Out<'_>) {
+        let Ok(compacted) = serde_json::from_str::<CompactedPayload<'_>>(line.payload.get()) else { return };
+        self.flush(out);
+        let encoded = |item: &RawValue| ConversationItem::from(Arc::<RawValue>::from(item.to_owned()));
+        let replacement = compacted.replacement_history.into_iter().flatten().map(encoded).collect();
+        // A conversation that went back has another one in its place, and no summary.
+        let body = if compacted.message.is_empty() {
+            Body::WentBack { response_id: String::new(), replacement }
+        } else {
+            Body::Compacted(Arc::new(Compacted { summary: compacted.message, replacement, before: 0, after: 0 }))
+        };
+        self.push(Moment::of(line), body, out);
+    }
+
+    fn event_msg(&mut self, line: &Line<'_>, out: Out<'_>) {
+        if self.is_passed_over(line) {
+            return;
+        }
+        let Ok(payload) = serde_json::from_str::<Payload<'_>>(line.payload.get()) else { return };
+        if Wanted::told_by(&payload.kind).is_some_and(|told| self.wanted.any(told)) {
+            self.told(line, payload, out);
+        }
+    }
+
+    /// Whether the head of a line tells that it says nothing that is wanted. A thread has many of these, and they are long.
+    fn is_passed_over(&self, line: &Line<'_>) -> bool {
+        let text = line.text.as_bytes();
+        let Some(head) = Head::of(text).filter(|head| !head.inner.is_empty()) else { return false };
+        if !Wanted::told_by(head.inner).is_some_and(|told| self.wanted.any(told)) {
+            return true;
+        }
+        head.inner == "item_completed" && !head.item(text).is_none_or(|kind| self.wants_item(kind))
+    }
+
+    fn wants_item(&self, kind: &str) -> bool {
+        self.wanted.any(if StoredItem::is_said(kind) { Wanted::SHOWN } else { Wanted::CALLS })
+    }
+
+    fn told(&mut self, line: &Line<'_>, mut payload: Payload<'_>, out: Out<'_>) {
+        let moment = Moment { at_ms: line.at_ms(), turn: payload.turn() };
+        let kind = std::mem::take(&mut payload.kind);
+        if let "agent_reasoning" | "agent_reasoning_raw_content" = &*kind {
+            return self.thought(moment, (&kind, Seq::at(line.range.end)), payload, out);
+        }
+        self.flush(out);
+        match &*kind {
+            "user_message" => {
+                self.has_failed = false;
+                let (id, key) = (payload.item_id(), payload.key());
+                self.item(moment, None, UserMessage::of(id, key, payload.said()).into(), out);
+            }
+            "agent_message" => {
+                let answer = AgentMessage { id: payload.item_id(), text: payload.words().into() };
+                self.item(moment, None, answer.into(), out);
+            }
+            "item_completed" => self.item_completed(moment, &payload, out),
+            "token_count" => {
+                let Some(TokenCountEvent { info, rate_limits }) = line.payload_as() else { return };
+                let rate_limits = Box::new(rate_limits.unwrap_or_default());
+                self.push(moment, Body::TokensCounted { info, rate_limits }, out);
+            }
+            "goal_cleared" => self.push(moment, Body::GoalCleared, out),
+            "goal_changed" => {
+                if let Some(goal) = payload.goal.and_then(|goal| serde_json::from_str(goal.get()).ok()) {
+                    self.push(moment, Body::GoalChanged(Arc::new(goal)), out);
+                }
+            }
+            "warning" => self.push(moment, Body::Warning { message: payload.words() }, out),
+            "entered_review_mode" | "exited_review_mode" | "context_compacted" => {
+                self.reviewed_or_compacted(moment, &kind, line, out);
+            }
+            _ => self.turn(moment, &kind, payload, out),
+        }
+    }
+
+    fn reviewed_or_compacted(&mut self, moment: Moment, kind: &str, line: &Line<'_>, out: Out<'_>) {
+        #[derive(Deserialize)]
+        struct Exited {
+            #[serde(default)]
+            review_output: Option<ReviewOutputEvent>,
+        }
+        match kind {
+            "entered_review_mode" => {
+                let Some(EnteredReviewModeEvent { target, user_facing_hint, prompt }) = line.payload_as() else {
+                    return;
+                };
+                let (hint, prompt) = (user_facing_hint.unwrap_or_default(), prompt.unwrap_or_default());
+                self.push(moment, Body::ReviewEntered(Arc::new(ReviewEntered { target, hint, prompt })), out);
+            }
+            "exited_review_mode" => {
+                let Some(Exited { review_output }) = line.payload_as() else { return };
+                self.push(moment, Body::ReviewExited(review_output.map(Arc::new)), out);
+            }
+            // The line before it has told that already to those who want to know what is left.
+            _ if self.wanted.any(Wanted::COMPACTIONS) => {}
+            _ => {
+                let compacted = Compacted { summary: String::new(), replacement: Vec::new(), before: 0, after: 0 };
+                self.push(moment, Body::Compacted(Arc::new(compacted)), out);
+            }
+        }
+    }
+
+    /// Beginnings and ends of turns.
+    fn turn(&mut self, moment: Moment, kind: &str, mut payload: Payload<'_>, out: Out<'_>) {
+        let body = match kind {
+            "task_started" | "turn_started" => {
+                self.has_failed = false;
+                Body::TurnStarted { context_window: payload.model_context_window }
+            }
+            "error" => {
+                self.has_failed = true;
+                let info = payload.codex_error_info.take().unwrap_or(CodexErrorInfo::Other);
+                Body::TurnEnded(Outcome::Failed(Failure { message: payload.words(), hint: None, info }))
+            }
+            "task_complete" | "turn_complete" if std::mem::take(&mut self.has_failed) => return,
+            "task_complete" | "turn_complete" => {
+                let (last_message, bookmark) = (payload.last_agent_message, payload.response_id);
+                Body::TurnEnded(Outcome::Completed { last_message, bookmark })
+            }
+            "turn_aborted" => {
+                self.has_failed = false;
+                Body::TurnEnded(Outcome::Aborted(payload.abort()))
+            }
+            "thread_rolled_back" => {
+                let (turns, first) = (payload.num_turns.unwrap_or(0), moment.turn.clone());
+                let body = Body::RolledBack(RolledBack { turns, said: turns, first });
+                return self.push(Moment { turn: None, ..moment }, body, out);
+            }
+            _ => return,
+        };
+        self.push(moment, body, out);
+    }
+
+    fn thought(&mut self, moment: Moment, (kind, end): (&str, Seq), mut payload: Payload<'_>, out: Out<'_>) {
+        let id = payload.item_id();
+        let is_more = self.thought.as_ref().is_some_and(|thought| thought.item.id == id && !id.as_str().is_empty());
+        if !is_more {
+            self.flush(out);
+        }
+        let Moment { at_ms, turn } = moment;
+        let thought = self.thought.get_or_insert_with(|| Thought { end, at_ms, turn, item: Reasoning::empty(id) });
+        thought.end = end;
+        let parts = if kind == "agent_reasoning" { &mut thought.item.summary } else { &mut thought.item.raw };
+        parts.push(payload.words());
+    }
+
+    fn item_completed(&mut self, moment: Moment, payload: &Payload<'_>, out: Out<'_>) {
+        let stored = payload.item.and_then(|item| serde_json::from_str::<StoredItem>(item.get()).ok());
+        let Some(item) = stored.and_then(StoredItem::item) else { return };
+        if item.said().is_some() {
+            self.has_failed = false;
+        }
+        if self.wanted.any(if item.is_call() { Wanted::CALLS } else { Wanted::SHOWN }) {
+            self.item(moment, payload.started_at_ms, item, out);
+        }
+    }
+
+    fn item(&mut self, moment: Moment, began_ms: Option<i64>, item: Item, out: Out<'_>) {
+        if self.wanted.any(Wanted::STARTS) {
+            let began = Moment { at_ms: began_ms.unwrap_or(moment.at_ms), turn: moment.turn.clone() };
+            self.push(began, Body::ItemStarted(item.begun()), out);
+        }
+        self.push(moment, Body::ItemCompleted(item), out);
+    }
+
+    fn flush(&mut self, out: Out<'_>) {
+        if let Some(Thought { end, at_ms, turn, item }) = self.thought.take() {
+            let number = std::mem::replace(&mut self.number, end);
+            self.item(Moment { at_ms, turn }, None, item.into(), out);
+            self.number = number;
+        }
+    }
+
+    fn push(&self, moment: Moment, body: Body, out: Out<'_>) {
+        let Moment { at_ms, turn } = moment;
+        let thread = self.thread.unwrap_or_else(ThreadId::unknown);
+        out.push(Event { thread, seq: self.number, at_ms, turn, body });
+    }
+}
+
+impl Moment {
+    /// The time of a line that names no turn.
+    fn of(line: &Line<'_>) -> Self {
+        Self { at_ms: line.at_ms(), turn: None }
+    }
+}
+
+/// The plan that a call of the model makes.
+fn plan(line: &Line<'_>) -> Option<UpdatePlanArgs> {
+    #[derive(Deserialize)]
+    struct Call {
+        name: String,
+        arguments: String,
+    }
+    let is_call = Head::of(line.text.as_bytes()).is_none_or(|head| head.inner == "function_call");
+    let call: Call = line.payload_as().filter(|_| is_call)?;
+    (call.name == "update_plan").then(|| serde_json::from_str(&call.arguments).ok()).flatten()
+}

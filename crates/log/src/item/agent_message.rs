@@ -1,0 +1,57 @@
+//! What the model said.
+
+use codex_wire::event::{AgentMessageEvent, EventMsg};
+use codex_wire::text::Text;
+use serde::Deserialize;
+
+use super::{Item, ItemId};
+
+/// What the model said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentMessage {
+    /// Its name.
+    pub id: ItemId,
+    /// The text so far.
+    pub text: Text,
+}
+
+impl AgentMessage {
+    /// A message that has just begun.
+    #[must_use]
+    pub fn empty(id: ItemId) -> Self {
+        Self { id, text: Text::default() }
+    }
+
+    pub(super) fn begun(&self) -> Self {
+        Self::empty(self.id.clone())
+    }
+
+    pub(super) fn message(&self) -> EventMsg {
+        EventMsg::AgentMessage(AgentMessageEvent { message: self.text.clone() })
+    }
+}
+
+impl From<AgentMessage> for Item {
+    fn from(item: AgentMessage) -> Self {
+        Self::AgentMessage(item)
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Stored {
+    id: String,
+    content: Vec<Part>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: Option<String>,
+}
+
+impl From<Stored> for AgentMessage {
+    fn from(stored: Stored) -> Self {
+        let text = stored.content.into_iter().filter_map(|part| part.text).collect::<String>();
+        Self { id: ItemId::new(stored.id), text: text.into() }
+    }
+}

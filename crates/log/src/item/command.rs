@@ -1,0 +1,177 @@
+//! A command the model runs.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codex_wire::command::ParsedCommand;
+use serde::{Deserialize, Serialize};
+
+use super::{ItemId, Status};
+
+/// A command the model runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandItem {
+    /// Its name: the id of the model's call.
+    pub id: ItemId,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// What it does, for display.
+    pub parsed: Vec<ParsedCommand>,
+    /// The number of its terminal, if it runs in one.
+    pub terminal: Option<u64>,
+    /// Whether the user runs it, not the model.
+    pub is_users_own: bool,
+    /// How far it is.
+    pub status: CommandStatus,
+    /// How it ended, once it has.
+    pub end: Option<CommandEnd>,
+}
+
+/// How far a command is.
+pub type CommandStatus = Status;
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandEnd {
+    /// The exit status; -1 when it never ran.
+    pub exit_code: i32,
+    /// How long it took.
+    pub duration: Duration,
+    /// What it printed on standard output, bounded.
+    pub stdout: String,
+    /// What it printed on standard error, bounded.
+    pub stderr: String,
+    /// Both in the order they came, bounded.
+    pub aggregated: String,
+    /// What the model gets of it.
+    pub formatted: String,
+}
+
+impl CommandEnd {
+    /// The end of a command that was not allowed to run.
+    #[must_use]
+    pub fn declined(why: &str) -> Self {
+        Self {
+            exit_code: -1,
+            duration: Duration::ZERO,
+            stdout: String::new(),
+            stderr: why.to_owned(),
+            aggregated: why.to_owned(),
+            formatted: why.to_owned(),
+        }
+    }
+}
+
+impl CommandItem {
+    pub(super) fn begun(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            argv: self.argv.clone(),
+            cwd: self.cwd.clone(),
+            parsed: self.parsed.clone(),
+            terminal: self.terminal,
+            is_users_own: self.is_users_own,
+            status: Status::Running,
+            end: None,
+        }
+    }
+
+    /// What a shell is given reads better without the shell around it.
+    pub(super) fn title(&self) -> Cow<'_, str> {
+        match self.argv.as_slice() {
+            [_, flag, script] if flag == "-lc" || flag == "-c" => script.into(),
+            argv => argv.join(" ").into(),
+        }
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        self.end.as_ref().map_or(0, |end| 2 * end.aggregated.len() + end.formatted.len())
+    }
+
+    pub(super) fn kept(&self) -> Kept<'_> {
+        let end = self.end.as_ref().filter(|_| self.status != Status::Declined);
+        Kept {
+            id: self.id.as_str(),
+            command: &self.argv,
+            cwd: &self.cwd,
+            parsed_cmd: &self.parsed,
+            process_id: self.terminal.map(|terminal| terminal.to_string()),
+            source: match (self.is_users_own, self.terminal) {
+                (true, _) => USER_SHELL,
+                (false, Some(_)) => "unified_exec_startup",
+                (false, None) => "agent",
+            },
+            status: self.status.word(),
+            aggregated_output: end.map_or("", |end| &end.aggregated),
+            exit_code: end.map(|end| end.exit_code),
+            duration: end.map(|end| end.duration),
+        }
+    }
+}
+
+/// Where a command comes from that the user runs.
+const USER_SHELL: &str = "user_shell";
+
+#[derive(Serialize)]
+pub(crate) struct Kept<'a> {
+    id: &'a str,
+    command: &'a [String],
+    cwd: &'a Path,
+    parsed_cmd: &'a [ParsedCommand],
+    process_id: Option<String>,
+    source: &'static str,
+    status: &'static str,
+    aggregated_output: &'a str,
+    exit_code: Option<i32>,
+    duration: Option<Duration>,
+}
+
+#[derive(Deserialize)]
+pub struct Stored {
+    id: String,
+    command: Vec<String>,
+    cwd: PathBuf,
+    #[serde(default)]
+    parsed_cmd: Vec<ParsedCommand>,
+    #[serde(default)]
+    process_id: Option<String>,
+    #[serde(default)]
+    source: Option<String>,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    aggregated_output: Option<String>,
+    #[serde(default)]
+    exit_code: Option<i32>,
+    #[serde(default)]
+    duration: Option<Duration>,
+}
+
+impl From<Stored> for CommandItem {
+    fn from(stored: Stored) -> Self {
+        // The newest releases keep folders as URLs.
+        let cwd = stored.cwd.to_str().and_then(|cwd| cwd.strip_prefix("file://")).map(PathBuf::from);
+        let output = stored.aggregated_output.unwrap_or_default();
+        let end = CommandEnd {
+            exit_code: stored.exit_code.unwrap_or(-1),
+            duration: stored.duration.unwrap_or_default(),
+            stdout: output.clone(),
+            stderr: String::new(),
+            aggregated: output.clone(),
+            formatted: output,
+        };
+        Self {
+            id: ItemId::new(stored.id),
+            argv: stored.command,
+            cwd: cwd.unwrap_or(stored.cwd),
+            parsed: stored.parsed_cmd,
+            terminal: stored.process_id.and_then(|id| id.parse().ok()),
+            is_users_own: stored.source.as_deref() == Some(USER_SHELL),
+            status: Status::of_ended(&stored.status),
+            end: Some(end),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What a client shows of a turn, one file for each kind of it.
+//!
+//! A kind's file holds its fields, what it is called and weighs, and the form in which files keep it, in both directions.
+//! What is said here of all kinds is what generic readers use; the dialects alone match on the kinds, each in one file.
+
+mod agent_message;
+mod command;
+mod patch;
+mod reasoning;
+mod user_message;
+mod web_search;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use codex_wire::event::EventMsg;
+use codex_wire::text::Text;
+use serde::{Deserialize, Serialize};
+
+use crate::review;
+
+pub use agent_message::AgentMessage;
+pub use command::{CommandEnd, CommandItem, CommandStatus};
+pub use patch::{PatchEnd, PatchItem, PatchStatus};
+pub use reasoning::Reasoning;
+pub use user_message::UserMessage;
+pub use web_search::WebSearch;
+
+/// The name of an item within its thread; for what a model said, the provider's name for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ItemId(Arc<str>);
+
+impl ItemId {
+    /// Makes a name from text.
+    #[must_use]
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Something a client shows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// What the user said.
+    UserMessage(UserMessage),
+    /// What the model said.
+    AgentMessage(AgentMessage),
+    /// What the model thought.
+    Reasoning(Reasoning),
+    /// A search of the web that the provider made.
+    WebSearch(WebSearch),
+    /// A command the model runs.
+    Command(Arc<CommandItem>),
+    /// A patch the model applies.
+    Patch(Arc<PatchItem>),
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// A person is asked first.
+    AwaitingApproval,
+    /// It runs.
+    Running,
+    /// It did what it should.
+    Completed,
+    /// It did not, or was cut off.
+    Failed,
+    /// It was not allowed.
+    Declined,
+}
+
+impl Status {
+    /// The word for it in files.
+    fn word(self) -> &'static str {
+        match self {
+            Self::AwaitingApproval | Self::Running => "in_progress",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Declined => "declined",
+        }
+    }
+
+    /// What a word in a file says of a call that is over.
+    fn of_ended(word: &str) -> Self {
+        match word {
+            "completed" => Self::Completed,
+            "declined" => Self::Declined,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// What all kinds have.
+impl Item {
+    /// The name of the item.
+    #[must_use]
+    pub fn id(&self) -> &ItemId {
+        match self {
+            Self::UserMessage(said) => &said.id,
+            Self::AgentMessage(answer) => &answer.id,
+            Self::Reasoning(thought) => &thought.id,
+            Self::WebSearch(search) => &search.id,
+            Self::Command(command) => &command.id,
+            Self::Patch(patch) => &patch.id,
+        }
+    }
+
+    /// How far it is; none for what is no call of the model's or the user's.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        match self {
+            Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) | Self::WebSearch(_) => None,
+            Self::Command(command) => Some(command.status),
+            Self::Patch(patch) => Some(patch.status),
+        }
+    }
+
+    /// What it is about, in a line for people or a text of theirs.
+    #[must_use]
+    pub fn title(&self) -> Cow<'_, str> {
+        match self {
+            Self::UserMessage(said) => said.title().into(),
+            Self::AgentMessage(answer) => answer.text.as_str().into(),
+            Self::Reasoning(thought) => thought.title().into(),
+            Self::WebSearch(search) => search.query.as_str().into(),
+            Self::Command(command) => command.title(),
+            Self::Patch(patch) => patch.title().into(),
+        }
+    }
+
+    /// About how many bytes its texts take up.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::UserMessage(said) => said.weight(),
+            Self::AgentMessage(answer) => answer.text.len(),
+            Self::Reasoning(thought) => thought.weight(),
+            Self::WebSearch(search) => search.query.len(),
+            Self::Command(command) => command.weight(),
+            Self::Patch(patch) => patch.weight(),
+        }
+    }
+
+    /// The item as it began, as far as the whole item tells.
+    #[must_use]
+    pub fn begun(&self) -> Self {
+        match self {
+            Self::UserMessage(_) | Self::WebSearch(_) => self.clone(),
+            Self::AgentMessage(answer) => Self::AgentMessage(answer.begun()),
+            Self::Reasoning(thought) => Self::Reasoning(thought.begun()),
+            Self::Command(command) => Self::Command(Arc::new(command.begun())),
+            Self::Patch(patch) => Self::Patch(Arc::new(patch.begun())),
+        }
+    }
+
+    /// The item under another name.
+    #[must_use]
+    pub fn with_id(self, id: ItemId) -> Self {
+        match self {
+            Self::UserMessage(said) => Self::UserMessage(UserMessage { id, ..said }),
+            Self::AgentMessage(answer) => Self::AgentMessage(AgentMessage { id, ..answer }),
+            Self::Reasoning(thought) => Self::Reasoning(Reasoning { id, ..thought }),
+            Self::WebSearch(search) => Self::WebSearch(WebSearch { id, ..search }),
+            Self::Command(command) => Self::Command(Arc::new(CommandItem { id, ..Arc::unwrap_or_clone(command) })),
+            Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { id, ..Arc::unwrap_or_clone(patch) })),
+        }
+    }
+
+    /// The item in the parts in which readers of older releases are told it: thoughts one by one.
+    #[must_use]
+    pub fn parts(self) -> Vec<Self> {
+        match self {
+            Self::Reasoning(thought) => thought.parts().map(Self::Reasoning).collect(),
+            Self::UserMessage(_) | Self::AgentMessage(_) | Self::WebSearch(_) | Self::Command(_) | Self::Patch(_) => {
+                vec![self]
+            }
+        }
+    }
+
+    /// The item with another status, where it has one.
+    #[must_use]
+    pub fn with_status(&self, status: Status) -> Self {
+        match self {
+            Self::Command(command) => Self::Command(Arc::new(CommandItem { status, ..(**command).clone() })),
+            Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { status, ..(**patch).clone() })),
+            Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) | Self::WebSearch(_) => self.clone(),
+        }
+    }
+}
+
+/// What some kinds have, for readers who want no more than that of them.
+impl Item {
+    /// What the user said.
+    #[must_use]
+    pub fn said(&self) -> Option<&UserMessage> {
+        if let Self::UserMessage(said) = self { Some(said) } else { None }
+    }
+
+    /// What the model said.
+    #[must_use]
+    pub fn answer(&self) -> Option<&Text> {
+        if let Self::AgentMessage(answer) = self { Some(&answer.text) } else { None }
+    }
+
+    /// Whether the model thought it.
+    #[must_use]
+    pub fn is_thought(&self) -> bool {
+        matches!(self, Self::Reasoning(_))
+    }
+
+    /// Whether it is a call that the provider has served itself.
+    #[must_use]
+    pub fn is_served_by_provider(&self) -> bool {
+        matches!(self, Self::WebSearch(_))
+    }
+
+    /// Whether something was done, not said or thought.
+    #[must_use]
+    pub fn is_call(&self) -> bool {
+        self.kept().is_some()
+    }
+
+    /// The command that it is.
+    #[must_use]
+    pub fn command(&self) -> Option<&CommandItem> {
+        if let Self::Command(command) = self { Some(command) } else { None }
+    }
+
+    /// The patch that it is.
+    #[must_use]
+    pub fn patch(&self) -> Option<&PatchItem> {
+        if let Self::Patch(patch) = self { Some(patch) } else { None }
+    }
+}
+
+/// How files keep items: what was said and thought as messages of the event queue, calls as items that are whole.
+impl Item {
+    /// Appends the messages that tell it, the thoughts themselves where they are wanted. Calls have none.
+    pub fn messages(&self, wants_thoughts: bool, out: &mut Vec<EventMsg>) {
+        match self {
+            Self::UserMessage(said) => out.push(said.message()),
+            Self::AgentMessage(answer) => out.push(answer.message()),
+            Self::Reasoning(thought) => thought.messages(wants_thoughts, out),
+            Self::Command(_) | Self::Patch(_) | Self::WebSearch(_) => {}
+        }
+    }
+
+    /// The form in which it is kept as an item; none for what is kept in messages.
+    pub(crate) fn kept(&self) -> Option<KeptItem<'_>> {
+        Some(match self {
+            Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) => return None,
+            Self::WebSearch(search) => KeptItem::WebSearch(search.kept()),
+            Self::Command(command) => KeptItem::CommandExecution(command.kept()),
+            Self::Patch(patch) => KeptItem::FileChange(patch.kept()),
+        })
+    }
+
+    /// Whether files keep nothing of it: who reads them counts what the user has said, and what a reviewer was asked is in
+    /// the line that begins the review.
+    pub(crate) fn is_kept_elsewhere(&self) -> bool {
+        self.said().is_some_and(|said| said.id.as_str().starts_with(review::ASKED))
+    }
+}
+
+/// A call in the form in which the newest releases keep it.
+#[derive(Serialize)]
+#[serde(tag = "type")]
+pub(crate) enum KeptItem<'a> {
+    CommandExecution(command::Kept<'a>),
+    FileChange(patch::Kept<'a>),
+    WebSearch(web_search::Kept<'a>),
+}
+
+/// An item that is whole, as it is read back. The newest releases keep what was said in this form too.
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+pub enum StoredItem {
+    UserMessage(user_message::Stored),
+    AgentMessage(agent_message::Stored),
+    Reasoning(reasoning::Stored),
+    CommandExecution(command::Stored),
+    FileChange(patch::Stored),
+    WebSearch(web_search::Stored),
+    #[serde(other)]
+    Other,
+}
+
+impl StoredItem {
+    /// Whether items of this type are what was said or thought, and not calls.
+    pub(crate) fn is_said(kind: &str) -> bool {
+        matches!(kind, "UserMessage" | "AgentMessage" | "Reasoning")
+    }
+
+    /// The item, unless its kind is unknown here.
+    #[must_use]
+    pub fn item(self) -> Option<Item> {
+        Some(match self {
+            Self::UserMessage(stored) => Item::UserMessage(stored.into()),
+            Self::AgentMessage(stored) => Item::AgentMessage(stored.into()),
+            Self::Reasoning(stored) => Item::Reasoning(stored.into()),
+            Self::CommandExecution(stored) => Item::Command(Arc::new(stored.into())),
+            Self::FileChange(stored) => Item::Patch(Arc::new(stored.into())),
+            Self::WebSearch(stored) => Item::WebSearch(stored.into()),
+            Self::Other => return None,
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! A patch the model applies.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codex_wire::change::FileChange;
+use serde::{Deserialize, Serialize};
+
+use super::{ItemId, Status};
+
+/// A patch of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatchItem {
+    /// Its name: the id of the model's call.
+    pub id: ItemId,
+    /// What it does to each file.
+    pub changes: Arc<BTreeMap<PathBuf, FileChange>>,
+    /// Whether nobody had to be asked.
+    pub is_auto_approved: bool,
+    /// How far it is.
+    pub status: PatchStatus,
+    /// How it ended, once it has.
+    pub end: Option<PatchEnd>,
+}
+
+/// How far a patch is.
+pub type PatchStatus = Status;
+
+/// How a patch ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatchEnd {
+    /// Which files were changed.
+    pub stdout: String,
+    /// What went wrong.
+    pub stderr: String,
+}
+
+impl PatchItem {
+    pub(super) fn begun(&self) -> Self {
+        let changes = Arc::clone(&self.changes);
+        Self { id: self.id.clone(), changes, is_auto_approved: true, status: Status::Running, end: None }
+    }
+
+    pub(super) fn title(&self) -> String {
+        let paths: Vec<_> = self.changes.keys().map(|path| path.display().to_string()).collect();
+        paths.join(", ")
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        let change = |change: &FileChange| match change {
+            FileChange::Add { content } | FileChange::Delete { content } => content.len(),
+            FileChange::Update { unified_diff, .. } => unified_diff.len(),
+        };
+        self.changes.values().map(change).sum()
+    }
+
+    pub(super) fn kept(&self) -> Kept<'_> {
+        Kept { id: self.id.as_str(), changes: &self.changes, status: self.status.word() }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct Kept<'a> {
+    id: &'a str,
+    changes: &'a BTreeMap<PathBuf, FileChange>,
+    status: &'static str,
+}
+
+#[derive(Deserialize)]
+pub struct Stored {
+    id: String,
+    changes: BTreeMap<PathBuf, FileChange>,
+    #[serde(default)]
+    status: String,
+}
+
+impl From<Stored> for PatchItem {
+    fn from(stored: Stored) -> Self {
+        Self {
+            id: ItemId::new(stored.id),
+            changes: Arc::new(stored.changes),
+            is_auto_approved: true,
+            status: Status::of_ended(&stored.status),
+            end: Some(PatchEnd { stdout: String::new(), stderr: String::new() }),
+        }
+    }
+}

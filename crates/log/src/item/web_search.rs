@@ -1,0 +1,39 @@
+//! A search of the web that the provider made.
+
+use serde::{Deserialize, Serialize};
+
+use super::ItemId;
+
+/// A search of the web that the provider made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WebSearch {
+    /// Its name.
+    pub id: ItemId,
+    /// What was looked for.
+    pub query: String,
+}
+
+impl WebSearch {
+    pub(super) fn kept(&self) -> Kept<'_> {
+        Kept { id: self.id.as_str(), query: &self.query }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct Kept<'a> {
+    id: &'a str,
+    query: &'a str,
+}
+
+#[derive(Deserialize)]
+pub struct Stored {
+    id: String,
+    #[serde(default)]
+    query: String,
+}
+
+impl From<Stored> for WebSearch {
+    fn from(stored: Stored) -> Self {
+        Self { id: ItemId::new(stored.id), query: stored.query }
+    }
+}
