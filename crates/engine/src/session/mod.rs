@@ -302,11 +302,11 @@ impl Session {
         let now = after.filter(|place| place.log.as_deref().is_none_or(|name| log.is(name)));
         let unbroken = now.and_then(|place| self.journal.subscribe_after(place.seq));
         let told = now.filter(|_| unbroken.is_some()).map(|place| place.seq);
-        let is_kept = |place: &&Cursor| place.log.as_deref().is_none_or(|name| log.is_same_incarnation(name));
+        // What this load has told is told again from memory or not at all: lines do not say how items grew.
+        let is_kept = |name: &str| !log.is(name) && log.is_same_incarnation(name);
         let has_turn = self.turn.is_some();
         let lines_upto = after
-            .filter(|_| unbroken.is_none())
-            .filter(is_kept)
+            .filter(|place| place.log.as_deref().is_some_and(is_kept))
             .and_then(|place| self.journal.lines_upto(has_turn).filter(|upto| place.seq.position() <= upto.position()));
         let feed = unbroken.or_else(|| lines_upto.and_then(|upto| self.journal.subscribe_after(upto)));
         Subscription {
