@@ -10,7 +10,7 @@ mod delta;
 pub mod encode;
 mod event;
 pub mod history;
-mod item;
+pub mod item;
 pub mod keys;
 pub mod line;
 pub mod messages;

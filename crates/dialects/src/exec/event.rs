@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use codex_wire::ids::ThreadId;
 use codex_wire::text::Text;
 use serde::Serialize;
+use serde_json::Value;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -133,6 +134,21 @@ pub enum ThreadItemDetails {
         /// Whether they were.
         status: FileChangeStatus,
     },
+    /// A call of a tool of an MCP server.
+    McpToolCall {
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+        /// What it was given.
+        arguments: Value,
+        /// What it handed back, once it has.
+        result: Option<McpResult>,
+        /// Why nothing came.
+        error: Option<ThreadError>,
+        /// How far it is.
+        status: CommandStatus,
+    },
     /// A search of the web.
     WebSearch {
         /// What was looked for.
@@ -150,7 +166,17 @@ pub enum ThreadItemDetails {
     },
 }
 
-/// How far a command is.
+/// What a tool of an MCP server handed back.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct McpResult {
+    /// The parts, in order.
+    pub content: Vec<Value>,
+    /// The same as data, from servers that give it.
+    pub structured_content: Option<Value>,
+}
+
+/// How far a command or a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
