@@ -1,11 +1,12 @@
 //! Items as messages of the event queue.
 
+use codex_log::item::{McpCall, McpCallEnd};
 use codex_log::{CommandEnd, CommandItem, Item, PatchEnd, PatchItem, Status};
 use codex_wire::event::{
     AgentMessageContent, AgentMessageItem, AgentMessageText, EventMsg, ExecCommandBeginEvent, ExecCommandEndEvent,
     ExecCommandOutputDeltaEvent, ExecCommandSource, ExecOutputStream, ItemCompletedEvent, ItemStartedEvent,
-    PatchApplyBeginEvent, PatchApplyEndEvent, ReasoningItem, TurnItem, UserMessageItem, WebSearchBeginEvent,
-    WebSearchEndEvent, WebSearchItem,
+    McpToolCallBeginEvent, McpToolCallEndEvent, PatchApplyBeginEvent, PatchApplyEndEvent, ReasoningItem, TurnItem,
+    UserMessageItem, WebSearchBeginEvent, WebSearchEndEvent, WebSearchItem,
 };
 
 use super::View;
@@ -23,6 +24,7 @@ impl View<'_> {
                     out.push(self.patch_begin(patch));
                 }
             }
+            Item::McpCall(call) => out.push(mcp_begin(call)),
             Item::UserMessage(_) | Item::AgentMessage(_) | Item::Reasoning(_) | Item::WebSearch(_) => {
                 if let Some(item) = turn_item(item).filter(|_| self.vocabulary.items) {
                     let (thread_id, turn_id) = (self.event.thread, self.turn_id());
@@ -41,6 +43,7 @@ impl View<'_> {
             Item::Command(command) if !self.vocabulary.items => out.push(self.command_begin(command)),
             Item::Patch(patch) => out.push(self.patch_begin(patch)),
             Item::Command(_)
+            | Item::McpCall(_)
             | Item::UserMessage(_)
             | Item::AgentMessage(_)
             | Item::Reasoning(_)
@@ -78,6 +81,7 @@ impl View<'_> {
                     out.push(self.patch_end(patch, end));
                 }
             }
+            Item::McpCall(call) => out.extend(call.end.as_ref().map(|end| mcp_end(call, end))),
             Item::WebSearch(search) => {
                 let (call_id, query) = (search.id.as_str().to_owned(), search.query.clone());
                 out.push(EventMsg::WebSearchEnd(WebSearchEndEvent { call_id, query }));
@@ -141,6 +145,22 @@ impl View<'_> {
     }
 }
 
+fn mcp_begin(call: &McpCall) -> EventMsg {
+    EventMsg::McpToolCallBegin(McpToolCallBeginEvent {
+        call_id: call.id.as_str().to_owned(),
+        invocation: call.invocation.clone(),
+    })
+}
+
+fn mcp_end(call: &McpCall, end: &McpCallEnd) -> EventMsg {
+    EventMsg::McpToolCallEnd(McpToolCallEndEvent {
+        call_id: call.id.as_str().to_owned(),
+        invocation: call.invocation.clone(),
+        duration: end.duration,
+        result: end.result.clone(),
+    })
+}
+
 fn source(command: &CommandItem) -> ExecCommandSource {
     match command {
         CommandItem { is_users_own: true, .. } => ExecCommandSource::UserShell,
@@ -153,7 +173,7 @@ fn source(command: &CommandItem) -> ExecCommandSource {
 fn turn_item(item: &Item) -> Option<TurnItem> {
     let id = item.id().as_str().to_owned();
     Some(match item {
-        Item::Command(_) | Item::Patch(_) => return None,
+        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) => return None,
         Item::WebSearch(search) => TurnItem::WebSearch(WebSearchItem { id, query: search.query.clone() }),
         Item::UserMessage(said) => TurnItem::UserMessage(UserMessageItem { id, content: said.content.clone() }),
         Item::AgentMessage(answer) => TurnItem::AgentMessage(AgentMessageItem {

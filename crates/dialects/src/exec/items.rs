@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use codex_log::item::McpCall;
 use codex_log::{CommandItem, Item, PatchItem, Status};
 use codex_wire::change::FileChange;
 
 use super::bounded::bounded;
 use super::event::{
-    CommandStatus, FileChangeKind, FileChangeStatus, ThreadEvent, ThreadItem, ThreadItemDetails, UpdatedFile,
+    CommandStatus, FileChangeKind, FileChangeStatus, McpResult, ThreadError, ThreadEvent, ThreadItem,
+    ThreadItemDetails, UpdatedFile,
 };
 use super::project::{Out, Projector};
 
@@ -29,13 +31,22 @@ impl Projector {
             }
             Item::Command(command) => self.command_completed(command, out),
             Item::Patch(patch) => self.patch_completed(patch, out),
+            Item::McpCall(call) => {
+                let id = self.begun.remove(&call.id).unwrap_or_else(|| self.name());
+                out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details: mcp_tool_call(call) } });
+            }
         }
     }
 
-    /// Tells that an item has begun. Commands alone are told before they are whole.
+    /// Tells that an item has begun. Commands and calls of MCP tools are told before they are whole.
     pub(super) fn item_started(&mut self, item: &Item, out: Out<'_>) {
         match item {
             Item::Command(command) => self.command_started(command, out),
+            Item::McpCall(call) => {
+                let id = self.name();
+                self.begun.insert(call.id.clone(), id.clone());
+                out.push(ThreadEvent::ItemStarted { item: ThreadItem { id, details: mcp_tool_call(call) } });
+            }
             Item::Patch(_) | Item::UserMessage(_) | Item::AgentMessage(_) | Item::Reasoning(_) | Item::WebSearch(_) => {
             }
         }
@@ -88,6 +99,25 @@ impl Projector {
             Status::AwaitingApproval | Status::Running | Status::Failed | Status::Declined => FileChangeStatus::Failed,
         };
         self.completed(ThreadItemDetails::FileChange { changes: updated(&patch.changes), status }, out);
+    }
+}
+
+fn mcp_tool_call(call: &McpCall) -> ThreadItemDetails {
+    let result = call.end.as_ref().map(|end| &end.result);
+    ThreadItemDetails::McpToolCall {
+        server: call.invocation.server.clone(),
+        tool: call.invocation.tool.clone(),
+        arguments: call.invocation.arguments.clone().unwrap_or_default(),
+        result: result.and_then(|result| result.as_ref().ok()).map(|result| McpResult {
+            content: result.content.clone(),
+            structured_content: result.structured_content.clone(),
+        }),
+        error: result.and_then(|result| result.as_ref().err()).map(|message| ThreadError { message: message.clone() }),
+        status: match call.status {
+            Status::AwaitingApproval | Status::Running => CommandStatus::InProgress,
+            Status::Completed => CommandStatus::Completed,
+            Status::Failed | Status::Declined => CommandStatus::Failed,
+        },
     }
 }
 

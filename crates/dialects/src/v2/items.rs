@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use codex_log::item::McpCall;
 use codex_log::{CommandItem, Item, PatchItem, Status};
 use codex_protocol::v2::created::{CreatedItem, CreatedText};
 use codex_protocol::v2::item::{
-    CallStatus, CommandAction, CommandExecution, CommandSource, FileUpdateChange, InputItem, PatchChangeKind,
-    ThreadItem,
+    CallStatus, CommandAction, CommandExecution, CommandSource, FileUpdateChange, InputItem, McpToolCall,
+    PatchChangeKind, ThreadItem,
 };
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
+use serde_json::json;
 
 use crate::Vintage;
 
@@ -30,6 +32,7 @@ pub fn thread_item(item: &Item, vintage: Vintage) -> ThreadItem {
         Item::WebSearch(search) => ThreadItem::WebSearch { id, query: search.query.clone(), action: None },
         Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command, vintage))),
         Item::Patch(patch) => file_change(patch),
+        Item::McpCall(call) => ThreadItem::McpToolCall(Box::new(mcp_tool_call(call))),
     }
 }
 
@@ -41,7 +44,12 @@ pub(super) fn created_item(item: &Item) -> Option<CreatedItem> {
         Item::Reasoning(thought) if !thought.summary.is_empty() => {
             Some(self::thought(id, CreatedText::Whole(thought.summary.join("\n\n").into())))
         }
-        Item::Reasoning(_) | Item::UserMessage(_) | Item::WebSearch(_) | Item::Command(_) | Item::Patch(_) => None,
+        Item::Reasoning(_)
+        | Item::UserMessage(_)
+        | Item::WebSearch(_)
+        | Item::Command(_)
+        | Item::Patch(_)
+        | Item::McpCall(_) => None,
     }
 }
 
@@ -101,6 +109,22 @@ fn file_change(patch: &PatchItem) -> ThreadItem {
         id: patch.id.as_str().to_owned(),
         changes: changes(&patch.changes),
         status: call_status(patch.status),
+    }
+}
+
+fn mcp_tool_call(call: &McpCall) -> McpToolCall {
+    let result = call.end.as_ref().map(|end| &end.result);
+    McpToolCall {
+        id: call.id.as_str().to_owned(),
+        server: call.invocation.server.clone(),
+        tool: call.invocation.tool.clone(),
+        status: call_status(call.status),
+        arguments: call.invocation.arguments.clone().unwrap_or_default(),
+        result: result
+            .and_then(|result| result.as_ref().ok())
+            .map(|result| json!({"content": result.content, "structuredContent": result.structured_content})),
+        error: result.and_then(|result| result.as_ref().err()).map(|message| json!({"message": message})),
+        duration_ms: call.end.as_ref().map(|end| i64::try_from(end.duration.as_millis()).unwrap_or(i64::MAX)),
     }
 }
 

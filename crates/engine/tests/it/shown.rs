@@ -41,6 +41,7 @@ fn shown_item(item: &Item) -> String {
         Item::WebSearch(search) => format!("search {} {:?}", search.id.as_str(), search.query),
         Item::Patch(patch) => format!("patch {} {:?}", patch.id.as_str(), patch.status),
         Item::Command(command) => format!("command {}", command.id.as_str()),
+        Item::McpCall(call) => format!("mcp call {} {:?}", call.id.as_str(), call.status),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod agent_message;
 mod command;
+mod mcp_call;
 mod patch;
 mod reasoning;
 mod user_message;
@@ -21,6 +22,7 @@ use crate::review;
 
 pub use agent_message::AgentMessage;
 pub use command::{CommandEnd, CommandItem, CommandStatus};
+pub use mcp_call::{McpCall, McpCallEnd};
 pub use patch::{PatchEnd, PatchItem, PatchStatus};
 pub use reasoning::Reasoning;
 pub use user_message::UserMessage;
@@ -59,6 +61,8 @@ pub enum Item {
     Command(Arc<CommandItem>),
     /// A patch the model applies.
     Patch(Arc<PatchItem>),
+    /// A tool of an MCP server that the model calls.
+    McpCall(Arc<McpCall>),
 }
 
 /// How far a call is.
@@ -109,6 +113,7 @@ impl Item {
             Self::WebSearch(search) => &search.id,
             Self::Command(command) => &command.id,
             Self::Patch(patch) => &patch.id,
+            Self::McpCall(call) => &call.id,
         }
     }
 
@@ -119,6 +124,7 @@ impl Item {
             Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) | Self::WebSearch(_) => None,
             Self::Command(command) => Some(command.status),
             Self::Patch(patch) => Some(patch.status),
+            Self::McpCall(call) => Some(call.status),
         }
     }
 
@@ -132,6 +138,7 @@ impl Item {
             Self::WebSearch(search) => search.query.as_str().into(),
             Self::Command(command) => command.title(),
             Self::Patch(patch) => patch.title().into(),
+            Self::McpCall(call) => call.title().into(),
         }
     }
 
@@ -145,6 +152,7 @@ impl Item {
             Self::WebSearch(search) => search.query.len(),
             Self::Command(command) => command.weight(),
             Self::Patch(patch) => patch.weight(),
+            Self::McpCall(call) => call.weight(),
         }
     }
 
@@ -157,6 +165,7 @@ impl Item {
             Self::Reasoning(thought) => Self::Reasoning(thought.begun()),
             Self::Command(command) => Self::Command(Arc::new(command.begun())),
             Self::Patch(patch) => Self::Patch(Arc::new(patch.begun())),
+            Self::McpCall(call) => Self::McpCall(Arc::new(call.begun())),
         }
     }
 
@@ -170,6 +179,7 @@ impl Item {
             Self::WebSearch(search) => Self::WebSearch(WebSearch { id, ..search }),
             Self::Command(command) => Self::Command(Arc::new(CommandItem { id, ..Arc::unwrap_or_clone(command) })),
             Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { id, ..Arc::unwrap_or_clone(patch) })),
+            Self::McpCall(call) => Self::McpCall(Arc::new(McpCall { id, ..Arc::unwrap_or_clone(call) })),
         }
     }
 
@@ -178,9 +188,12 @@ impl Item {
     pub fn parts(self) -> Vec<Self> {
         match self {
             Self::Reasoning(thought) => thought.parts().map(Self::Reasoning).collect(),
-            Self::UserMessage(_) | Self::AgentMessage(_) | Self::WebSearch(_) | Self::Command(_) | Self::Patch(_) => {
-                vec![self]
-            }
+            Self::UserMessage(_)
+            | Self::AgentMessage(_)
+            | Self::WebSearch(_)
+            | Self::Command(_)
+            | Self::Patch(_)
+            | Self::McpCall(_) => vec![self],
         }
     }
 
@@ -198,6 +211,7 @@ impl Item {
         match self {
             Self::Command(command) => Self::Command(Arc::new(CommandItem { status, ..(**command).clone() })),
             Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { status, ..(**patch).clone() })),
+            Self::McpCall(call) => Self::McpCall(Arc::new(McpCall { status, ..(**call).clone() })),
             Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) | Self::WebSearch(_) => self.clone(),
         }
     }
@@ -256,7 +270,7 @@ impl Item {
             Self::UserMessage(said) => out.push(said.message()),
             Self::AgentMessage(answer) => out.push(answer.message()),
             Self::Reasoning(thought) => thought.messages(wants_thoughts, out),
-            Self::Command(_) | Self::Patch(_) | Self::WebSearch(_) => {}
+            Self::Command(_) | Self::Patch(_) | Self::WebSearch(_) | Self::McpCall(_) => {}
         }
     }
 
@@ -267,6 +281,7 @@ impl Item {
             Self::WebSearch(search) => KeptItem::WebSearch(search.kept()),
             Self::Command(command) => KeptItem::CommandExecution(command.kept()),
             Self::Patch(patch) => KeptItem::FileChange(patch.kept()),
+            Self::McpCall(call) => KeptItem::McpToolCall(call.kept()),
         })
     }
 
@@ -283,6 +298,7 @@ impl Item {
 pub(crate) enum KeptItem<'a> {
     CommandExecution(command::Kept<'a>),
     FileChange(patch::Kept<'a>),
+    McpToolCall(mcp_call::Kept<'a>),
     WebSearch(web_search::Kept<'a>),
 }
 
@@ -295,6 +311,7 @@ pub enum StoredItem {
     Reasoning(reasoning::Stored),
     CommandExecution(command::Stored),
     FileChange(patch::Stored),
+    McpToolCall(mcp_call::Stored),
     WebSearch(web_search::Stored),
     #[serde(other)]
     Other,
@@ -315,6 +332,7 @@ impl StoredItem {
             Self::Reasoning(stored) => Item::Reasoning(stored.into()),
             Self::CommandExecution(stored) => Item::Command(Arc::new(stored.into())),
             Self::FileChange(stored) => Item::Patch(Arc::new(stored.into())),
+            Self::McpToolCall(stored) => Item::McpCall(Arc::new(stored.into())),
             Self::WebSearch(stored) => Item::WebSearch(stored.into()),
             Self::Other => return None,
         })

@@ -1,0 +1,116 @@
+//! A call of a tool of an MCP server.
+
+use std::time::Duration;
+
+use codex_wire::mcp::{CallToolResult, McpInvocation};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ItemId, Status};
+
+/// A call of a tool of an MCP server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpCall {
+    /// Its name: the id of the model's call.
+    pub id: ItemId,
+    /// The server, the tool, and what it is given.
+    pub invocation: McpInvocation,
+    /// How far it is.
+    pub status: Status,
+    /// How it ended, once it has.
+    pub end: Option<McpCallEnd>,
+}
+
+/// How a call of an MCP tool ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpCallEnd {
+    /// How long it took.
+    pub duration: Duration,
+    /// What the tool handed back, or why nothing came.
+    pub result: Result<CallToolResult, String>,
+}
+
+impl McpCall {
+    pub(super) fn begun(&self) -> Self {
+        Self { id: self.id.clone(), invocation: self.invocation.clone(), status: Status::Running, end: None }
+    }
+
+    pub(super) fn title(&self) -> String {
+        format!("{}.{}", self.invocation.server, self.invocation.tool)
+    }
+
+    /// Values are not walked: their texts are what is large.
+    pub(super) fn weight(&self) -> usize {
+        let texts = |result: &CallToolResult| result.content.iter().map(text_length).sum();
+        self.end.as_ref().map_or(0, |end| end.result.as_ref().map_or_else(String::len, texts))
+    }
+
+    pub(super) fn kept(&self) -> Kept<'_> {
+        let end = self.end.as_ref();
+        let result = end.map(|end| &end.result);
+        Kept {
+            id: self.id.as_str(),
+            server: &self.invocation.server,
+            tool: &self.invocation.tool,
+            arguments: self.invocation.arguments.as_ref(),
+            status: self.status.word(),
+            result: result.and_then(|result| result.as_ref().ok()),
+            error: result.and_then(|result| result.as_ref().err()).map(|message| Failure { message: message.into() }),
+            duration: end.map(|end| end.duration),
+        }
+    }
+}
+
+fn text_length(part: &Value) -> usize {
+    ["text", "data"].iter().filter_map(|name| part.get(name)?.as_str()).map(str::len).sum()
+}
+
+#[derive(Serialize)]
+pub(crate) struct Kept<'a> {
+    id: &'a str,
+    server: &'a str,
+    tool: &'a str,
+    arguments: Option<&'a Value>,
+    status: &'static str,
+    result: Option<&'a CallToolResult>,
+    error: Option<Failure>,
+    duration: Option<Duration>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Failure {
+    message: String,
+}
+
+#[derive(Deserialize)]
+pub struct Stored {
+    id: String,
+    server: String,
+    tool: String,
+    #[serde(default)]
+    arguments: Option<Value>,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    result: Option<CallToolResult>,
+    #[serde(default)]
+    error: Option<Failure>,
+    #[serde(default)]
+    duration: Option<Duration>,
+}
+
+impl From<Stored> for McpCall {
+    fn from(stored: Stored) -> Self {
+        let result = match (stored.result, stored.error) {
+            (Some(result), _) => Ok(result),
+            (None, Some(error)) => Err(error.message),
+            (None, None) => Err("it was cut off".to_owned()),
+        };
+        Self {
+            id: ItemId::new(stored.id),
+            invocation: McpInvocation { server: stored.server, tool: stored.tool, arguments: stored.arguments },
+            status: Status::of_ended(&stored.status),
+            end: Some(McpCallEnd { duration: stored.duration.unwrap_or_default(), result }),
+        }
+    }
+}
