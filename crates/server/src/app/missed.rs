@@ -67,7 +67,13 @@ pub(crate) fn read(
         reader.finish(&mut decoded);
         events.extend(decoded.into_iter().filter(|event| event.turn.is_some()));
     }
-    let events = events.into_iter().map(Arc::new).collect();
+    // What follows from a thought that was told already has the number of the thought, which is behind the client.
+    let mut least = Seq::at(after.position());
+    let grown = |event: Event| {
+        least = least.max(event.seq);
+        Arc::new(Event { seq: least, ..event })
+    };
+    let events = events.into_iter().map(grown).collect();
     is_boundary.then(|| Missed { standing: standing.into_events(), events })
 }
 
