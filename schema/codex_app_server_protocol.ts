@@ -7215,7 +7215,7 @@ export namespace v2 {
 }
 
 export namespace exec {
-  /** How far a command is. */
+  /** How far a command or a call is. */
   export type CommandStatus =
     /** It runs. */
     | "in_progress"
@@ -7239,6 +7239,14 @@ export namespace exec {
     | "completed"
     /** Nothing of it. */
     | "failed";
+
+  /** What a tool of an MCP server handed back. */
+  export type McpResult = {
+    /** The parts, in order. */
+    content: Array<unknown>;
+    /** The same as data, from servers that give it. */
+    structured_content: unknown;
+  };
 
   /** What went wrong. */
   export type ThreadError = {
@@ -7356,6 +7364,22 @@ export namespace exec {
       changes: Array<exec.UpdatedFile>;
       /** Whether they were. */
       status: exec.FileChangeStatus;
+    }
+    /** A call of a tool of an MCP server. */
+    | {
+      type: "mcp_tool_call";
+      /** The server. */
+      server: string;
+      /** The tool. */
+      tool: string;
+      /** What it was given. */
+      arguments: unknown;
+      /** What it handed back, once it has. */
+      result: exec.McpResult | null;
+      /** Why nothing came. */
+      error: exec.ThreadError | null;
+      /** How far it is. */
+      status: exec.CommandStatus;
     }
     /** A search of the web. */
     | {

@@ -117,7 +117,7 @@ fn show_item(item: &Item) -> String {
         Item::AgentMessage(answer) => format!("agent {} {:?}", answer.id.as_str(), answer.text),
         Item::Reasoning(thought) => format!("reasoning {} {:?}", thought.id.as_str(), thought.summary),
         Item::WebSearch(search) => format!("search {} {:?}", search.id.as_str(), search.query),
-        Item::Command(_) | Item::Patch(_) => format!("call {}", item.id().as_str()),
+        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) => format!("call {}", item.id().as_str()),
     }
 }
 
