@@ -10,6 +10,7 @@ use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::Line;
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, Delta, Event, Item, ItemId, Outcome, Seq, ThreadStarted, TurnId};
+use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
 
 /// Plays the log of a thread from its lines.
@@ -28,6 +29,8 @@ pub struct Player {
     turn: Option<TurnId>,
     turns: u64,
     items: u64,
+    /// Why the running turn failed; told when it ends.
+    failure: Option<Outcome>,
     at_ms: i64,
 }
 
@@ -46,6 +49,7 @@ impl Player {
             turn: None,
             turns: 0,
             items: 0,
+            failure: None,
             at_ms: 0,
         }
     }
@@ -55,10 +59,14 @@ impl Player {
         let mut events = Vec::new();
         self.decoder.line(line, &mut events);
         let before = out.len();
+        let is_silent = events.is_empty();
         for event in events {
             self.play(event, out);
         }
         self.at_ms = line.at_ms();
+        if is_silent && self.failure.is_some() && matches!(line.message(), Some(EventMsg::TaskComplete(_))) {
+            self.interrupt(out);
+        }
         self.number = Seq::at(line.range.end);
         if let Some(event) = out[before..].last_mut().filter(|event| !event.body.is_thought()) {
             event.seq = self.number;
@@ -86,6 +94,7 @@ impl Player {
     fn play(&mut self, event: Event, out: &mut Vec<Event>) {
         self.at_ms = event.at_ms;
         // A thought waits for further lines, and is told with another one.
+        let number = self.number;
         if event.body.is_thought() {
             self.number = event.seq;
         }
@@ -95,15 +104,14 @@ impl Player {
                 self.started = Some(started);
             }
             Body::TurnStarted { context_window } => self.begin(event.turn, context_window, out),
-            Body::TurnEnded(outcome) => {
-                self.push(Body::TurnEnded(outcome), out);
-                self.turn = None;
-            }
+            Body::TurnEnded(outcome @ Outcome::Failed(_)) if self.turn.is_some() => self.failure = Some(outcome),
+            Body::TurnEnded(outcome) => self.end(outcome, out),
             Body::ItemCompleted(item) => self.item(item, event.turn, out),
             // Who goes back, and which turns are taken back, was never played.
             Body::WentBack { .. } | Body::RolledBack(_) => {}
             body => self.push(body, out),
         }
+        self.number = number;
     }
 
     /// Tells that the thread is ready, once. It was ready before its first turn began, which may be waiting already.
@@ -124,9 +132,14 @@ impl Player {
 
     fn interrupt(&mut self, out: &mut Vec<Event>) {
         if self.turn.is_some() {
-            self.push(Body::TurnEnded(Outcome::Aborted(Abort::Interrupted)), out);
-            self.turn = None;
+            self.end(Outcome::Aborted(Abort::Interrupted), out);
         }
+    }
+
+    fn end(&mut self, outcome: Outcome, out: &mut Vec<Event>) {
+        let outcome = self.failure.take().unwrap_or(outcome);
+        self.push(Body::TurnEnded(outcome), out);
+        self.turn = None;
     }
 
     fn item(&mut self, item: Item, turn: Option<TurnId>, out: &mut Vec<Event>) {
