@@ -171,7 +171,8 @@ fn configuration(config: &Config, keys: &[Audited]) -> Finding {
 /// Whether the user's own catalogue of models can be read.
 fn models(config: &Config) -> Option<Finding> {
     let (_, unread) = ModelTable::read(&config.model);
-    unread.map(|why| Finding::bad("models", State::Warning, why, Some("what is built in counts until then".to_owned())))
+    unread
+        .map(|why| Finding::bad("models", State::Warning, why, Some("the built-in models are used instead".to_owned())))
 }
 
 /// Whether the selected provider speaks something that this program does.

@@ -132,8 +132,9 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
 
 #[test]
 fn the_doctor_says_that_a_catalogue_of_models_cannot_be_read() {
-    let place =
-        Place::new().file("home/config.toml", "model_catalog_json = 'mine.json'\n").file("home/mine.json", "[]");
+    let place = Place::new()
+        .file("home/config.toml", "model_catalog_json = 'mine.json'\n")
+        .file("home/mine.json", "{\"models\": 7}");
     let run = place.run(&["doctor"], "");
     let finding = run.stdout.lines().find(|line| line.starts_with("warning  models"));
     assert!(finding.is_some_and(|line| line.contains("mine.json: invalid type")), "{}", run.stdout);
