@@ -31,7 +31,7 @@ impl LineSink for File {
 
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), Self::Error> {
         let payload = serde_json::to_vec(payload)?;
-        write_line(&mut self.0, at_ms, kind, &mut |out| Ok(out.write_all(&payload).map_err(serde_json::Error::io)?))
+        write_line(&mut self.0, at_ms, kind, &mut |out| out.write_all(&payload).map_err(serde_json::Error::io))
             .unwrap();
         Ok(())
     }
