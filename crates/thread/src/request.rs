@@ -49,7 +49,7 @@ pub enum WayBack {
     Gone,
     /// No turn has ended with that answer. Nothing has changed.
     Unknown,
-    /// This session keeps no points to go back to, see [`Thread::reconfigure`]. Nothing has changed.
+    /// This session keeps no points to go back to, see [`Thread::reconfigure`](crate::Thread::reconfigure). Nothing has changed.
     NotKept,
 }
 
