@@ -5,10 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
+use codex_log::Body;
 use codex_log::decode::{Decoder, Wanted};
-use codex_log::line::ItemHead;
+use codex_log::line::{ItemHead, Line};
 use codex_log::store::{Entry, ThreadSummary};
-use codex_log::{Body, Record};
 use codex_wire::rollout::SessionMeta;
 
 use super::places::RolloutName;
@@ -49,17 +49,20 @@ pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummar
     let mut lines = RolloutLines::open_head(path)?;
     let mut meta: Option<SessionMeta> = None;
     let (mut preview, mut fallback) = (None, None);
-    let wanted = Wanted::META | Wanted::SHOWN | Wanted::GOALS | Wanted::RECORDS;
+    let wanted = Wanted::META | Wanted::SHOWN | Wanted::GOALS;
     let (mut decoder, mut events) = (Decoder::new(wanted), Vec::new());
     let mut lost = LostMeta::default();
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
         lost.see(&line);
+        // Most items of a conversation are not what the user said, and their head tells without taking them over.
+        if fallback.is_none() && line.kind == "response_item" {
+            fallback = said_in_item(&line);
+        }
         decoder.line(&line, &mut events);
         for event in events.drain(..) {
             match event.body {
                 Body::ThreadStarted(started) => meta = Some(started.meta),
-                Body::Recorded(record) if fallback.is_none() => fallback = said_in_record(&record),
                 body if preview.is_none() => preview = said_in_event(&body),
                 _ => {}
             }
@@ -102,10 +105,11 @@ fn said_in_event(body: &Body) -> Option<String> {
     is_said(&text).then_some(text)
 }
 
-fn said_in_record(record: &Record) -> Option<String> {
-    let json = record.json.json();
-    let head: ItemHead<'_> = serde_json::from_str(&json).ok()?;
-    message_text(&json).filter(|text| head.is_message_of("user") && is_said(text))
+fn said_in_item(line: &Line<'_>) -> Option<String> {
+    if !ItemHead::of(line.payload)?.is_message_of("user") {
+        return None;
+    }
+    message_text(line.payload.get()).filter(|text| is_said(text))
 }
 
 fn is_said(text: &str) -> bool {
