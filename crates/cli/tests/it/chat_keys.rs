@@ -42,6 +42,9 @@ fn ctrl_z_gives_the_terminal_back_until_the_program_is_continued() {
     chat.send("\r");
     chat.until("Hello.");
     assert!(!chat.is_restored());
+    // The prompt of the turn's end must not be taken for the one that is drawn after the stop.
+    chat.until("tokens: ");
+    chat.until("> ");
     // Somebody else stops it.
     chat.signal(Signal::STOP);
     chat.until_stopped();
