@@ -7,7 +7,6 @@ use std::fmt;
 #[derive(Debug)]
 pub struct StartError {
     fault: Fault,
-    hint: Option<String>,
     error: Box<dyn Error + Send + Sync>,
 }
 
@@ -24,25 +23,13 @@ impl StartError {
     /// What went wrong.
     #[must_use]
     pub fn new(fault: Fault, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { fault, hint: None, error: error.into() }
-    }
-
-    /// The same, with a next step for a person.
-    #[must_use]
-    pub fn with_hint(self, hint: Option<impl Into<String>>) -> Self {
-        Self { hint: hint.map(Into::into), ..self }
+        Self { fault, error: error.into() }
     }
 
     /// Where the fault lies.
     #[must_use]
     pub fn fault(&self) -> Fault {
         self.fault
-    }
-
-    /// A next step, shown on a line of its own.
-    #[must_use]
-    pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
     }
 }
 

@@ -31,9 +31,8 @@ const TEST_CRATES: &[&str] = &["testkit"];
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
     ("tui", &["engine", "server"]),
-    ("server", &["engine", "model", "store"]),
     ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
-    ("server", &["store", "rusqlite"]),
+    ("server", &["engine", "model", "store", "rusqlite"]),
     ("thread", &["config", "engine", "model", "protocol", "server", "store", "reqwest", "rusqlite", "tree-sitter"]),
     ("log", &["protocol", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
     ("dialects", &["engine", "tokio", "reqwest", "rusqlite", "tree-sitter"]),
