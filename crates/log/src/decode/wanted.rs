@@ -30,8 +30,24 @@ impl Wanted {
     /// What took the place of the conversation. Who wants it is told so by the line that holds it, everyone else by the one
     /// that shows it.
     pub const COMPACTIONS: Self = Self(1 << 10);
+    /// What the user said, and when reviews are over, of all that is shown.
+    pub const SAID: Self = Self(1 << 11);
+    /// Questions to people, and that they were answered.
+    pub const QUESTIONS: Self = Self(1 << 12);
     /// All that lines tell.
-    pub const ALL: Self = Self((1 << 11) - 1);
+    pub const ALL: Self = Self((1 << 13) - 1);
+    /// What the state of a thread follows from, apart from how it began.
+    pub const STATE: Self = Self(
+        Self::TURNS.0
+            | Self::SAID.0
+            | Self::TOKENS.0
+            | Self::GOALS.0
+            | Self::PLANS.0
+            | Self::SETTINGS.0
+            | Self::RECORDS.0
+            | Self::COMPACTIONS.0
+            | Self::QUESTIONS.0,
+    );
 
     /// Whether any of these is wanted.
     #[must_use]
@@ -39,24 +55,39 @@ impl Wanted {
         self.0 & of.0 != 0
     }
 
+    /// All but these.
+    #[must_use]
+    pub fn without(self, these: Self) -> Self {
+        Self(self.0 & !these.0)
+    }
+
     /// What a line of the type `event_msg` may tell of, by the type inside; none if it tells nothing of the log.
     pub(super) fn told_by(inner: &str) -> Option<Self> {
         Some(match inner {
             "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" | "error"
             | "thread_rolled_back" => Self::TURNS,
-            "user_message"
-            | "agent_message"
+            "user_message" | "exited_review_mode" => Self::SHOWN | Self::SAID,
+            "agent_message"
             | "agent_reasoning"
             | "agent_reasoning_raw_content"
             | "entered_review_mode"
-            | "exited_review_mode"
             | "context_compacted"
             | "warning" => Self::SHOWN,
-            "item_completed" => Self::SHOWN | Self::CALLS,
+            "item_completed" => Self::SHOWN | Self::SAID | Self::CALLS,
             "token_count" => Self::TOKENS,
             "goal_changed" | "goal_cleared" => Self::GOALS,
+            "approval_asked" | "approval_answered" => Self::QUESTIONS,
             _ => return None,
         })
+    }
+
+    /// What an item of the type that files give it belongs to.
+    pub(super) fn told_by_item(kind: &str) -> Self {
+        match kind {
+            "UserMessage" => Self::SHOWN | Self::SAID,
+            "AgentMessage" | "Reasoning" => Self::SHOWN,
+            _ => Self::CALLS,
+        }
     }
 }
 
