@@ -18,7 +18,7 @@
 )]
 
 use std::ffi::{CString, c_int};
-use std::os::fd::{AsFd as _, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -35,9 +35,10 @@ use super::metadata;
 use super::plan::{Confined, FirstWorkings, Footing, Workings, World};
 use super::reap::{end_descendants, exit_of, reap};
 use super::scope::Ender;
+use super::stack::Stack;
 use super::stand_in::StandIns;
 use super::start::{self, Started};
-use super::sys::{self, Stack, Strings};
+use super::sys::{self, Strings};
 use super::world;
 use crate::error::Step;
 use crate::launch::Exit;
@@ -135,7 +136,7 @@ fn place_stand_ins(plan: &Plan, stand_ins: &mut StandIns, mountable: &mut [u8]) 
     }
     match stand_ins.place(mountable) {
         // Fits into the pipe at once, however many there are: a page and more.
-        Ok(()) => drop(rustix::io::write(sys::borrow(plan.pipes.places[1]), mountable)),
+        Ok(()) => drop(sys::write(plan.pipes.places[1], mountable)),
         Err((errno, place)) => report(plan, Failure::at(Step::Placeholder, place)(errno)),
     }
     // The first process gives up when nothing comes.
@@ -148,12 +149,12 @@ fn take_listener(plan: &Plan, child: &OwnedFd) -> Option<OwnedFd> {
     plan.confined.as_ref()?.judged.as_ref()?;
     let mut number = [0; 4];
     // Nothing comes if the command has failed before.
-    if rustix::io::read(sys::borrow(plan.pipes.listener_number[0]), &mut number) != Ok(number.len()) {
+    if sys::read(plan.pipes.listener_number[0], &mut number) != Ok(number.len()) {
         return None;
     }
     let listener = sys::take_descriptor(child.as_fd(), RawFd::from_le_bytes(number));
     if listener.is_ok() {
-        let _ = rustix::io::write(sys::borrow(plan.pipes.places[1]), b"1");
+        let _ = sys::write(plan.pipes.places[1], b"1");
     }
     close_each(&plan.pipes.places);
     listener.ok()
@@ -168,8 +169,8 @@ fn hand_over(plan: &Plan, confined: &Confined) -> Result<(), Errno> {
     // The supervisor of an ordinary user takes the listener only from a process that it may look at. Their memory, which is
     // one, is closed to everybody only after this.
     let listener = sys::seccomp_with_listener(&confined.filter)?;
-    rustix::io::write(sys::borrow(plan.pipes.listener_number[1]), &listener.to_le_bytes())?;
-    let answered = rustix::io::read(sys::borrow(plan.pipes.places[0]), &mut [0_u8])?;
+    sys::write(plan.pipes.listener_number[1], &listener.to_le_bytes())?;
+    let answered = sys::read(plan.pipes.places[0], &mut [0_u8])?;
     close_each(&[listener]);
     if answered == 1 { Ok(()) } else { Err(Errno::CANCELED) }
 }
@@ -189,7 +190,8 @@ fn watch(
     let orphans = if has_first_process { None } else { sys::ends_of_children().ok() };
     let mut listener = listener;
     let mut exit = None;
-    let life = sys::borrow(plan.pipes.life);
+    // SAFETY: a descriptor of the plan, which this process keeps until it ends.
+    let life = unsafe { BorrowedFd::borrow_raw(plan.pipes.life) };
     let mut wanted = true;
     loop {
         // What is of no interest any more is not asked about.
@@ -273,7 +275,7 @@ fn first_process(
             return 1;
         }
     };
-    let _ = rustix::io::write(sys::borrow(plan.pipes.built[1]), b"1");
+    let _ = sys::write(plan.pipes.built[1], b"1");
     close_each(&plan.pipes.built);
     close_each(&plan.for_command);
     let mut exit = None;
@@ -313,7 +315,7 @@ fn build_world(
     }
     close_each(&plan.pipes.places[1..]);
     let (ruleset, has_stand_ins) = match &plan.confined {
-        Some(confined) => (confined.ruleset.as_ref().map(AsRawFd::as_raw_fd), confined.has_stand_ins),
+        Some(confined) => (confined.ruleset.as_ref().map(AsFd::as_fd), confined.has_stand_ins),
         None => (None, false),
     };
     world::build(world, workings, has_stand_ins.then_some(plan.pipes.places[0]), ruleset)?;
@@ -349,7 +351,7 @@ fn enter_world(plan: &Plan, confined: &Confined, world: &World) -> Result<(), Fa
     sys::seccomp(&confined.filter).map_err(Failure::of(Step::Filter))?;
     close_each(&plan.pipes.built[1..]);
     // Nothing comes if a mount has failed, which the first process reports.
-    match rustix::io::read(sys::borrow(plan.pipes.built[0]), &mut [0_u8]) {
+    match sys::read(plan.pipes.built[0], &mut [0_u8]) {
         Ok(1) => Ok(()),
         _ => sys::exit(127),
     }
@@ -430,13 +432,13 @@ fn execute(plan: &Plan, arguments: &mut Strings) -> Failure {
 }
 
 fn report(plan: &Plan, failure: Failure) {
-    let _ = rustix::io::write(sys::borrow(plan.pipes.ready), &failure.to_bytes());
+    let _ = sys::write(plan.pipes.ready, &failure.to_bytes());
 }
 
 fn tell(plan: &Plan, exit: Exit, is_all: bool) {
     let is_out_of_memory = plan.group.as_ref().is_some_and(Handle::is_out_of_memory);
     let end = End { exit, is_all, is_out_of_memory };
-    let _ = rustix::io::write(sys::borrow(plan.pipes.end), &end.to_bytes());
+    let _ = sys::write(plan.pipes.end, &end.to_bytes());
 }
 
 /// Closes every descriptor that is not listed; the list is in order.

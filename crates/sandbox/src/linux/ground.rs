@@ -7,7 +7,7 @@
 //! Invariant: nothing runs in these namespaces but the processes of sandboxes.
 
 use std::ffi::CString;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,7 +51,8 @@ impl Ground {
         let (stand, ready) = pipe_with(PipeFlags::CLOEXEC)?;
         let maps = Maps::of_this_process();
         let former = sys::block_signals();
-        let started = sys::clone_process(libc::CLONE_NEWUSER | libc::CLONE_NEWNET);
+        // SAFETY: the child makes plain system calls in `hold`, which does not return.
+        let started = unsafe { sys::clone_process(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) };
         if matches!(started, Ok(Side::Child)) {
             hold([go.as_raw_fd(), wait.as_raw_fd(), ready.as_raw_fd()], &maps);
         }
@@ -79,8 +80,8 @@ impl Ground {
     }
 
     /// What has to be joined: the user namespace first, which gives the right to join the other.
-    pub(super) fn descriptors(&self, with_network: bool) -> [Option<RawFd>; 2] {
-        [Some(self.user.as_raw_fd()), (!with_network).then(|| self.network.as_raw_fd())]
+    pub(super) fn descriptors(&self, with_network: bool) -> [Option<BorrowedFd<'_>>; 2] {
+        [Some(self.user.as_fd()), (!with_network).then(|| self.network.as_fd())]
     }
 }
 
@@ -88,9 +89,9 @@ impl Ground {
 fn hold([go, wait, ready]: [RawFd; 3], maps: &Maps) -> ! {
     let _ = sys::close_range(wait.unsigned_abs(), wait.unsigned_abs(), false);
     if maps.apply().is_ok() {
-        let _ = rustix::io::write(sys::borrow(ready), b"1");
+        let _ = sys::write(ready, b"1");
     }
     let _ = sys::close_range(ready.unsigned_abs(), ready.unsigned_abs(), false);
-    let _ = rustix::io::read(sys::borrow(go), &mut [0_u8]);
+    let _ = sys::read(go, &mut [0_u8]);
     sys::exit(0)
 }

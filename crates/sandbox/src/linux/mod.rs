@@ -20,6 +20,7 @@ mod rungs;
 mod running;
 mod scope;
 mod spawn;
+mod stack;
 mod stand_in;
 mod start;
 mod supervisor;

@@ -3,7 +3,7 @@
 //! Invariant: after `clone` nothing is looked up, formatted or allocated any more.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::os::fd::{AsFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,9 @@ use super::filter::{self, Needs};
 use super::ground;
 use super::landlock::{self, Opened};
 use super::metadata;
+use super::stack::Stack;
 use super::stand_in::StandIns;
-use super::sys::{Instruction, Stack, Strings};
+use super::sys::{Instruction, Strings};
 use super::veil::Veil;
 use super::world::Maps;
 use crate::error::{SpawnError, Step};
@@ -117,22 +118,22 @@ pub(super) struct FirstWorkings {
 }
 
 impl Workings {
-    pub(super) fn new(arguments: Strings, confined: Option<&Confined>, stand_ins: StandIns) -> Self {
+    pub(super) fn new(arguments: Strings, confined: Option<&Confined>, stand_ins: StandIns) -> Result<Self, Errno> {
         let places = confined.and_then(|it| it.world.as_ref()).map_or(0, |world| world.places.len());
         let mountable = vec![1; places];
         let first = FirstWorkings { trees: vec![None; places], mountable: mountable.clone() };
-        let stack_if = |needed: bool| if needed { Stack::new() } else { Stack::none() };
+        let stack_if = |needed: bool| if needed { Stack::new() } else { Ok(Stack::none()) };
         let is_scoped = confined.is_some_and(|it| it.scope.is_some());
         let footing = confined.and_then(|it| it.world.as_ref()).map(|world| &world.footing);
-        Self {
+        Ok(Self {
             stand_ins,
             mountable,
             first,
             arguments,
-            joining_stack: stack_if(is_scoped || matches!(footing, Some(Footing::Shared(_)))),
-            first_stack: stack_if(is_scoped || footing.is_some()),
-            command_stack: Stack::new(),
-        }
+            joining_stack: stack_if(is_scoped || matches!(footing, Some(Footing::Shared(_))))?,
+            first_stack: stack_if(is_scoped || footing.is_some())?,
+            command_stack: Stack::new()?,
+        })
     }
 }
 
@@ -165,7 +166,7 @@ pub(super) enum Footing {
         without_network: bool,
     },
     /// Those of other sandboxes too, to be joined in this order; see [`ground`].
-    Shared([Option<RawFd>; 2]),
+    Shared([Option<BorrowedFd<'static>>; 2]),
 }
 
 impl Confined {
@@ -260,7 +261,7 @@ impl Confined {
             Some(Footing::Shared(shared)) => *shared,
             Some(Footing::Own { .. }) | None => [None; 2],
         };
-        shared.into_iter().flatten()
+        shared.into_iter().flatten().map(|namespace| namespace.as_raw_fd())
     }
 }
 

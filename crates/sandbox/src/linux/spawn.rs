@@ -238,7 +238,8 @@ fn launch_supervisor(
 ) -> Result<Parts, SpawnError> {
     let (confined, stand_ins) = confined.unzip();
     let Words { candidates, arguments, environment, cwd } = words;
-    let workings = Workings::new(arguments, confined.as_ref(), stand_ins.unwrap_or_default());
+    let workings = Workings::new(arguments, confined.as_ref(), stand_ins.unwrap_or_default())
+        .map_err(start_failed(Step::Clone))?;
     let (keep, for_command) = channels.kept(confined.as_ref(), &workings.stand_ins);
     let plan = Plan {
         confined,

@@ -19,7 +19,6 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, write};
 
-use super::sys;
 use crate::layout::{STAND_IN_FILE, STAND_IN_FOLDER, is_stand_in_mode};
 use codex_guard::names::{DOT_GIT, Names, Placeholder};
 
@@ -107,7 +106,8 @@ impl StandIns {
         // Later ones may lie inside earlier ones.
         for wanted in self.wanted.iter().rev() {
             let (Some((_, parent)), Some(lock)) = (self.parents.get(wanted.parent), wanted.lock) else { continue };
-            let lock = sys::borrow(lock);
+            // SAFETY: this process has opened it and never closes it.
+            let lock = unsafe { BorrowedFd::borrow_raw(lock) };
             if flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue;
             }

@@ -17,7 +17,8 @@ use tokio::runtime::Handle;
 
 use super::child::{Plan, supervise};
 use super::plan::Workings;
-use super::sys::{self, Side, Stack};
+use super::stack::Stack;
+use super::sys::{self, Side};
 
 /// `__WALL`: supervisors end without a signal, and only this finds such children.
 const ALL: WaitIdOptions = WaitIdOptions::from_bits_retain(0x4000_0000);
@@ -66,7 +67,7 @@ impl Supervisor {
     /// No signal tells of its end: whoever waits for children in this process must not find it.
     pub(super) fn start(plan: Plan, workings: Workings) -> Result<(Self, Option<Box<Memory>>), Errno> {
         let is_copied = plan.confined.as_ref().is_some_and(|confined| !confined.is_on_shared_ground());
-        let stack = if is_copied { Stack::none() } else { Stack::new() };
+        let stack = if is_copied { Stack::none() } else { Stack::new()? };
         let memory = Box::new(Memory { plan, workings, stack });
         let former = sys::block_signals();
         let started = if is_copied { Self::copied(memory) } else { Self::sharing(memory).map(|it| (it, None)) };
@@ -93,7 +94,8 @@ impl Supervisor {
     }
 
     fn copied(mut memory: Box<Memory>) -> Result<(Self, Option<Box<Memory>>), Errno> {
-        match sys::clone_process(0)? {
+        // SAFETY: the child makes plain system calls and exits.
+        match unsafe { sys::clone_process(0) }? {
             Side::Parent { pid, pidfd } => Ok((Self { pid, process: pidfd, shared: None }, Some(memory))),
             Side::Child => sys::exit(supervise(&memory.plan, &mut memory.workings)),
         }
