@@ -2,7 +2,7 @@
 //!
 //! The supervisor comes from the server and never executes anything. It stays outside the sandbox, watches the command and a
 //! pipe that only the server holds the other end of. When the server lets go of it, by intent or by dying, the supervisor
-//! ends the whole tree and removes the stand-ins.
+//! ends the whole tree and removes the placeholders.
 //!
 //! The other two share the supervisor's memory, the command until it is executed. To copy it once more for each would cost
 //! more than everything else they do.
@@ -32,11 +32,11 @@ use super::cgroup::Handle;
 use super::descriptors::restore_descriptor_limit;
 use super::messages::{End, Failure};
 use super::metadata;
+use super::placeholder::Placeholders;
 use super::plan::{Confined, FirstWorkings, Footing, Workings, World};
 use super::reap::{end_descendants, exit_of, reap};
 use super::scope::Ender;
 use super::stack::Stack;
-use super::stand_in::StandIns;
 use super::start::{self, Started};
 use super::sys::{self, Strings};
 use super::world;
@@ -89,7 +89,7 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
     let _ = setsid();
     sys::set_name(c"codex-command");
     let _ = rustix::process::chdir(c"/");
-    let Workings { stand_ins, mountable, first, arguments, joining_stack, first_stack, command_stack } = workings;
+    let Workings { placeholders, mountable, first, arguments, joining_stack, first_stack, command_stack } = workings;
     let mut ender = None;
     let child = if let Some(Confined { world: Some(world), .. }) = &plan.confined {
         let run = move || first_process(plan, world, first, move || start_command(plan, arguments, command_stack, 0));
@@ -109,9 +109,9 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
     match child {
         Ok((pid, pidfd)) => {
             close_each(&plan.pipes.built[..if ender.is_some() { 1 } else { 2 }]);
-            place_stand_ins(plan, stand_ins, mountable);
+            place_placeholders(plan, placeholders, mountable);
             let listener = take_listener(plan, &pidfd);
-            watch(plan, stand_ins, (pid, &pidfd), listener, ender);
+            watch(plan, placeholders, (pid, &pidfd), listener, ender);
         }
         Err(failure) => report(plan, failure),
     }
@@ -130,11 +130,11 @@ fn start_command(plan: &Plan, arguments: &mut Strings, stack: &mut Stack, flags:
 }
 
 /// Creates the missing names while the first process makes its mounts, then lets that close them.
-fn place_stand_ins(plan: &Plan, stand_ins: &mut StandIns, mountable: &mut [u8]) {
+fn place_placeholders(plan: &Plan, placeholders: &mut Placeholders, mountable: &mut [u8]) {
     if plan.confined.as_ref().is_none_or(|confined| confined.world.is_none()) {
         return;
     }
-    match stand_ins.place(mountable) {
+    match placeholders.place(mountable) {
         // Fits into the pipe at once, however many there are: a page and more.
         Ok(()) => drop(sys::write(plan.pipes.places[1], mountable)),
         Err((errno, place)) => report(plan, Failure::at(Step::Placeholder, place)(errno)),
@@ -178,7 +178,7 @@ fn hand_over(plan: &Plan, confined: &Confined) -> Result<(), Errno> {
 /// Waits for the end of the command or of the server's interest, whichever comes first.
 fn watch(
     plan: &Plan,
-    stand_ins: &StandIns,
+    placeholders: &Placeholders,
     (pid, child): (i32, &OwnedFd),
     listener: Option<OwnedFd>,
     others: Option<Ender>,
@@ -234,11 +234,11 @@ fn watch(
     if let Some(group) = &plan.group {
         group.end_all();
     }
-    finish(plan, stand_ins, exit, has_first_process);
+    finish(plan, placeholders, exit, has_first_process);
 }
 
 /// Ends what is left of a command, and tells how it ended.
-fn finish(plan: &Plan, stand_ins: &StandIns, exit: Exit, has_first_process: bool) {
+fn finish(plan: &Plan, placeholders: &Placeholders, exit: Exit, has_first_process: bool) {
     if !has_first_process {
         end_descendants();
         tell(plan, exit, true);
@@ -246,8 +246,8 @@ fn finish(plan: &Plan, stand_ins: &StandIns, exit: Exit, has_first_process: bool
         // The first process says how the command ended and exits with 0, unless it was killed itself.
         tell(plan, Exit::Signal(libc::SIGKILL), false);
     }
-    if !stand_ins.is_empty() {
-        stand_ins.remove();
+    if !placeholders.is_empty() {
+        placeholders.remove();
         // How the command ended was told before; this says that nobody need wait any longer.
         tell(plan, exit, true);
     }
@@ -292,8 +292,8 @@ fn first_process(
         }
     }
     let Some(exit) = exit else { return 1 };
-    // Stand-ins are removed by the supervisor, once this process has gone.
-    let is_all = plan.confined.as_ref().is_none_or(|confined| !confined.has_stand_ins);
+    // placeholders are removed by the supervisor, once this process has gone.
+    let is_all = plan.confined.as_ref().is_none_or(|confined| !confined.has_placeholders);
     tell(plan, exit, is_all);
     0
 }
@@ -314,11 +314,11 @@ fn build_world(
         maps.apply().map_err(Failure::of(Step::UserMap))?;
     }
     close_each(&plan.pipes.places[1..]);
-    let (ruleset, has_stand_ins) = match &plan.confined {
-        Some(confined) => (confined.ruleset.as_ref().map(AsFd::as_fd), confined.has_stand_ins),
+    let (ruleset, has_placeholders) = match &plan.confined {
+        Some(confined) => (confined.ruleset.as_ref().map(AsFd::as_fd), confined.has_placeholders),
         None => (None, false),
     };
-    world::build(world, workings, has_stand_ins.then_some(plan.pipes.places[0]), ruleset)?;
+    world::build(world, workings, has_placeholders.then_some(plan.pipes.places[0]), ruleset)?;
     // The memory of this process is the supervisor's, a copy of the server's: nobody inside may look at it.
     sys::set_visible(false)
         .and_then(|()| sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1))

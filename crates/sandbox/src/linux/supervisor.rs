@@ -1,7 +1,7 @@
 //! The supervisor of one command as the server sees it: a process, and the memory that it works with.
 //!
 //! It shares the server's memory, which takes a tenth of the time that a copy does, where that is safe: if nothing is confined,
-//! and once this process is closed to onlookers and its sandboxes have a [`ground`](super::ground). Before, a sandbox has to
+//! and once this process is closed to onlookers and its sandboxes have a [namespaces that they share](super::shared_namespaces). Before, a sandbox has to
 //! open itself to map its user or to hand over a descriptor, and memory is open or closed as a whole.
 //!
 //! Invariant: the memory of a supervisor is freed when that is known to have ended, and all that shared it before, and not
@@ -66,7 +66,7 @@ impl Supervisor {
     ///
     /// No signal tells of its end: whoever waits for children in this process must not find it.
     pub(super) fn start(plan: Plan, workings: Workings) -> Result<(Self, Option<Box<Memory>>), Errno> {
-        let is_copied = plan.confined.as_ref().is_some_and(|confined| !confined.is_on_shared_ground());
+        let is_copied = plan.confined.as_ref().is_some_and(|confined| !confined.shares_namespaces());
         let stack = if is_copied { Stack::none() } else { Stack::new()? };
         let memory = Box::new(Memory { plan, workings, stack });
         let former = sys::block_signals();

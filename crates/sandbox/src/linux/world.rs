@@ -33,11 +33,11 @@ const DEV_LINKS: [(&CStr, &CStr); 5] = [
 
 /// Builds all of it. Runs as the first process of the new namespaces.
 ///
-/// `stand_ins` is where the supervisor says which places exist, once it has put the stand-ins there.
+/// `placeholders` is where the supervisor says which places exist, once it has put the placeholders there.
 pub(super) fn build(
     world: &World,
     workings: &mut FirstWorkings,
-    stand_ins: Option<RawFd>,
+    placeholders: Option<RawFd>,
     ruleset: Option<BorrowedFd<'_>>,
 ) -> Result<(), Failure> {
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
@@ -49,14 +49,14 @@ pub(super) fn build(
     sys::set_mount_attributes(root.as_fd(), closed, true).map_err(Failure::of(Step::ReadOnly))?;
     make_dev(devices).map_err(Failure::of(Step::Devices))?;
     mount_processes().map_err(Failure::of(Step::Processes))?;
-    if let Some(stand_ins) = stand_ins {
-        let told = sys::read(stand_ins, &mut *workings.mountable);
+    if let Some(placeholders) = placeholders {
+        let told = sys::read(placeholders, &mut *workings.mountable);
         if told != Ok(workings.mountable.len()) {
             return Err(Failure::of(Step::Placeholder)(Errno::CANCELED));
         }
     }
     put_places(world, workings)?;
-    world.veil.put().map_err(Failure::of(Step::Veil))?;
+    world.overlay.put().map_err(Failure::of(Step::HomeOverlay))?;
     if let Some(ruleset) = ruleset {
         let dev = open_path(c"/dev").map_err(Failure::of(Step::Rules))?;
         sys::landlock_allow(ruleset, dev.as_fd(), world.dev_access).map_err(Failure::of(Step::Rules))?;

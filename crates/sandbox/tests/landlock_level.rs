@@ -1,10 +1,10 @@
-//! What Landlock holds without namespaces. The rung is settled once a process, so these tests have one of their own.
+//! What Landlock holds without namespaces. The level is settled once a process, so these tests have one of their own.
 
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, clippy::expect_used, reason = "the fixture asks who it is, and fails by panicking")]
 
 #[path = "it/support.rs"]
-#[allow(dead_code, reason = "shared with the tests of the other rungs")]
+#[allow(dead_code, reason = "shared with the tests of the other levels")]
 mod support;
 
 #[path = "it/secrets.rs"]
@@ -13,24 +13,24 @@ mod secrets;
 #[path = "it/inspection.rs"]
 mod inspection;
 
-use codex_sandbox::{Rung, force_rung, landlock_rung, rung};
+use codex_sandbox::{SandboxLevel, force_level, landlock_level, level};
 use codex_wire::policy::SandboxPolicy;
 
 use crate::support::{World, workspace_write};
 
-/// Without Landlock, tests that need no particular rung are on whatever rung the host offers.
-fn settle_rung() {
+/// Without Landlock, tests that need no particular level are on whatever level the host offers.
+fn settle_level() {
     has_landlock();
 }
 
 fn has_landlock() -> bool {
-    let has = matches!(landlock_rung(), Rung::Landlock { .. });
+    let has = matches!(landlock_level(), SandboxLevel::Landlock { .. });
     if !has {
-        eprintln!("this kernel has no usable Landlock: {:?}", landlock_rung());
+        eprintln!("this kernel has no usable Landlock: {:?}", landlock_level());
     }
     if has {
-        force_rung(landlock_rung());
-        assert_eq!(*rung(), landlock_rung(), "every test of this program is on the same rung");
+        force_level(landlock_level());
+        assert_eq!(*level(), landlock_level(), "every test of this program is on the same level");
     }
     has
 }
@@ -146,7 +146,7 @@ fn a_workspace_near_the_home_works_as_ever() {
 
 /// Root may look into every process, an ordinary user may not: what works for one need not work for the other.
 #[test]
-fn an_ordinary_user_works_on_this_rung_too() {
+fn an_ordinary_user_works_on_this_level_too() {
     use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::process::CommandExt as _;
 

@@ -1,8 +1,8 @@
-//! Stand-ins: empty folders and harmless files that hold a protected name while a command runs.
+//! placeholders: empty folders and harmless files that hold a protected name while a command runs.
 //!
 //! Several commands may need the same one, in this process and in others. Each holds a shared lock on it; who ends takes
 //! the exclusive lock if it can, and only then removes it. Removing a name that another sandbox has mounted over would
-//! undo that mount. A stand-in that a crash left behind is recognised by its mode, adopted and removed by the next.
+//! undo that mount. A placeholder that a crash left behind is recognised by its mode, adopted and removed by the next.
 //!
 //! Invariant: nothing is created or removed through a symbolic link.
 
@@ -19,7 +19,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, write};
 
-use crate::layout::{STAND_IN_FILE, STAND_IN_FOLDER, is_stand_in_mode};
+use crate::layout::{PLACEHOLDER_FILE, PLACEHOLDER_FOLDER, is_placeholder_mode};
 use codex_guard::names::{DOT_GIT, Names, Placeholder};
 
 /// How often a name is tried that others create and remove at the same time.
@@ -30,9 +30,9 @@ const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
 /// The mode of a folder in which everybody may create names, and only their own.
 const SHARED: u32 = 0o1002;
 
-/// The stand-ins of one command.
+/// The placeholders of one command.
 #[derive(Default)]
-pub(super) struct StandIns {
+pub(super) struct Placeholders {
     parents: Vec<(PathBuf, OwnedFd)>,
     wanted: Vec<Wanted>,
 }
@@ -40,7 +40,7 @@ pub(super) struct StandIns {
 struct Wanted {
     parent: usize,
     name: CString,
-    stand_in: Placeholder,
+    placeholder: Placeholder,
     /// Which place of the plan it is for.
     place: usize,
     /// Its descriptor in the supervisor, who never closes it.
@@ -57,13 +57,13 @@ enum Placed {
     Impossible,
 }
 
-impl StandIns {
-    /// Notes that `path`, the plan's place number `place`, needs a stand-in.
-    pub(super) fn want(&mut self, path: &Path, stand_in: Placeholder, place: usize) -> Result<(), Errno> {
+impl Placeholders {
+    /// Notes that `path`, the plan's place number `place`, needs a placeholder.
+    pub(super) fn want(&mut self, path: &Path, placeholder: Placeholder, place: usize) -> Result<(), Errno> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
         let name = CString::new(name.as_bytes()).map_err(|_| Errno::INVAL)?;
         let parent = self.parent(folder)?;
-        self.wanted.push(Wanted { parent, name, stand_in, place, lock: None });
+        self.wanted.push(Wanted { parent, name, placeholder, place, lock: None });
         Ok(())
     }
 
@@ -77,13 +77,13 @@ impl StandIns {
         self.parents.iter().map(|(_, parent)| parent.as_fd())
     }
 
-    /// Puts every stand-in in place and keeps it until [`Self::remove`]. Only plain system calls, for the supervisor.
+    /// Puts every placeholder in place and keeps it until [`Self::remove`]. Only plain system calls, for the supervisor.
     ///
     /// Marks in `mountable` the places that cannot exist. An error comes with the place that it is about.
     pub(super) fn place(&mut self, mountable: &mut [u8]) -> Result<(), (Errno, usize)> {
         for wanted in &mut self.wanted {
             let Some((_, parent)) = self.parents.get(wanted.parent) else { continue };
-            let placed = match hold(parent, &wanted.name, wanted.stand_in) {
+            let placed = match hold(parent, &wanted.name, wanted.placeholder) {
                 // Another user can hold a name in a folder of all users for as long as they like.
                 Err(Errno::AGAIN) if is_shared(parent) => Placed::Impossible,
                 placed => placed.map_err(|errno| (errno, wanted.place))?,
@@ -114,7 +114,7 @@ impl StandIns {
             let name = wanted.name.as_c_str();
             let (Ok(ours), Ok(now)) = (fstat(lock), statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)) else { continue };
             if same(&now, &ours) {
-                let is_folder = wanted.stand_in == Placeholder::Folder;
+                let is_folder = wanted.placeholder == Placeholder::Folder;
                 let _ = unlinkat(parent, name, if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() });
             }
         }
@@ -132,10 +132,10 @@ impl StandIns {
 }
 
 /// Removes what holds protected names in a folder though no command runs, as after a loss of power. Nothing else is touched.
-pub fn remove_left_stand_ins(folder: &Path, names: &Names) {
+pub fn remove_left_placeholders(folder: &Path, names: &Names) {
     for path in names.held().map(Path::new).chain([Path::new(DOT_GIT.path)]).map(|name| folder.join(name)) {
-        let is_stand_in = |found: &fs::Metadata| found.is_dir() && is_stand_in_mode(found.mode());
-        if fs::symlink_metadata(&path).is_ok_and(|found| is_stand_in(&found)) {
+        let is_placeholder = |found: &fs::Metadata| found.is_dir() && is_placeholder_mode(found.mode());
+        if fs::symlink_metadata(&path).is_ok_and(|found| is_placeholder(&found)) {
             // What somebody holds or has filled stays.
             let _ = remove_unheld(&path);
         }
@@ -156,13 +156,13 @@ fn is_shared(folder: &OwnedFd) -> bool {
     fstat(folder).is_ok_and(|found| found.st_mode & SHARED == SHARED)
 }
 
-/// Creates the stand-in or joins the one that is there.
-fn hold(parent: &OwnedFd, name: &CStr, stand_in: Placeholder) -> Result<Placed, Errno> {
+/// Creates the placeholder or joins the one that is there.
+fn hold(parent: &OwnedFd, name: &CStr, placeholder: Placeholder) -> Result<Placed, Errno> {
     for attempt in 0..ATTEMPTS {
         if attempt > EAGER_ATTEMPTS {
             let _ = rustix::thread::nanosleep(&PAUSE);
         }
-        match create(parent, name, stand_in) {
+        match create(parent, name, placeholder) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(Placed::Impossible),
             Err(error) => return Err(error),
@@ -173,7 +173,7 @@ fn hold(parent: &OwnedFd, name: &CStr, stand_in: Placeholder) -> Result<Placed, 
             Err(_) => return Ok(Placed::Taken),
         };
         let found = fstat(&lock)?;
-        if !is_stand_in_mode(found.st_mode) {
+        if !is_placeholder_mode(found.st_mode) {
             return Ok(Placed::Taken);
         }
         match flock(&lock, FlockOperation::NonBlockingLockShared) {
@@ -192,12 +192,12 @@ fn hold(parent: &OwnedFd, name: &CStr, stand_in: Placeholder) -> Result<Placed, 
     Err(Errno::AGAIN)
 }
 
-fn create(parent: &OwnedFd, name: &CStr, stand_in: Placeholder) -> Result<(), Errno> {
-    match stand_in {
-        Placeholder::Folder => mkdirat(parent, name, Mode::from_raw_mode(STAND_IN_FOLDER)),
+fn create(parent: &OwnedFd, name: &CStr, placeholder: Placeholder) -> Result<(), Errno> {
+    match placeholder {
+        Placeholder::Folder => mkdirat(parent, name, Mode::from_raw_mode(PLACEHOLDER_FOLDER)),
         Placeholder::File(text) => {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let file = openat(parent, name, flags, Mode::from_raw_mode(STAND_IN_FILE))?;
+            let file = openat(parent, name, flags, Mode::from_raw_mode(PLACEHOLDER_FILE))?;
             if text.is_empty() { Ok(()) } else { write(&file, text.as_bytes()).map(drop) }
         }
     }

@@ -1,4 +1,4 @@
-//! A user namespace and an empty network that all sandboxes of this process stand on.
+//! A user namespace and an empty network that all sandboxes of this process share.
 //!
 //! To make a network takes as long as everything else that a sandbox needs, and to take it down again even longer. It is
 //! empty and stays so, since nothing in a sandbox can make a socket, and whoever is in this user namespace has no rights
@@ -22,30 +22,30 @@ use super::world::Maps;
 
 /// The namespaces, which last for as long as these are open.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct SharedNamespaces {
     user: OwnedFd,
     network: OwnedFd,
 }
 
-static GROUND: OnceLock<Option<Ground>> = OnceLock::new();
+static SHARED: OnceLock<Option<SharedNamespaces>> = OnceLock::new();
 static IS_SECOND: AtomicBool = AtomicBool::new(false);
-static IS_FIRM: AtomicBool = AtomicBool::new(true);
+static IS_USABLE: AtomicBool = AtomicBool::new(true);
 
-/// The ground for one more sandbox. There is none for the first of a process, which may well be the only one, and none where
-/// it cannot be made: such a sandbox makes its own.
-pub(super) fn ground() -> Option<&'static Ground> {
-    if !IS_SECOND.swap(true, Ordering::Relaxed) || !IS_FIRM.load(Ordering::Relaxed) {
+/// The namespaces for one more sandbox. There are none for the first of a process, which may well be the only one, and none
+/// where they cannot be made: such a sandbox makes its own.
+pub(super) fn get() -> Option<&'static SharedNamespaces> {
+    if !IS_SECOND.swap(true, Ordering::Relaxed) || !IS_USABLE.load(Ordering::Relaxed) {
         return None;
     }
-    GROUND.get_or_init(|| Ground::make().ok()).as_ref()
+    SHARED.get_or_init(|| SharedNamespaces::make().ok()).as_ref()
 }
 
-/// Uses the ground no more, because it could not be joined. Says whether it was in use until now.
+/// Stops using them, because they could not be joined. Says whether they were in use until now.
 pub(super) fn give_up() -> bool {
-    IS_FIRM.swap(false, Ordering::Relaxed) && matches!(GROUND.get(), Some(Some(_)))
+    IS_USABLE.swap(false, Ordering::Relaxed) && matches!(SHARED.get(), Some(Some(_)))
 }
 
-impl Ground {
+impl SharedNamespaces {
     fn make() -> Result<Self, Errno> {
         let (go, wait) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stand, ready) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -66,7 +66,7 @@ impl Ground {
         };
         drop(wait);
         await_end(pidfd.as_fd())?;
-        // Sandboxes on this ground share the memory of this process, so it is closed to whoever would look into theirs.
+        // Sandboxes in these namespaces share the memory of this process, so it is closed to whoever would look into theirs.
         sys::set_visible(false)?;
         found
     }
@@ -85,7 +85,7 @@ impl Ground {
     }
 }
 
-/// Keeps the namespaces until they have been opened. The order of the descriptors is that of [`Ground::make`].
+/// Keeps the namespaces until they have been opened. The order of the descriptors is that of [`SharedNamespaces::make`].
 fn hold([go, wait, ready]: [RawFd; 3], maps: &Maps) -> ! {
     let _ = sys::close_range(wait.unsigned_abs(), wait.unsigned_abs(), false);
     if maps.apply().is_ok() {

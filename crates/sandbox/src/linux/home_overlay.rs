@@ -21,7 +21,7 @@ use codex_guard::secrets::Secrets;
 
 /// What is put over the home, and over secrets elsewhere.
 #[derive(Default)]
-pub(super) struct Veil {
+pub(super) struct HomeOverlay {
     home: Option<CString>,
     entries: Vec<(CString, Entry)>,
     elsewhere: Vec<(CString, bool)>,
@@ -35,13 +35,13 @@ enum Entry {
     Link(CString),
 }
 
-impl Veil {
+impl HomeOverlay {
     /// Looks at what there is. What cannot be named is left out.
     pub(super) fn over(secrets: &Secrets) -> Self {
         let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
-        let mut veil = Self::default();
+        let mut overlay = Self::default();
         if let Some((home, entries)) = secrets.beside() {
-            veil.home = name(home);
+            overlay.home = name(home);
             for entry in entries {
                 let Ok(kind) = entry.file_type() else { continue };
                 let shown = if kind.is_symlink() {
@@ -49,11 +49,12 @@ impl Veil {
                 } else {
                     Some(if kind.is_dir() { Entry::Folder } else { Entry::File })
                 };
-                veil.entries.extend(name(Path::new(&entry.file_name())).zip(shown));
+                overlay.entries.extend(name(Path::new(&entry.file_name())).zip(shown));
             }
         }
-        veil.elsewhere = secrets.elsewhere().filter_map(|(path, is_folder)| Some((name(path)?, is_folder))).collect();
-        veil
+        overlay.elsewhere =
+            secrets.elsewhere().filter_map(|(path, is_folder)| Some((name(path)?, is_folder))).collect();
+        overlay
     }
 
     /// Mounts it. What is mounted below the home is seen through it as it is.
