@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Records which functions the program runs in its most common jobs, for the linker to lay them side by side.
 
-Usage: crates/cli/layout/record.py     (from anywhere; needs valgrind and nm)
+Usage: packaging/record.py     (from anywhere; needs valgrind and nm)
 
-Builds the release program with its symbols, runs it under callgrind, and writes `used.txt` beside this file. Names are
-written without the hashes that compilers add where that is possible, so the list outlives changes of code, versions and
-compilers: a name that is gone matches nothing. Worth a run when the start has grown, which `VmRSS` of `codex app-server` shows.
+Builds the release program with its symbols, runs it under callgrind, and writes `used.txt` beside this file, which
+`build.sh` hands to the linker. Names are written without the hashes that compilers add where that is possible, so the list
+outlives changes of code, versions and compilers: a name that no longer exists matches nothing.
 """
 import http.server
 import json
@@ -17,7 +17,7 @@ import tempfile
 import threading
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-ROOT = FOLDER.parents[2]
+ROOT = FOLDER.parent
 PROGRAM = ROOT / "target/release/codex"
 
 # Callgrind does not follow the processes that share memory with the program, in which commands are confined.
