@@ -20,8 +20,8 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use super::{Passed, group};
 use crate::app::connection::{Connection, Unanswered, lock, overloaded};
 use crate::app::disk::{self, in_place};
-use crate::app::shelf::tell;
-use codex_dialects::Vintage;
+use crate::app::stored_threads::tell;
+use codex_dialects::ProtocolRelease;
 
 /// How many sessions a client may have; each has a thread of its own.
 const MOST_SESSIONS: usize = 16;
@@ -91,7 +91,7 @@ pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
 /// Where to look. Older clients know files alone.
 fn scope(connection: &Connection, roots: Vec<PathBuf>) -> Scope {
     let roots = roots.into_iter().map(|root| connection.host.start.cwd.join(root)).collect();
-    Scope { roots, limit: DEFAULT_LIMIT, folders: connection.vintage() == Vintage::V0166 }
+    Scope { roots, limit: DEFAULT_LIMIT, folders: connection.release() == ProtocolRelease::V0166 }
 }
 
 async fn search(
@@ -100,7 +100,7 @@ async fn search(
 ) -> Result<FuzzyFileSearchResponse, ErrorObject> {
     let FuzzyFileSearchParams { query, roots, cancellation_token } = params;
     let scope = scope(connection, roots);
-    let searches = &connection.beside.searches;
+    let searches = &connection.resources.searches;
     let (number, flag) = searches.begin(cancellation_token);
     let ended = Arc::clone(&flag);
     let places = &connection.host.places.searches;
@@ -108,21 +108,21 @@ async fn search(
     // One that was given up in the meantime does not go on.
     ended.store(true, Ordering::Relaxed);
     lock(&searches.running).remove(&number);
-    let vintage = connection.vintage();
-    Ok(FuzzyFileSearchResponse { files: found?.into_iter().map(|found| result(found, vintage)).collect() })
+    let release = connection.release();
+    Ok(FuzzyFileSearchResponse { files: found?.into_iter().map(|found| result(found, release)).collect() })
 }
 
 /// A match. Clients of releases that list files alone know what everything is.
-fn result(found: Match, vintage: Vintage) -> FuzzyFileSearchResult {
+fn result(found: Match, release: ProtocolRelease) -> FuzzyFileSearchResult {
     let Match { root, path, is_folder, file_name, score, indices } = found;
     let kind = if is_folder { FuzzyFileSearchMatchType::Directory } else { FuzzyFileSearchMatchType::File };
-    let match_type = (vintage == Vintage::V0166).then_some(kind);
+    let match_type = (release == ProtocolRelease::V0166).then_some(kind);
     FuzzyFileSearchResult { root, path, match_type, file_name, score, indices: Some(indices) }
 }
 
 /// What a session has found. Only the newest is kept, so a client that does not read costs nothing.
 #[derive(Debug, Default)]
-struct News {
+struct SearchState {
     updates: u64,
     query: String,
     files: Vec<Match>,
@@ -134,19 +134,19 @@ fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams
     if session_id.is_empty() {
         return Err(ErrorObject::invalid("sessionId must not be empty"));
     }
-    let sessions = &connection.beside.searches.sessions;
+    let sessions = &connection.resources.searches.sessions;
     if lock(sessions).len() >= MOST_SESSIONS && !lock(sessions).contains_key(&session_id) {
         return Err(ErrorObject::invalid(format!("at most {MOST_SESSIONS} search sessions may be open")));
     }
     let places = Arc::clone(&connection.host.places.sessions);
     let place = places.try_acquire_owned().map_err(|_| overloaded())?;
-    let (sender, receiver) = watch::channel(News::default());
+    let (sender, receiver) = watch::channel(SearchState::default());
     let report = move |report| {
-        sender.send_modify(|news| match report {
+        sender.send_modify(|state| match report {
             Report::Updated { query, files } => {
-                *news = News { updates: news.updates + 1, query, files, is_complete: false };
+                *state = SearchState { updates: state.updates + 1, query, files, is_complete: false };
             }
-            Report::Completed => news.is_complete = true,
+            Report::Completed => state.is_complete = true,
         });
     };
     let session = Session::start(scope(connection, roots), report).map_err(ErrorObject::internal_from)?;
@@ -157,18 +157,18 @@ fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams
 }
 
 /// Tells the client what a session finds, until the session ends.
-async fn pass_on(connection: Arc<Connection>, session_id: String, mut receiver: watch::Receiver<News>) {
+async fn pass_on(connection: Arc<Connection>, session_id: String, mut receiver: watch::Receiver<SearchState>) {
     let mut told = 0;
     while receiver.changed().await.is_ok() {
         let (updated, is_complete) = {
-            let news = receiver.borrow_and_update();
-            let is_new = news.updates > told;
-            told = news.updates;
-            (is_new.then(|| (news.query.clone(), news.files.clone())), news.is_complete)
+            let state = receiver.borrow_and_update();
+            let is_new = state.updates > told;
+            told = state.updates;
+            (is_new.then(|| (state.query.clone(), state.files.clone())), state.is_complete)
         };
         if let Some((query, files)) = updated {
             let session_id = session_id.clone();
-            let files = files.into_iter().map(|found| result(found, connection.vintage())).collect();
+            let files = files.into_iter().map(|found| result(found, connection.release())).collect();
             let updated = FuzzyFileSearchSessionUpdatedNotification { session_id, query, files };
             tell(&connection, ServerNotification::FuzzyFileSearchSessionUpdated(updated)).await;
         }
@@ -181,7 +181,7 @@ async fn pass_on(connection: Arc<Connection>, session_id: String, mut receiver: 
 
 fn update(connection: &Arc<Connection>, params: FuzzyFileSearchSessionUpdateParams) -> Result<Empty, ErrorObject> {
     let FuzzyFileSearchSessionUpdateParams { session_id, query } = params;
-    match lock(&connection.beside.searches.sessions).get(&session_id) {
+    match lock(&connection.resources.searches.sessions).get(&session_id) {
         Some(session) => {
             session.of.update(query);
             Ok(Empty {})
@@ -192,7 +192,7 @@ fn update(connection: &Arc<Connection>, params: FuzzyFileSearchSessionUpdatePara
 
 fn stop(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStopParams) -> Empty {
     // A session that has ended already is what the client wants.
-    let ended = lock(&connection.beside.searches.sessions).remove(&params.session_id);
+    let ended = lock(&connection.resources.searches.sessions).remove(&params.session_id);
     drop(ended);
     Empty {}
 }

@@ -7,18 +7,18 @@ use codex_protocol::v2::notification::ServerNotification;
 use codex_wire::event::EventMsg;
 
 use super::connection::Client;
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 
 /// How a client has asked to hear of a thread.
 #[derive(Debug, Default)]
-pub(crate) struct Listening {
+pub(crate) struct Subscriptions {
     /// Whether it did with a method of the second version.
     pub(crate) is_v2: bool,
     /// The listeners it has added, and whether each wants every item of the conversation with the model.
     listeners: HashMap<String, bool>,
 }
 
-impl Listening {
+impl Subscriptions {
     /// How a client listens that has opened a thread, or asked something of it, in the second version.
     pub(crate) fn v2() -> Self {
         Self { is_v2: true, listeners: HashMap::new() }
@@ -47,7 +47,7 @@ impl Listening {
 
 /// What a client hears of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hearing {
+pub(crate) struct EventFilter {
     pub(crate) events: Events,
     pub(crate) notifications: Notifications,
     /// Whether it hears `item/created` and `item/delta`.
@@ -78,7 +78,7 @@ pub(crate) enum Notifications {
     All,
 }
 
-impl Hearing {
+impl EventFilter {
     const NOTHING: Self = Self {
         events: Events::None,
         notifications: Notifications::None,
@@ -88,8 +88,8 @@ impl Hearing {
     };
 
     /// What a client hears that listens so.
-    pub(crate) fn of(client: Option<&Client>, listening: &Listening) -> Self {
-        let (is_v1, is_v2) = (!listening.listeners.is_empty(), listening.is_v2);
+    pub(crate) fn of(client: Option<&Client>, subscriptions: &Subscriptions) -> Self {
+        let (is_v1, is_v2) = (!subscriptions.listeners.is_empty(), subscriptions.is_v2);
         if !is_v1 && !is_v2 {
             return Self::NOTHING;
         }
@@ -109,7 +109,7 @@ impl Hearing {
             },
             None => {
                 let has_events = is_v1 || client.is_none_or(|client| client.has_events);
-                let is_077 = client.is_none_or(|client| client.vintage == Vintage::V077);
+                let is_077 = client.is_none_or(|client| client.release == ProtocolRelease::V077);
                 Self {
                     events: if has_events { Events::All } else { Events::None },
                     notifications: match (is_v2, is_077) {
@@ -126,7 +126,7 @@ impl Hearing {
     }
 
     /// Whether it hears nothing at all.
-    pub(crate) fn is_deaf(self) -> bool {
+    pub(crate) fn is_muted(self) -> bool {
         self == Self::NOTHING
     }
 

@@ -22,7 +22,7 @@ use codex_protocol::v2::notification::ServerNotification;
 use super::{Passed, explain, group, with_host};
 use crate::app::connection::{Connection, Unanswered};
 use crate::app::host::Host;
-use crate::app::shelf::tell_all;
+use crate::app::stored_threads::tell_all;
 
 /// Serves the requests of this group.
 pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
@@ -47,10 +47,10 @@ pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
     }
 }
 
-/// Serves the requests that change who is logged in. The answer goes first, then the news.
+/// Serves the requests that change who is logged in. The answer goes first, then the notifications.
 async fn serve_changes(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
     let (outbox, id) = (&connection.outbox, &unanswered.id);
-    let news = match request {
+    let told = match request {
         ClientRequest::AccountLoginStart(params) => {
             let done = log_in(connection, *params).await;
             let mode = done.is_ok().then_some(AuthMode::ApiKey);
@@ -59,25 +59,25 @@ async fn serve_changes(connection: &Arc<Connection>, unanswered: Unanswered, req
         }
         ClientRequest::AccountLogout(_) => {
             let done = log_out(connection).await;
-            let news = done.is_ok().then(|| vec![updated(None)]);
+            let told = done.is_ok().then(|| vec![updated(None)]);
             outbox.answer::<call::AccountLogout>(id, done).await;
-            news
+            told
         }
         ClientRequest::LoginApiKey(params) => {
             let done = store_key(connection, params.api_key.0).await;
-            let news = done.is_ok().then(|| vec![changed(Some(AuthMode::ApiKey))]);
+            let told = done.is_ok().then(|| vec![changed(Some(AuthMode::ApiKey))]);
             outbox.answer::<call::LoginApiKey>(id, done).await;
-            news
+            told
         }
         ClientRequest::LogoutChatGpt(_) => {
             let done = log_out(connection).await;
-            let news = done.is_ok().then(|| vec![changed(None)]);
+            let told = done.is_ok().then(|| vec![changed(None)]);
             outbox.answer::<call::LogoutChatGpt>(id, done).await;
-            news
+            told
         }
         other => return Some((unanswered, other)),
     };
-    for notification in news.unwrap_or_default() {
+    for notification in told.unwrap_or_default() {
         tell_all(connection, &notification).await;
     }
     None

@@ -1,5 +1,5 @@
 //! What clients note about threads, loaded or not. It is served before the next line is read, so that a client which does
-//! not wait for answers finds its own notes.
+//! not wait for answers finds its own changes.
 
 mod attachments;
 mod metadata;
@@ -15,17 +15,17 @@ use codex_protocol::v2::notification::ServerNotification;
 use codex_wire::ids::{RequestId, ThreadId};
 
 pub(crate) use self::read_states::{read_state, read_states, turns_left};
-use super::beside::Passed;
 use super::connection::{Connection, Unanswered};
 use super::host::Host;
-use super::shelf::tell_all;
+use super::server_methods::Passed;
+use super::stored_threads::tell_all;
 
 /// How many entries a page has when the client does not say, and at most.
 const PAGE: usize = 25;
 const LARGEST_PAGE: usize = 100;
 
 /// An answer, and what all clients are told after it.
-pub(crate) type WithNews<T> = Result<(T, Option<ServerNotification>), ErrorObject>;
+pub(crate) type WithNotification<T> = Result<(T, Option<ServerNotification>), ErrorObject>;
 
 /// Serves the requests of this group.
 pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
@@ -83,12 +83,16 @@ async fn sections_of(connection: &Connection, unanswered: Unanswered, request: C
 }
 
 /// Answers, and then tells all clients what came of it.
-pub(crate) async fn finish<M: Method>(connection: &Arc<Connection>, id: &RequestId, done: WithNews<M::Response>) {
+pub(crate) async fn finish<M: Method>(
+    connection: &Arc<Connection>,
+    id: &RequestId,
+    done: WithNotification<M::Response>,
+) {
     match done {
-        Ok((answer, news)) => {
+        Ok((answer, changed)) => {
             connection.outbox.answer::<M>(id, Ok(answer)).await;
-            if let Some(news) = news {
-                tell_all(connection, &news).await;
+            if let Some(changed) = changed {
+                tell_all(connection, &changed).await;
             }
         }
         Err(error) => connection.outbox.refuse(id, error).await,

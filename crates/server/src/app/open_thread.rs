@@ -22,25 +22,25 @@ use codex_wire::response::ResponseItem;
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered};
-use super::desk::{Desk, Task};
 use super::disk::blocking;
-use super::dispatch::{new_desk, open_desk};
-use super::hearing::Listening;
+use super::dispatch::{new_subscriber, run_subscriber};
+use super::event_filter::Subscriptions;
 use super::questions::Repeat;
-use super::shelf::{Turns, parse_name};
 use super::stored;
+use super::stored_threads::{Turns, parse_name};
+use super::subscriber::{SubscriberRequest, ThreadSubscriber};
 use super::v2::thread;
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::project::Wishes;
 
 /// A thread that is open, and what the client is told of it.
 pub(crate) struct Opened {
-    pub(crate) desk: Desk,
-    /// What waits for the desk.
-    pub(crate) tasks: mpsc::Receiver<Box<Task>>,
+    pub(crate) subscriber: ThreadSubscriber,
+    /// What waits for the subscriber.
+    pub(crate) requests: mpsc::Receiver<Box<SubscriberRequest>>,
     pub(crate) answer: ThreadOpened,
     /// Whether all hear that it is there now.
-    is_news: bool,
+    is_announced: bool,
 }
 
 /// Serves a request.
@@ -58,11 +58,11 @@ pub(crate) async fn serve(connection: Arc<Connection>, unanswered: Unanswered, r
             Ok(Resumed::Opened(opened)) => {
                 finish::<call::ThreadResume>(&connection, unanswered, Ok(*opened)).await;
             }
-            Ok(Resumed::AtDesk(desk)) => {
-                // The client listens already; its desk answers, in order with everything else.
-                let task = Box::new(Task::Serve(unanswered, ClientRequest::ThreadResume(params)));
-                if let Err(mpsc::error::SendError(task)) = desk.send(task).await
-                    && let Task::Serve(unanswered, _) = *task
+            Ok(Resumed::Subscribed(subscriber)) => {
+                // The client listens already; its subscriber answers, in order with everything else.
+                let request = Box::new(SubscriberRequest::Serve(unanswered, ClientRequest::ThreadResume(params)));
+                if let Err(mpsc::error::SendError(request)) = subscriber.send(request).await
+                    && let SubscriberRequest::Serve(unanswered, _) = *request
                 {
                     connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
                 }
@@ -76,7 +76,7 @@ pub(crate) async fn serve(connection: Arc<Connection>, unanswered: Unanswered, r
         ClientRequest::ThreadSubscribe(params) => {
             super::subscription::serve(&connection, unanswered, *params).await;
         }
-        request => super::shelf::serve(&connection, unanswered, request).await,
+        request => super::stored_threads::serve(&connection, unanswered, request).await,
     }
 }
 
@@ -85,10 +85,10 @@ where
     M: Method<Response = ThreadOpened>,
 {
     match opened {
-        Ok(Opened { mut desk, tasks, mut answer, is_news }) => {
-            let news = is_news.then(|| {
-                // In the newest release the news say nothing of turns, and those may be many.
-                let is_new = connection.vintage() == Vintage::V0166;
+        Ok(Opened { mut subscriber, requests, mut answer, is_announced }) => {
+            let announcement = is_announced.then(|| {
+                // In the newest release the announcement says nothing of turns, and those may be many.
+                let is_new = connection.release() == ProtocolRelease::V0166;
                 let turns = is_new.then(|| std::mem::take(&mut answer.thread.turns));
                 let thread = answer.thread.clone();
                 if let Some(turns) = turns {
@@ -96,23 +96,23 @@ where
                 }
                 ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread }))
             });
-            let cost = tokens_so_far(&desk, &answer).await;
-            // The answer goes first, then the news, and then the thread can be spoken to.
+            let cost = tokens_so_far(&subscriber, &answer).await;
+            // The answer goes first, then the notifications, and then the thread can be spoken to.
             connection.outbox.answer::<M>(&unanswered.id, Ok(answer)).await;
-            for news in news.into_iter().chain(cost) {
-                desk.notify(&news, super::now_ms());
+            for announcement in announcement.into_iter().chain(cost) {
+                subscriber.notify(&announcement, super::now_ms());
             }
-            super::goals::tell(&mut desk, M::NAME == call::ThreadResume::NAME).await;
-            open_desk(desk, tasks);
+            super::goals::tell(&mut subscriber, M::NAME == call::ThreadResume::NAME).await;
+            run_subscriber(subscriber, requests);
         }
         Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
     }
 }
 
 /// What a thread that was there before has cost, which clients of the newest release are told at once.
-async fn tokens_so_far(desk: &Desk, answer: &ThreadOpened) -> Option<ServerNotification> {
-    let turn = answer.thread.turns.last().filter(|_| desk.connection.vintage() == Vintage::V0166)?;
-    let tokens = desk.thread.subscribe().await.ok()?.tokens?;
+async fn tokens_so_far(subscriber: &ThreadSubscriber, answer: &ThreadOpened) -> Option<ServerNotification> {
+    let turn = answer.thread.turns.last().filter(|_| subscriber.connection.release() == ProtocolRelease::V0166)?;
+    let tokens = subscriber.thread.subscribe().await.ok()?.tokens?;
     Some(ServerNotification::ThreadTokenUsageUpdated(ThreadTokenUsageUpdated {
         thread_id: answer.thread.id.clone(),
         turn_id: turn.id.clone(),
@@ -125,12 +125,12 @@ pub(crate) fn start_request(connection: &Connection, options: &ThreadOptions) ->
     connection.host.start_request(options, connection.client())
 }
 
-/// Starts a thread and makes place for its desk, before anybody else can know of it.
+/// Starts a thread and makes place for its subscriber, before anybody else can know of it.
 pub(crate) async fn begin(
     connection: &Arc<Connection>,
     request: StartThread,
     raw_items: bool,
-    listening: Listening,
+    subscriptions: Subscriptions,
 ) -> Result<Begun, ErrorObject> {
     let StartedThread { thread, feed, shows_raw_reasoning } =
         connection.host.start.threads.start(request).await.map_err(|error| {
@@ -142,19 +142,21 @@ pub(crate) async fn begin(
             }
         })?;
     let wishes = Wishes { raw_items, raw_reasoning: shows_raw_reasoning, goals: false };
-    let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
+    let requests = connection
+        .reserve_subscriber(thread.id())
+        .ok_or_else(|| ErrorObject::internal("the thread has a subscriber"))?;
     Ok(Begun {
-        desk: new_desk(connection, thread.clone(), feed, wishes, listening),
-        tasks,
+        subscriber: new_subscriber(connection, thread.clone(), feed, wishes, subscriptions),
+        requests,
         thread,
         shows_raw_reasoning,
     })
 }
 
-/// A desk that is not open yet, what waits for it, and its thread.
+/// A subscriber that is not open yet, what waits for it, and its thread.
 pub(crate) struct Begun {
-    pub(crate) desk: Desk,
-    pub(crate) tasks: mpsc::Receiver<Box<Task>>,
+    pub(crate) subscriber: ThreadSubscriber,
+    pub(crate) requests: mpsc::Receiver<Box<SubscriberRequest>>,
     pub(crate) thread: Thread,
     pub(crate) shows_raw_reasoning: bool,
 }
@@ -164,21 +166,21 @@ pub(crate) enum Resumed {
     /// It was opened for this client.
     Opened(Box<Opened>),
     /// The client listens to it already.
-    AtDesk(mpsc::Sender<Box<Task>>),
+    Subscribed(mpsc::Sender<Box<SubscriberRequest>>),
 }
 
 async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<Opened, ErrorObject> {
     let request = start_request(connection, &params.options);
-    let Begun { desk, tasks, thread, .. } =
-        begin(connection, request, params.experimental_raw_events, Listening::v2()).await?;
+    let Begun { subscriber, requests, thread, .. } =
+        begin(connection, request, params.experimental_raw_events, Subscriptions::v2()).await?;
     let started = thread.started();
     let mut described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
-    if connection.vintage() == Vintage::V0166 {
+    if connection.release() == ProtocolRelease::V0166 {
         // Clients of that release learn it from the list.
         described.origin.git_info = None;
     }
     let answer = thread::opened(described, &started.settings, started);
-    Ok(Opened { desk, tasks, answer, is_news: true })
+    Ok(Opened { subscriber, requests, answer, is_announced: true })
 }
 
 pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Result<Resumed, ErrorObject> {
@@ -188,8 +190,8 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
     }
     let id = find(connection, &thread_id, path).await?;
     let _turn = connection.host.start.threads.turn_to_open(id).await;
-    if let Some(desk) = connection.desk(id) {
-        return Ok(Resumed::AtDesk(desk));
+    if let Some(subscriber) = connection.subscriber(id) {
+        return Ok(Resumed::Subscribed(subscriber));
     }
     if let Some(thread) = connection.host.start.threads.get(id) {
         return join(connection, thread, exclude_turns).await.map(|opened| Resumed::Opened(Box::new(opened)));
@@ -197,24 +199,24 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
     // Both the conversation and the turns are in the file; they are read side by side.
-    let is_new = connection.vintage() == Vintage::V0166;
+    let is_new = connection.release() == ProtocolRelease::V0166;
     let reads_turns = !exclude_turns || (is_new && initial_turns_page.is_some());
     let turns = if reads_turns {
-        Turns::read(Arc::clone(&connection.host.store), id, connection.vintage())
+        Turns::read(Arc::clone(&connection.host.store), id, connection.release())
     } else {
         Turns::Unwanted
     };
     let request = StartThread { beginning: Beginning::Resumed { thread: id, explicit }, ..request };
-    let Begun { desk, tasks, thread, .. } = begin(connection, request, false, Listening::v2()).await?;
+    let Begun { subscriber, requests, thread, .. } = begin(connection, request, false, Subscriptions::v2()).await?;
     let mut answer = describe(connection, &thread, turns).await?;
     if is_new {
         let (thread_id, status) = (thread.id().to_string(), ThreadStatus::Idle);
         let loaded = ServerNotification::ThreadStatusChanged(ThreadStatusChanged { thread_id, status });
-        super::shelf::tell(connection, loaded).await;
+        super::stored_threads::tell(connection, loaded).await;
         let mode = thread.started().settings.collaboration_mode();
         complete(&mut answer, mode, initial_turns_page, exclude_turns)?;
     }
-    Ok(Resumed::Opened(Box::new(Opened { desk, tasks, answer, is_news: false })))
+    Ok(Resumed::Opened(Box::new(Opened { subscriber, requests, answer, is_announced: false })))
 }
 
 /// Adds what clients of the newest release are told of a thread that was there before.
@@ -234,13 +236,15 @@ fn complete(
 /// Listens to a thread that is loaded already.
 async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool) -> Result<Opened, ErrorObject> {
     let gone = |_| super::dispatch::not_found(&thread.id().to_string());
-    let tasks = connection.reserve_desk(thread.id()).ok_or_else(|| ErrorObject::internal("the thread has a desk"))?;
+    let requests = connection
+        .reserve_subscriber(thread.id())
+        .ok_or_else(|| ErrorObject::internal("the thread has a subscriber"))?;
     let Subscription { feed, running, asked, standing, .. } = thread.subscribe().await.map_err(gone)?;
-    let mut desk = new_desk(connection, thread.clone(), feed, Wishes::default(), Listening::v2());
-    desk.take_in(&standing, false);
-    desk.repeat(running.as_ref(), &asked, Repeat::No);
+    let mut subscriber = new_subscriber(connection, thread.clone(), feed, Wishes::default(), Subscriptions::v2());
+    subscriber.take_in(&standing, false);
+    subscriber.repeat(running.as_ref(), &asked, Repeat::No);
     let answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
-    Ok(Opened { desk, tasks, answer, is_news: false })
+    Ok(Opened { subscriber, requests, answer, is_announced: false })
 }
 
 /// Reads the items of a conversation that a client brings along.
@@ -260,9 +264,9 @@ async fn hand_over(
     let items = read_history(items)?;
     let request = start_request(connection, &options);
     let request = StartThread { beginning: Beginning::Given(items), ..request };
-    let Begun { desk, tasks, thread, .. } = begin(connection, request, false, Listening::v2()).await?;
+    let Begun { subscriber, requests, thread, .. } = begin(connection, request, false, Subscriptions::v2()).await?;
     let answer = describe(connection, &thread, Turns::Wanted).await?;
-    Ok(Opened { desk, tasks, answer, is_news: false })
+    Ok(Opened { subscriber, requests, answer, is_announced: false })
 }
 
 /// Reads items of a conversation that a client brings along.
@@ -280,8 +284,8 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     let point = match last_turn_id {
         None => ForkPoint::End,
         Some(turn) => {
-            let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
-            let turns = blocking(move || stored::turns(&*host.store, id, vintage).map_err(ErrorObject::from_display));
+            let (host, release) = (Arc::clone(&connection.host), connection.release());
+            let turns = blocking(move || stored::turns(&*host.store, id, release).map_err(ErrorObject::from_display));
             let turns = turns.await?;
             let place = turns.iter().position(|it| it.id == turn);
             let place = place.ok_or_else(|| ErrorObject::invalid(format!("turn not found: {turn}")))?;
@@ -291,28 +295,29 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
     let request = StartThread { beginning: Beginning::Forked { thread: id, point, explicit }, ..request };
-    let Begun { desk, tasks, thread, .. } = begin(connection, request, false, Listening::v2()).await?;
+    let Begun { subscriber, requests, thread, .. } = begin(connection, request, false, Subscriptions::v2()).await?;
     let mut answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
-    if connection.vintage() == Vintage::V0166 {
+    if connection.release() == ProtocolRelease::V0166 {
         // Nothing was said in the copy itself yet.
         answer.thread.preview.clear();
     }
-    Ok(Opened { desk, tasks, answer, is_news: true })
+    Ok(Opened { subscriber, requests, answer, is_announced: true })
 }
 
-/// Starts a thread that works as the desk's thread does, and tells the client of it.
-pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
-    let connection = &desk.connection;
-    let gone = |_| super::dispatch::not_found(&desk.thread.id().to_string());
-    let settings = desk.thread.configure(SettingsChange::default()).await.map_err(gone)?;
+/// Starts a thread that works as the subscriber's thread does, and tells the client of it.
+pub(crate) async fn start_sibling(subscriber: &ThreadSubscriber) -> Result<Thread, ErrorObject> {
+    let connection = &subscriber.connection;
+    let gone = |_| super::dispatch::not_found(&subscriber.thread.id().to_string());
+    let settings = subscriber.thread.configure(SettingsChange::default()).await.map_err(gone)?;
     let options = ThreadOptions {
         model: Some(settings.model.clone()),
-        model_provider: Some(desk.thread.started().provider.clone()),
+        model_provider: Some(subscriber.thread.started().provider.clone()),
         cwd: Some(settings.cwd.clone()),
         ..ThreadOptions::default()
     };
     let request = start_request(connection, &options);
-    let Begun { desk: mut beside, tasks, thread, .. } = begin(connection, request, false, Listening::v2()).await?;
+    let Begun { subscriber: mut sibling, requests, thread, .. } =
+        begin(connection, request, false, Subscriptions::v2()).await?;
     let change = SettingsChange {
         approval_policy: Some(settings.approval_policy),
         reviewer: Some(settings.reviewer.clone()),
@@ -323,9 +328,9 @@ pub(crate) async fn beside(desk: &Desk) -> Result<Thread, ErrorObject> {
     };
     let settings = thread.configure(change).await.map_err(gone)?;
     let described = thread::loaded(thread.started(), &settings, ThreadStatus::Idle);
-    let news = ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread: described }));
-    beside.notify(&news, super::now_ms());
-    open_desk(beside, tasks);
+    let announcement = ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread: described }));
+    sibling.notify(&announcement, super::now_ms());
+    run_subscriber(sibling, requests);
     Ok(thread)
 }
 
@@ -368,6 +373,6 @@ pub(crate) async fn describe(
 ) -> Result<ThreadOpened, ErrorObject> {
     let settings = thread.configure(SettingsChange::default()).await;
     let settings = settings.map_err(|_| super::dispatch::not_found(&thread.id().to_string()))?;
-    let described = super::shelf::describe(connection, thread, &settings, turns).await?;
+    let described = super::stored_threads::describe(connection, thread, &settings, turns).await?;
     Ok(thread::opened(described, &settings, thread.started()))
 }

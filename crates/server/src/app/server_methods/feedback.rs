@@ -16,7 +16,7 @@ use serde_json::json;
 use super::{Passed, explain, group, with_host};
 use crate::app::connection::{Connection, Unanswered};
 use crate::app::host::Host;
-use crate::app::shelf::parse_name;
+use crate::app::stored_threads::parse_name;
 
 /// How large a file may be that a client adds.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;

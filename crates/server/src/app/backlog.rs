@@ -15,13 +15,13 @@ const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// Events that wait for a listener.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct Backlog {
     events: VecDeque<Arc<Event>>,
     bytes: usize,
     lost: u64,
 }
 
-impl Held {
+impl Backlog {
     /// Keeps an event, and lets go of the oldest ones if there are too many.
     pub(crate) fn push(&mut self, event: Arc<Event>) {
         self.bytes += event.weight();
@@ -69,16 +69,16 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_when_there_is_too_much() {
-        let mut held = Held::default();
+        let mut backlog = Backlog::default();
         for _ in 0..MOST_EVENTS + 3 {
-            held.push(text("x"));
+            backlog.push(text("x"));
         }
-        assert_eq!((held.events.len(), held.take_lost(), held.take_lost()), (MOST_EVENTS, 3, 0));
+        assert_eq!((backlog.events.len(), backlog.take_lost(), backlog.take_lost()), (MOST_EVENTS, 3, 0));
         let much = "x".repeat(MOST_BYTES);
-        held.push(text(&much));
-        held.push(text(&much));
-        assert_eq!(held.events.len(), 1, "the newest stays, however large it is");
-        assert!(held.next().is_some() && held.next().is_none());
-        assert_eq!(held.bytes, 0);
+        backlog.push(text(&much));
+        backlog.push(text(&much));
+        assert_eq!(backlog.events.len(), 1, "the newest stays, however large it is");
+        assert!(backlog.next().is_some() && backlog.next().is_none());
+        assert_eq!(backlog.bytes, 0);
     }
 }

@@ -13,16 +13,16 @@ use codex_protocol::v2::attachment::{
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::notification::ServerNotification;
 
-use super::{WithNews, page, refusal, summary};
+use super::{WithNotification, page, refusal, summary};
 use crate::app::connection::Connection;
 use crate::app::disk::blocking;
-use crate::app::shelf::parse_name;
+use crate::app::stored_threads::parse_name;
 
 /// Attaches something, unless it is attached already.
 pub(super) async fn add(
     connection: &Connection,
     params: ThreadAttachmentAddParams,
-) -> WithNews<ThreadAttachmentAddResponse> {
+) -> WithNotification<ThreadAttachmentAddResponse> {
     let ThreadAttachmentAddParams { thread_id, attachment_type, identity_key, payload } = params;
     let id = parse_name(&thread_id)?;
     let host = Arc::clone(&connection.host);
@@ -30,23 +30,23 @@ pub(super) async fn add(
         summary(&host, id)?;
         let done = host.store.attach(id, &attachment_type, &identity_key, payload);
         let (attachment, is_new) = done.map_err(refusal)?;
-        let news = is_new.then(|| news(thread_id, &attachment, ThreadAttachmentOperation::Created));
+        let changed = is_new.then(|| changed(thread_id, &attachment, ThreadAttachmentOperation::Created));
         let outcome = if is_new { ThreadAttachmentAddOutcome::Created } else { ThreadAttachmentAddOutcome::Existing };
-        Ok((ThreadAttachmentAddResponse { attachment: shown(attachment), outcome }, news))
+        Ok((ThreadAttachmentAddResponse { attachment: shown(attachment), outcome }, changed))
     })
     .await
 }
 
 /// Takes something away. What is not there is away already.
-pub(super) async fn remove(connection: &Connection, params: ThreadAttachmentRemoveParams) -> WithNews<Empty> {
+pub(super) async fn remove(connection: &Connection, params: ThreadAttachmentRemoveParams) -> WithNotification<Empty> {
     let ThreadAttachmentRemoveParams { thread_id, attachment_type, identity_key } = params;
     let id = parse_name(&thread_id)?;
     let host = Arc::clone(&connection.host);
     blocking(move || {
         summary(&host, id)?;
         let removed = host.store.detach(id, &attachment_type, &identity_key).map_err(refusal)?;
-        let news = removed.map(|removed| news(thread_id, &removed, ThreadAttachmentOperation::Deleted));
-        Ok((Empty {}, news))
+        let changed = removed.map(|removed| changed(thread_id, &removed, ThreadAttachmentOperation::Deleted));
+        Ok((Empty {}, changed))
     })
     .await
 }
@@ -99,7 +99,7 @@ fn shown(attachment: Attachment) -> ThreadAttachment {
     ThreadAttachment { id, attachment_type: kind, identity_key: key, payload, created_at }
 }
 
-fn news(thread_id: String, attachment: &Attachment, operation: ThreadAttachmentOperation) -> ServerNotification {
+fn changed(thread_id: String, attachment: &Attachment, operation: ThreadAttachmentOperation) -> ServerNotification {
     ServerNotification::ThreadAttachmentUpdated(ThreadAttachmentUpdatedNotification {
         thread_id,
         attachment_id: attachment.id.clone(),

@@ -22,12 +22,12 @@ use tokio::time::timeout;
 
 use super::connection::{Connection, Unanswered};
 use super::disk::{self, blocking};
-use super::notes;
 use super::outbox::add_line;
 use super::pages;
 use super::stored;
+use super::thread_metadata;
 use super::v2::thread;
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 
 /// How many threads a page has when the client does not say.
 const PAGE: usize = 25;
@@ -112,7 +112,7 @@ pub(crate) async fn tell(connection: &Connection, notification: ServerNotificati
     let mut bytes = Vec::new();
     add_line(&mut bytes, &Notification { method, params, emitted_at_ms: super::now_ms() });
     let room = connection.outbox.room(bytes.len()).await;
-    connection.outbox.send_news(bytes, room);
+    connection.outbox.send_notification(bytes, room);
 }
 
 /// Tells all clients something that concerns them all. Only the one that has caused it is waited for.
@@ -131,16 +131,16 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
     if params.sort_key == Some(ThreadSortKey::SectionPosition) && !is_of_section {
         return Err(ErrorObject::invalid("sortKey section_position needs the sectionId of one section"));
     }
-    let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
+    let (host, release) = (Arc::clone(&connection.host), connection.release());
     blocking(move || {
         let provider = host.config()?.provider.id.clone();
         let query = query(params, &provider);
         let page = host.store.list(&query).map_err(|error| match error.kind() {
             StoreErrorKind::Refused => ErrorObject::from_display(error),
-            StoreErrorKind::Metadata => notes::refusal(error),
+            StoreErrorKind::Metadata => thread_metadata::refusal(error),
             _ => ErrorObject::internal_from(error),
         })?;
-        let read_states = notes::read_states(&*host.store, &page.threads, vintage);
+        let read_states = thread_metadata::read_states(&*host.store, &page.threads, release);
         let shown = |summary: codex_log::store::ThreadSummary| {
             let loaded = host.start.threads.get(summary.id);
             let status = if loaded.is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
@@ -211,7 +211,7 @@ fn source_kind(word: &str) -> Option<SourceKind> {
 async fn read(connection: &Arc<Connection>, params: ThreadReadParams) -> Result<ThreadReadResponse, ErrorObject> {
     let id = parse_name(&params.thread_id)?;
     let thread = read_thread(connection, id, params.include_turns).await?;
-    Ok(ThreadReadResponse { thread, read_state: notes::read_state(connection, id).await })
+    Ok(ThreadReadResponse { thread, read_state: thread_metadata::read_state(connection, id).await })
 }
 
 /// A thread, loaded or not, with its turns if they are wanted.
@@ -225,12 +225,12 @@ pub(crate) async fn read_thread(
         let settings = settings.map_err(|_| super::dispatch::not_found(&id.to_string()))?;
         return describe(connection, &loaded, &settings, Turns::wanted(include_turns)).await;
     }
-    let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
+    let (host, release) = (Arc::clone(&connection.host), connection.release());
     blocking(move || {
         let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
         let found = found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?;
         let turns = if include_turns {
-            stored::turns(&*host.store, id, vintage).map_err(ErrorObject::from_display)?
+            stored::turns(&*host.store, id, release).map_err(ErrorObject::from_display)?
         } else {
             Vec::new()
         };
@@ -257,8 +257,8 @@ impl Turns {
     }
 
     /// Begins to read the turns of a thread.
-    pub(crate) fn read(store: Arc<dyn ThreadStore>, thread: ThreadId, vintage: Vintage) -> Self {
-        Self::Coming(tokio::task::spawn_blocking(move || stored::turns(&*store, thread, vintage).unwrap_or_default()))
+    pub(crate) fn read(store: Arc<dyn ThreadStore>, thread: ThreadId, release: ProtocolRelease) -> Self {
+        Self::Coming(tokio::task::spawn_blocking(move || stored::turns(&*store, thread, release).unwrap_or_default()))
     }
 }
 
@@ -276,12 +276,12 @@ pub(crate) async fn describe(
         Some(_) => ThreadStatus::Active { active_flags: vec![ActiveFlag::WaitingOnApproval] },
     };
     let mut shown = thread::loaded(loaded.started(), settings, status);
-    let (host, vintage) = (Arc::clone(&connection.host), connection.vintage());
+    let (host, release) = (Arc::clone(&connection.host), connection.release());
     let id = loaded.id();
     let known = blocking(move || {
         // A thread that is not saved is not found and has no turns on disk.
         let summary = host.store.find(id).ok().flatten();
-        let read = matches!(turns, Turns::Wanted).then(|| stored::turns(&*host.store, id, vintage).unwrap_or_default());
+        let read = matches!(turns, Turns::Wanted).then(|| stored::turns(&*host.store, id, release).unwrap_or_default());
         Ok((summary, read, turns))
     });
     let (summary, read, turns) = known.await?;

@@ -1,6 +1,6 @@
 //! One thread in front of one client: its requests in order, its log as notifications, its questions.
 //!
-//! One task does all three, so an answer always comes before the news it causes.
+//! One task does all three, so an answer always comes before the notifications it causes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use codex_wire::ids::ThreadId;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
+use super::backlog::Backlog;
 use super::connection::{Connection, Unanswered};
-use super::hearing::{Events, Hearing, Listening, Notifications};
-use super::held::Held;
-use super::news::News;
+use super::event_filter::{EventFilter, Events, Notifications, Subscriptions};
 use super::outbox::add_line;
+use super::outgoing::Outgoing;
 use super::questions::{Questions, Repeat};
 use super::subscription::Numbering;
 use codex_dialects::v2::CreatedItems;
 use codex_dialects::v2::project::{Projector, Wishes};
 
 /// How many requests about a thread may wait; more are refused.
-pub(crate) const WAITING_TASKS: usize = 64;
-/// How many bytes of news are gathered before they are sent, while more is at hand.
+pub(crate) const WAITING_REQUESTS: usize = 64;
+/// How many bytes of notifications are gathered before they are sent, while more is at hand.
 const GATHERED_BYTES: usize = 32 * 1024;
 /// How many bytes an event has whose messages are large ones.
 const LARGE_BYTES: usize = 64 * 1024;
 
-/// What a desk is given to do.
+/// What a subscriber is given to do.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub(crate) enum SubscriberRequest {
     /// A request.
     Serve(Unanswered, ClientRequest),
     /// An answer of the client to a question; none if it was no answer.
@@ -51,17 +51,17 @@ pub(crate) enum Task {
 }
 
 /// One thread in front of one client.
-pub(crate) struct Desk {
+pub(crate) struct ThreadSubscriber {
     pub(crate) connection: Arc<Connection>,
     pub(crate) thread: Thread,
     feed: Feed,
     /// What came while the client did not listen.
-    pub(crate) held: Held,
+    pub(crate) backlog: Backlog,
     /// Questions that waited for an answer before the client listened, or before it has caught up.
     pub(crate) unasked: Vec<(String, Arc<Question>)>,
     /// How the client has asked to hear of the thread, and what it hears.
-    pub(crate) listening: Listening,
-    pub(crate) hearing: Hearing,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) filter: EventFilter,
     wishes: Wishes,
     projector: Projector,
     created: CreatedItems,
@@ -74,7 +74,7 @@ pub(crate) struct Desk {
     /// Whether the client listens no more, and whether the thread ends with that.
     leaving: Option<Leaving>,
     /// What waits for room.
-    pub(crate) news: News,
+    pub(crate) outgoing: Outgoing,
     /// About how many bytes the event in hand has.
     weight: usize,
     notifications: Vec<ServerNotification>,
@@ -107,31 +107,31 @@ impl<'a> QueueEvent<'a> {
     }
 }
 
-impl Desk {
-    /// A desk that reads a thread's log from a feed.
+impl ThreadSubscriber {
+    /// A subscriber that reads a thread's log from a feed.
     pub(crate) fn new(
         connection: Arc<Connection>,
         thread: Thread,
         feed: Feed,
         wishes: Wishes,
-        listening: Listening,
+        subscriptions: Subscriptions,
     ) -> Self {
         Self {
-            projector: Projector::new(thread.id().to_string(), connection.vintage(), wishes),
-            hearing: Hearing::of(connection.client(), &listening),
+            projector: Projector::new(thread.id().to_string(), connection.release(), wishes),
+            filter: EventFilter::of(connection.client(), &subscriptions),
             connection,
             thread,
             feed,
-            held: Held::default(),
+            backlog: Backlog::default(),
             unasked: Vec::new(),
-            listening,
+            subscriptions,
             wishes,
             created: CreatedItems::default(),
             questions: Questions::new(),
             interrupts: Vec::new(),
             numbering: None,
             leaving: None,
-            news: News::default(),
+            outgoing: Outgoing::default(),
             weight: 0,
             notifications: Vec::new(),
             events: Vec::new(),
@@ -142,7 +142,7 @@ impl Desk {
     pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Question>], repeat: Repeat) {
         let turn = running.map(TurnId::as_str).unwrap_or_default();
         for question in asked {
-            if !self.hearing.is_deaf() && !self.is_behind() {
+            if !self.filter.is_muted() && !self.is_behind() {
                 self.ask(turn, question, 0, repeat);
             } else if !self.unasked.iter().any(|(_, unasked)| unasked.id == question.id) {
                 self.unasked.push((turn.to_owned(), Arc::clone(question)));
@@ -165,7 +165,7 @@ impl Desk {
     /// Takes in what the events of the feed refer to, without telling of it. A client that goes on where it was cut off has
     /// heard of it; another hears of an item first when that goes on.
     pub(crate) fn take_in(&mut self, standing: &[Arc<Event>], is_unbroken: bool) {
-        self.projector = Projector::new(self.thread.id().to_string(), self.connection.vintage(), self.wishes);
+        self.projector = Projector::new(self.thread.id().to_string(), self.connection.release(), self.wishes);
         self.created = CreatedItems::default();
         for event in standing {
             self.projector.project(event, &mut Vec::new());
@@ -177,9 +177,9 @@ impl Desk {
 
     /// Sends what waits for room, and waits until there is.
     pub(crate) async fn flush(&mut self) {
-        while !self.news.is_empty() {
-            let room = self.connection.outbox.room(self.news.next_bytes()).await;
-            self.connection.outbox.send_news(self.news.take(), room);
+        while !self.outgoing.is_empty() {
+            let room = self.connection.outbox.room(self.outgoing.next_bytes()).await;
+            self.connection.outbox.send_notification(self.outgoing.take(), room);
         }
     }
 
@@ -207,7 +207,7 @@ impl Desk {
 
     /// Tells what came before the first turn at once, so that it is heard before the answer to whatever is asked next.
     pub(crate) async fn tell_beginning(&mut self) {
-        while let Some(event) = self.held.next().or_else(|| self.feed.try_next()) {
+        while let Some(event) = self.backlog.next().or_else(|| self.feed.try_next()) {
             self.take(&event);
             if event.turn.is_some() {
                 break;
@@ -217,31 +217,31 @@ impl Desk {
     }
 
     /// Works until the connection or the thread ends.
-    pub(crate) async fn run(mut self: Box<Self>, mut tasks: mpsc::Receiver<Box<Task>>) {
+    pub(crate) async fn run(mut self: Box<Self>, mut requests: mpsc::Receiver<Box<SubscriberRequest>>) {
         let connection = Arc::clone(&self.connection);
         let mut is_staffed = true;
         while self.leaving.is_none() {
-            if self.news.is_empty()
-                && !self.hearing.is_deaf()
-                && let Some(event) = self.held.next()
+            if self.outgoing.is_empty()
+                && !self.filter.is_muted()
+                && let Some(event) = self.backlog.next()
             {
                 self.gather(&event);
                 continue;
             }
-            // News that wait for room do not keep a request waiting, or a client could not stop what floods it.
+            // Notifications that wait for room do not keep a request waiting, or a client could not stop what floods it.
             tokio::select! {
                 biased;
-                task = tasks.recv(), if is_staffed => match task {
-                    // Boxed, so that a desk without work costs only what it waits with.
-                    Some(task) => Box::pin(self.perform(*task)).await,
+                request = requests.recv(), if is_staffed => match request {
+                    // Boxed, so that a subscriber without work costs only what it waits with.
+                    Some(request) => Box::pin(self.perform(*request)).await,
                     None if connection.has_parted() => self.leaving = Some(Leaving::Alive),
                     None => is_staffed = false,
                 },
-                room = connection.outbox.room(self.news.next_bytes()), if !self.news.is_empty() => {
-                    connection.outbox.send_news(self.news.take(), room);
+                room = connection.outbox.room(self.outgoing.next_bytes()), if !self.outgoing.is_empty() => {
+                    connection.outbox.send_notification(self.outgoing.take(), room);
                 }
-                event = self.feed.next(), if self.news.is_empty() => match event {
-                    Some(event) if self.hearing.is_deaf() => self.held.push(event),
+                event = self.feed.next(), if self.outgoing.is_empty() => match event {
+                    Some(event) if self.filter.is_muted() => self.backlog.push(event),
                     Some(event) => self.gather(&event),
                     None => break,
                 },
@@ -251,15 +251,15 @@ impl Desk {
             self.tell_of_end();
         }
         // What came too late for the thread is answered all the same.
-        tasks.close();
-        while let Some(task) = tasks.recv().await {
-            Box::pin(self.perform(*task)).await;
+        requests.close();
+        while let Some(request) = requests.recv().await {
+            Box::pin(self.perform(*request)).await;
         }
         self.remove_listeners();
         if self.leaving == Some(Leaving::Unloaded) {
             self.thread.close().await;
         } else if self.leaving.is_none() {
-            self.connection.remove_desk(self.thread.id());
+            self.connection.remove_subscriber(self.thread.id());
         }
         self.flush().await;
     }
@@ -267,11 +267,11 @@ impl Desk {
     /// Lets the client listen no more, unless it listens to the thread as a conversation too. A thread that nobody else
     /// listens to and that does nothing is unloaded.
     pub(crate) async fn leave(&mut self) -> UnsubscribeStatus {
-        if self.leaving.is_some() || (self.listeners() > 0 && !self.listening.is_v2) {
+        if self.leaving.is_some() || (self.listeners() > 0 && !self.subscriptions.is_v2) {
             return UnsubscribeStatus::NotSubscribed;
         }
         if self.listeners() > 0 {
-            self.listening.is_v2 = false;
+            self.subscriptions.is_v2 = false;
             self.listen_less();
             return UnsubscribeStatus::Unsubscribed;
         }
@@ -288,40 +288,42 @@ impl Desk {
         UnsubscribeStatus::Unsubscribed
     }
 
-    async fn perform(&mut self, task: Task) {
-        match task {
-            Task::Serve(unanswered, request) => {
+    async fn perform(&mut self, request: SubscriberRequest) {
+        match request {
+            SubscriberRequest::Serve(unanswered, request) => {
                 let Some((unanswered, request)) = super::v1::serve(self, unanswered, request).await else { return };
-                if !self.listening.is_v2 && !matches!(request, ClientRequest::ThreadUnsubscribe(_)) {
-                    self.listening.is_v2 = true;
+                if !self.subscriptions.is_v2 && !matches!(request, ClientRequest::ThreadUnsubscribe(_)) {
+                    self.subscriptions.is_v2 = true;
                     self.listen().await;
                 }
                 super::serve::serve(self, unanswered, request).await;
             }
-            Task::Answered { number, question, answer } => self.answered(number, question, answer.as_deref()).await,
+            SubscriberRequest::Answered { number, question, answer } => {
+                self.answered(number, question, answer.as_deref()).await;
+            }
         }
     }
 
     /// Takes an event, and those behind it as long as they fit.
     fn gather(&mut self, event: &Event) {
         self.take(event);
-        while !self.news.is_full(GATHERED_BYTES)
-            && let Some(event) = self.held.next().or_else(|| self.feed.try_next())
+        while !self.outgoing.is_full(GATHERED_BYTES)
+            && let Some(event) = self.backlog.next().or_else(|| self.feed.try_next())
         {
             self.take(&event);
         }
-        // A desk that waits keeps no room for what it has passed on.
+        // A subscriber that waits keeps no room for what it has passed on.
         self.notifications = Vec::new();
         self.events = Vec::new();
     }
 
     fn take(&mut self, event: &Event) {
-        self.news.begin();
+        self.outgoing.begin();
         self.weight = event.weight();
         self.translate(event);
         self.weight = 0;
         if self.numbering.is_some() {
-            self.news.number(event.seq);
+            self.outgoing.number(event.seq);
         }
         if self.is_behind() {
             self.mark_if_caught_up(Some(event.seq));
@@ -329,7 +331,7 @@ impl Desk {
     }
 
     fn translate(&mut self, event: &Event) {
-        if self.hearing.events != Events::None {
+        if self.filter.events != Events::None {
             self.take_events(event);
         }
         match &event.body {
@@ -340,7 +342,7 @@ impl Desk {
         self.take_notifications(event);
         match &event.body {
             // A client that is behind is asked once it has caught up, if there is still something to answer.
-            Body::Asked(asked) if !self.held.is_settled(&asked.id) && !self.is_behind() => {
+            Body::Asked(asked) if !self.backlog.is_settled(&asked.id) && !self.is_behind() => {
                 let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
                 self.ask(turn, asked, event.at_ms, Repeat::No);
             }
@@ -355,7 +357,7 @@ impl Desk {
     }
 
     fn take_notifications(&mut self, event: &Event) {
-        let told = match self.hearing.notifications {
+        let told = match self.filter.notifications {
             // Who joins in the middle of a turn still hears when it began.
             Notifications::None => matches!(event.body, Body::TurnStarted { .. }).then_some(Cow::Borrowed(event)),
             Notifications::OfConversations => codex_dialects::v1::forwarded(event),
@@ -370,7 +372,7 @@ impl Desk {
             notifications.clear();
             self.notifications = notifications;
         }
-        if self.hearing.items
+        if self.filter.items
             && let Some(notification) = self.created.project(event)
         {
             self.send(&notification, event.at_ms);
@@ -385,7 +387,7 @@ impl Desk {
         let vocabulary = Vocabulary {
             items: true,
             raw_reasoning: self.wishes.raw_reasoning,
-            raw_items: self.wishes.raw_items || self.listening.wants_raw_items(),
+            raw_items: self.wishes.raw_items || self.subscriptions.wants_raw_items(),
         };
         let mut events = std::mem::take(&mut self.events);
         eq::project(event, vocabulary, &mut events);
@@ -399,26 +401,26 @@ impl Desk {
     /// Queues an event of the queue, if the client hears it.
     pub(crate) fn send_event(&mut self, turn: Option<&TurnId>, msg: &EventMsg, emitted_at_ms: i64) {
         let method = format!("codex/event/{}", msg.kind());
-        if !self.hearing.hears_event(msg) || self.is_unwanted(&method) {
+        if !self.filter.hears_event(msg) || self.is_unwanted(&method) {
             return;
         }
         let thread = self.thread.id();
         if self.weight < LARGE_BYTES {
             let params = QueueEvent::new(turn, msg, thread);
-            self.news.add(&Notification { method: &method, params, emitted_at_ms });
+            self.outgoing.add(&Notification { method: &method, params, emitted_at_ms });
         } else {
             let (turn, msg) = (turn.cloned(), msg.clone());
-            self.news.add_large(self.weight, move |line| {
+            self.outgoing.add_large(self.weight, move |line| {
                 let params = QueueEvent::new(turn.as_ref(), &msg, thread);
                 add_line(line, &Notification { method: &method, params, emitted_at_ms });
             });
         }
-        self.news.number_here();
+        self.outgoing.number_here();
     }
 
     /// Queues a notification, if the client hears it.
     pub(crate) fn notify(&mut self, notification: &ServerNotification, at_ms: i64) {
-        if self.hearing.hears(notification) {
+        if self.filter.hears(notification) {
             self.send(notification, at_ms);
         }
     }
@@ -429,15 +431,15 @@ impl Desk {
             return;
         }
         if self.weight < LARGE_BYTES {
-            self.news.add(&Notification { method, params, emitted_at_ms });
+            self.outgoing.add(&Notification { method, params, emitted_at_ms });
         } else {
             let params = params.clone();
-            self.news
+            self.outgoing
                 .add_large(self.weight, move |line| add_line(line, &Notification { method, params, emitted_at_ms }));
         }
         // A number in a message about the account would be one of no thread.
         if !method.starts_with("account/") {
-            self.news.number_here();
+            self.outgoing.number_here();
         }
     }
 

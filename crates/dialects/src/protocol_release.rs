@@ -2,7 +2,7 @@
 
 /// The release whose ways are followed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Vintage {
+pub enum ProtocolRelease {
     /// 0.77: events of the queue beside the notifications, turns end without their items, an interrupt needs no turn.
     #[default]
     V077,

@@ -1,6 +1,6 @@
 //! What clients note about threads.
 
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
 
 use crate::app_client::{AppClient, Hello};
@@ -103,14 +103,14 @@ async fn what_is_no_result_leaves_nothing_to_read() {
 
 #[tokio::test]
 async fn clients_of_older_releases_and_those_who_want_what_is_settled_are_not_told() {
-    for vintage in [Vintage::V077, Vintage::V0166] {
+    for release in [ProtocolRelease::V077, ProtocolRelease::V0166] {
         let config = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
                       script = 'script.json'\n";
-        let mut client = AppClient::start_as(vintage, config).await;
+        let mut client = AppClient::start_as(release, config).await;
         std::fs::write(client.home("script.json"), answers(1).to_string()).expect("a file can be written");
         let thread = start(&mut client).await;
         turn(&mut client, &thread, "one").await;
-        let is_new = vintage == Vintage::V0166;
+        let is_new = release == ProtocolRelease::V0166;
         assert_eq!(listed(&mut client, &thread).await.is_object(), is_new);
         let read = client.ok("thread/read", json!({"threadId": thread})).await;
         assert_eq!(read["readState"].is_object(), is_new);

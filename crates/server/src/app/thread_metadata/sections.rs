@@ -14,7 +14,7 @@ use codex_protocol::v2::thread::PageParams;
 use super::{page, refusal, summary};
 use crate::app::connection::Connection;
 use crate::app::disk::blocking;
-use crate::app::shelf::parse_name;
+use crate::app::stored_threads::parse_name;
 use crate::app::v2::thread::section as shown;
 
 /// Lists sections.
@@ -22,9 +22,9 @@ pub(super) async fn list(
     connection: &Connection,
     params: PageParams,
 ) -> Result<ThreadSectionListResponse, ErrorObject> {
-    let notes = Arc::clone(&connection.host.store);
+    let store = Arc::clone(&connection.host.store);
     blocking(move || {
-        let all = notes.sections().map_err(refusal)?;
+        let all = store.sections().map_err(refusal)?;
         let (data, next_cursor) = page(all, |section| section.id.as_str(), params.cursor.as_deref(), params.limit)?;
         Ok(ThreadSectionListResponse { data: data.into_iter().map(shown).collect(), next_cursor })
     })
@@ -36,9 +36,9 @@ pub(super) async fn create(
     connection: &Connection,
     params: ThreadSectionCreateParams,
 ) -> Result<ThreadSectionResponse, ErrorObject> {
-    let notes = Arc::clone(&connection.host.store);
+    let store = Arc::clone(&connection.host.store);
     blocking(move || {
-        let created = notes.create_section(params.name, params.appearance.map(kept)).map_err(refusal)?;
+        let created = store.create_section(params.name, params.appearance.map(kept)).map_err(refusal)?;
         Ok(ThreadSectionResponse { section: shown(created) })
     })
     .await
@@ -50,10 +50,10 @@ pub(super) async fn update(
     params: ThreadSectionUpdateParams,
 ) -> Result<ThreadSectionResponse, ErrorObject> {
     let ThreadSectionUpdateParams { section_id, name, appearance } = params;
-    let notes = Arc::clone(&connection.host.store);
+    let store = Arc::clone(&connection.host.store);
     blocking(move || {
         let appearance = appearance.map(|said| said.map(kept));
-        let updated = notes.update_section(&section_id, name, appearance).map_err(refusal)?;
+        let updated = store.update_section(&section_id, name, appearance).map_err(refusal)?;
         Ok(ThreadSectionResponse { section: shown(updated) })
     })
     .await
@@ -61,8 +61,8 @@ pub(super) async fn update(
 
 /// Takes a section away. Its threads stay.
 pub(super) async fn delete(connection: &Connection, params: ThreadSectionDeleteParams) -> Result<Empty, ErrorObject> {
-    let notes = Arc::clone(&connection.host.store);
-    blocking(move || notes.delete_section(&params.section_id).map(|()| Empty {}).map_err(refusal)).await
+    let store = Arc::clone(&connection.host.store);
+    blocking(move || store.delete_section(&params.section_id).map(|()| Empty {}).map_err(refusal)).await
 }
 
 /// Puts a thread into a section or takes it out.

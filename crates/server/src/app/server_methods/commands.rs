@@ -122,7 +122,7 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let commands = &self.connection.beside.commands;
+        let commands = &self.connection.resources.commands;
         commands.count.fetch_sub(1, Ordering::Relaxed);
         if let Some(name) = &self.name {
             lock(&commands.named).remove(name);
@@ -192,7 +192,7 @@ fn check(params: &CommandExecParams) -> Result<(), ErrorObject> {
 }
 
 fn take_place(connection: &Arc<Connection>, name: Option<String>, handle: Handle) -> Result<Place, ErrorObject> {
-    let commands = &connection.beside.commands;
+    let commands = &connection.resources.commands;
     let mut named = lock(&commands.named);
     if let Some(name) = name.as_ref().filter(|name| named.contains_key(*name)) {
         return Err(ErrorObject::invalid(format!("duplicate active command/exec process id: {name:?}")));
@@ -235,7 +235,7 @@ async fn run_to_end(connection: &Arc<Connection>, admitted: Admitted) -> Result<
         is_input_over: false,
         printed,
     };
-    running.run(connection.beside.commands.phase.subscribe(), ends_at).await
+    running.run(connection.resources.commands.phase.subscribe(), ends_at).await
 }
 
 fn control(handle: &Handle, control: Control) -> Result<Empty, ErrorObject> {
@@ -248,7 +248,7 @@ fn control(handle: &Handle, control: Control) -> Result<Empty, ErrorObject> {
 
 fn write(connection: &Arc<Connection>, params: CommandExecWriteParams) -> Result<Empty, ErrorObject> {
     let CommandExecWriteParams { process_id, delta, close_stdin } = params;
-    let handle = connection.beside.commands.find(&process_id)?;
+    let handle = connection.resources.commands.find(&process_id)?;
     if !handle.has_input {
         return Err(ErrorObject::invalid("the command was started without streamStdin and takes no input"));
     }
@@ -259,7 +259,7 @@ fn write(connection: &Arc<Connection>, params: CommandExecWriteParams) -> Result
 }
 
 fn resize(connection: &Arc<Connection>, params: CommandExecResizeParams) -> Result<Empty, ErrorObject> {
-    let handle = connection.beside.commands.find(&params.process_id)?;
+    let handle = connection.resources.commands.find(&params.process_id)?;
     if !handle.has_terminal {
         return Err(ErrorObject::invalid("the command was started without tty and has no size"));
     }
@@ -270,6 +270,6 @@ fn resize(connection: &Arc<Connection>, params: CommandExecResizeParams) -> Resu
 }
 
 fn terminate(connection: &Arc<Connection>, params: CommandExecTerminateParams) -> Result<Empty, ErrorObject> {
-    connection.beside.commands.find(&params.process_id)?.stop.notify_one();
+    connection.resources.commands.find(&params.process_id)?.stop.notify_one();
     Ok(Empty {})
 }

@@ -49,7 +49,7 @@ async fn watch(connection: &Arc<Connection>, params: FsWatchParams) -> Result<Fs
     let path = super::files::absolute(params.path)?;
     let places = &connection.host.places.files;
     let opened = in_place(places, disk::USUAL, move || platform::open(&path).map_err(failed("watch", &path))).await?;
-    let mut all = lock(&connection.beside.watches.all);
+    let mut all = lock(&connection.resources.watches.all);
     // A watch whose folder is gone has ended by itself.
     all.retain(|_, watch| !watch.is_finished());
     if all.contains_key(&params.watch_id) {
@@ -65,7 +65,7 @@ async fn watch(connection: &Arc<Connection>, params: FsWatchParams) -> Result<Fs
 
 fn unwatch(connection: &Arc<Connection>, params: FsUnwatchParams) -> Empty {
     // A watch that is not there is what the client wants.
-    if let Some(watch) = lock(&connection.beside.watches.all).remove(&params.watch_id) {
+    if let Some(watch) = lock(&connection.resources.watches.all).remove(&params.watch_id) {
         watch.abort();
     }
     Empty {}
@@ -90,9 +90,9 @@ mod platform {
     use tokio::net::unix::pipe::Receiver;
     use tokio::task::AbortHandle;
 
-    use crate::app::beside::files::failed;
     use crate::app::connection::Connection;
-    use crate::app::shelf::tell;
+    use crate::app::server_methods::files::failed;
+    use crate::app::stored_threads::tell;
 
     /// How long changes are gathered before they are told: one save is several of them.
     const GATHERED: Duration = Duration::from_millis(50);

@@ -18,7 +18,7 @@ use codex_wire::rollout::SessionSource;
 use crate::app::connection::{Connection, Unanswered};
 use crate::app::disk::blocking;
 use crate::app::host::Host;
-use crate::app::shelf::{archive, query};
+use crate::app::stored_threads::{archive, query};
 
 /// Serves the requests of this group.
 pub(super) async fn serve(

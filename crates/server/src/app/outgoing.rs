@@ -1,4 +1,4 @@
-//! What a desk has to say to its client, as lines.
+//! What a subscriber has to say to its client, as lines.
 //!
 //! Large messages become lines only when there is room for them, one at a time: until then they share their texts with the
 //! thread.
@@ -16,7 +16,7 @@ type Write = Box<dyn FnOnce(&mut Vec<u8>) + Send + Sync>;
 
 /// Messages in order.
 #[derive(Default)]
-pub(crate) struct News {
+pub(crate) struct Outgoing {
     /// Whole lines.
     ready: Vec<u8>,
     /// What comes after them.
@@ -36,11 +36,11 @@ enum Later {
 #[derive(Clone, Copy)]
 enum Place {
     Ready(usize),
-    /// How many come before in [`News::later`], and where in it if it is lines.
+    /// How many come before in [`Outgoing::later`], and where in it if it is lines.
     Later(usize, usize),
 }
 
-impl News {
+impl Outgoing {
     pub(crate) fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.later.is_empty()
     }
@@ -145,19 +145,19 @@ mod tests {
 
     #[test]
     fn messages_come_in_order_and_large_ones_alone() {
-        let mut news = News::default();
-        news.add(&1);
-        news.add(&2);
-        assert!(!news.is_full(5) && news.is_full(4));
-        news.add_large(1000, large("a"));
-        news.add_large(2000, large("b"));
-        news.add(&3);
-        news.add_lines(b"4\n");
-        assert!(news.is_full(usize::MAX));
+        let mut outgoing = Outgoing::default();
+        outgoing.add(&1);
+        outgoing.add(&2);
+        assert!(!outgoing.is_full(5) && outgoing.is_full(4));
+        outgoing.add_large(1000, large("a"));
+        outgoing.add_large(2000, large("b"));
+        outgoing.add(&3);
+        outgoing.add_lines(b"4\n");
+        assert!(outgoing.is_full(usize::MAX));
         let mut taken = Vec::new();
-        while !news.is_empty() {
-            let bytes = news.next_bytes();
-            taken.push((bytes, String::from_utf8(news.take()).unwrap()));
+        while !outgoing.is_empty() {
+            let bytes = outgoing.next_bytes();
+            taken.push((bytes, String::from_utf8(outgoing.take()).unwrap()));
         }
         let expected = [(4, "1\n2\n"), (1000, "{\"method\":\"a\"}\n"), (2000, "{\"method\":\"b\"}\n"), (4, "3\n4\n")];
         assert_eq!(taken, expected.map(|(bytes, lines)| (bytes, lines.to_owned())));
@@ -166,29 +166,29 @@ mod tests {
     #[test]
     fn the_number_of_an_event_goes_into_its_last_message_about_the_thread() {
         let note = |text: &str| serde_json::json!({"method": text});
-        let mut news = News::default();
-        let mut event = |seq, add: &dyn Fn(&mut News)| {
-            news.begin();
-            add(&mut news);
-            news.number(seq);
+        let mut outgoing = Outgoing::default();
+        let mut event = |seq, add: &dyn Fn(&mut Outgoing)| {
+            outgoing.begin();
+            add(&mut outgoing);
+            outgoing.number(seq);
         };
-        event(Seq::new(1), &|news| {
-            news.add(&note("one"));
-            news.number_here();
-            news.add(&note("of no thread"));
+        event(Seq::new(1), &|outgoing| {
+            outgoing.add(&note("one"));
+            outgoing.number_here();
+            outgoing.add(&note("of no thread"));
         });
-        event(Seq::new(2), &|news| {
-            news.add_large(10, large("large"));
-            news.number_here();
+        event(Seq::new(2), &|outgoing| {
+            outgoing.add_large(10, large("large"));
+            outgoing.number_here();
         });
-        event(Seq::new(3), &|news| {
-            news.add(&note("three"));
-            news.number_here();
+        event(Seq::new(3), &|outgoing| {
+            outgoing.add(&note("three"));
+            outgoing.number_here();
         });
         event(Seq::new(4), &|_| ());
         let mut lines = Vec::new();
-        while !news.is_empty() {
-            lines.extend(news.take());
+        while !outgoing.is_empty() {
+            lines.extend(outgoing.take());
         }
         let expected = "{\"method\":\"one\",\"seq\":1}\n{\"method\":\"of no thread\"}\n{\"method\":\"large\",\"seq\":2}\n{\"method\":\"three\",\"seq\":3}\n";
         assert_eq!(String::from_utf8(lines).unwrap(), expected);

@@ -10,7 +10,7 @@ use codex_protocol::v2::thread::ThreadResponse;
 use super::{refusal, summary};
 use crate::app::connection::Connection;
 use crate::app::disk::blocking;
-use crate::app::shelf::{parse_name, read_thread};
+use crate::app::stored_threads::{parse_name, read_thread};
 
 /// Changes what is known of a thread's repository.
 pub(super) async fn update(

@@ -76,13 +76,13 @@ use group;
 
 /// What a client has going on beside threads.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct ClientResources {
     commands: commands::Commands,
     searches: search::Searches,
     watches: watches::Watches,
 }
 
-impl Beside {
+impl ClientResources {
     /// The client can say nothing more, so what only ends when it says so ends now.
     pub(crate) fn hang_up(&self) {
         self.searches.end_sessions();
@@ -100,7 +100,7 @@ impl Beside {
 
 /// Serves a request, or hands it back if it does not lie beside threads.
 pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    let (unanswered, request) = super::notes::serve(connection, unanswered, request).await?;
+    let (unanswered, request) = super::thread_metadata::serve(connection, unanswered, request).await?;
     let (unanswered, request) = config::serve(connection, unanswered, request).await?;
     let (unanswered, request) = catalogue::serve(connection, unanswered, request).await?;
     let (unanswered, request) = account::serve(connection, unanswered, request).await?;

@@ -17,7 +17,7 @@ use codex_protocol::v2::skills::{
 use super::{Passed, config, group, with_host};
 use crate::app::connection::{Connection, Unanswered};
 use crate::app::host::Host;
-use crate::app::notes::{WithNews, finish};
+use crate::app::thread_metadata::{WithNotification, finish};
 
 /// How long the name of a skill may be, in bytes, and how many folders of skills a client may add.
 const MOST_NAME_BYTES: usize = 256;
@@ -75,7 +75,10 @@ async fn skills(connection: &Arc<Connection>, params: SkillsListParams) -> Resul
 }
 
 /// Switches a skill on or off for threads that start from now on, and says whether it is on now.
-async fn switch(connection: &Connection, params: SkillsConfigWriteParams) -> WithNews<SkillsConfigWriteResponse> {
+async fn switch(
+    connection: &Connection,
+    params: SkillsConfigWriteParams,
+) -> WithNotification<SkillsConfigWriteResponse> {
     let SkillsConfigWriteParams { name, path, enabled } = params;
     let which = match (name, path) {
         (Some(name), None) if name.trim().is_empty() => return Err(ErrorObject::invalid("name must not be empty")),
@@ -107,7 +110,7 @@ async fn switch(connection: &Connection, params: SkillsConfigWriteParams) -> Wit
 }
 
 /// Looks for skills in other folders too, for threads that start from now on and until the server ends.
-fn set_roots(connection: &Connection, roots: Vec<PathBuf>) -> WithNews<Empty> {
+fn set_roots(connection: &Connection, roots: Vec<PathBuf>) -> WithNotification<Empty> {
     if roots.len() > MOST_ROOTS {
         return Err(ErrorObject::invalid(format!(
             "extraRoots has {} folders; at most {MOST_ROOTS} are looked into",

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::commands::Phase;
 use crate::app::connection::Connection;
 use crate::app::outbox::add_line;
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 
 /// How much input may wait for the command to read it.
 const TYPED_BYTES: usize = 1024 * 1024;
@@ -66,7 +66,7 @@ pub(super) struct Printed {
     out: Counted,
     err: Counted,
     /// Lines on their way out.
-    news: Vec<u8>,
+    unsent: Vec<u8>,
 }
 
 /// One of the streams.
@@ -81,7 +81,7 @@ struct Counted {
 impl Printed {
     /// Output of which so much of each stream is kept, or sent under a name.
     pub(super) fn new(streamed_as: Option<String>, cap: usize) -> Self {
-        Self { streamed_as, cap, out: Counted::default(), err: Counted::default(), news: Vec::new() }
+        Self { streamed_as, cap, out: Counted::default(), err: Counted::default(), unsent: Vec::new() }
     }
 
     /// Takes a piece of output up to the limit; the rest is let go.
@@ -106,7 +106,7 @@ impl Printed {
         };
         let notification = ServerNotification::CommandExecOutputDelta(delta);
         let (method, emitted_at_ms) = (notification.method(), crate::app::now_ms());
-        add_line(&mut self.news, &Notification { method, params: &notification, emitted_at_ms });
+        add_line(&mut self.unsent, &Notification { method, params: &notification, emitted_at_ms });
     }
 
     fn response(&self, exit_code: i32) -> CommandExecResponse {
@@ -128,15 +128,15 @@ impl RunningCommand {
         let (mut timed_out, mut is_ending) = (false, false);
         let exit_code = loop {
             // Output that waits for room keeps no more output coming, so the command waits with it.
-            let has_news = !self.printed.news.is_empty();
+            let has_unsent = !self.printed.unsent.is_empty();
             let (deadline, can_write) = (self.deadline, !self.typed.is_empty() && self.input.is_some());
             tokio::select! {
-                step = self.process.next(), if !has_news => match step {
+                step = self.process.next(), if !has_unsent => match step {
                     Step::Printed(stream, bytes) => self.printed.take(stream, &bytes, is_unwanted),
                     Step::Ended(code) => break code,
                 },
-                room = connection.outbox.room(self.printed.news.len()), if has_news => {
-                    connection.outbox.send_news(std::mem::take(&mut self.printed.news), room);
+                room = connection.outbox.room(self.printed.unsent.len()), if has_unsent => {
+                    connection.outbox.send_notification(std::mem::take(&mut self.printed.unsent), room);
                 }
                 Some(control) = self.controls.recv(), if self.typed.len() < TYPED_BYTES => self.obey(control),
                 written = write_some(&mut self.input, &self.typed), if can_write => self.wrote(written),
@@ -155,10 +155,10 @@ impl RunningCommand {
                 }
             }
         };
-        match (timed_out, self.connection.vintage()) {
+        match (timed_out, self.connection.release()) {
             (false, _) => Ok(self.printed.response(exit_code)),
-            (true, Vintage::V0166) => Ok(self.printed.response(TIMED_OUT)),
-            (true, Vintage::V077) => Err(ErrorObject::internal("exec failed: command timed out")),
+            (true, ProtocolRelease::V0166) => Ok(self.printed.response(TIMED_OUT)),
+            (true, ProtocolRelease::V077) => Err(ErrorObject::internal("exec failed: command timed out")),
         }
     }
 

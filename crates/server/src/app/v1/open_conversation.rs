@@ -18,16 +18,16 @@ use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
 use crate::app::connection::{Connection, Unanswered};
-use crate::app::desk::{Desk, Task};
 use crate::app::disk::blocking;
-use crate::app::dispatch::open_desk;
-use crate::app::hearing::{Dialect, Listening};
-use crate::app::opening::{Begun, begin, explicit, find, read_history, start_request};
-use crate::app::shelf::tell;
+use crate::app::dispatch::run_subscriber;
+use crate::app::event_filter::{Dialect, Subscriptions};
+use crate::app::open_thread::{Begun, begin, explicit, find, read_history, start_request};
 use crate::app::stored::messages;
+use crate::app::stored_threads::tell;
+use crate::app::subscriber::{SubscriberRequest, ThreadSubscriber};
 
-/// A desk at which nobody listens yet, and what waits for it.
-type Place = (Desk, mpsc::Receiver<Box<Task>>);
+/// A subscriber at which nobody listens yet, and what waits for it.
+type Place = (ThreadSubscriber, mpsc::Receiver<Box<SubscriberRequest>>);
 
 /// A conversation that was there before.
 struct Resumed {
@@ -46,7 +46,7 @@ pub(super) async fn serve(
         ClientRequest::NewConversation(params) => match start(connection, *params).await {
             Ok((place, answer)) => {
                 connection.outbox.answer::<call::NewConversation>(&unanswered.id, Ok(answer)).await;
-                open_desk(place.0, place.1);
+                run_subscriber(place.0, place.1);
             }
             Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
         },
@@ -82,8 +82,8 @@ where
         tell(connection, ServerNotification::SessionConfigured(Box::new(configured))).await;
     }
     connection.outbox.answer::<M>(&unanswered.id, Ok(answer)).await;
-    if let Some((desk, tasks)) = place {
-        open_desk(desk, tasks);
+    if let Some((subscriber, requests)) = place {
+        run_subscriber(subscriber, requests);
     }
 }
 
@@ -92,7 +92,8 @@ async fn start(
     params: NewConversationParams,
 ) -> Result<(Place, NewConversationResponse), ErrorObject> {
     let request = start_request(connection, &params.into());
-    let Begun { desk, tasks, thread, .. } = begin(connection, request, false, Listening::default()).await?;
+    let Begun { subscriber, requests, thread, .. } =
+        begin(connection, request, false, Subscriptions::default()).await?;
     let started = thread.started();
     let answer = NewConversationResponse {
         conversation_id: thread.id(),
@@ -100,15 +101,15 @@ async fn start(
         reasoning_effort: started.settings.effort.clone(),
         rollout_path: started.rollout.clone(),
     };
-    Ok(((desk, tasks), answer))
+    Ok(((subscriber, requests), answer))
 }
 
 /// What stays the same when a client brings a conversation along, or names one.
 async fn open(connection: &Arc<Connection>, request: StartThread) -> Result<Resumed, ErrorObject> {
-    let begun = begin(connection, request, false, Listening::default()).await?;
-    let Begun { desk, tasks, thread, shows_raw_reasoning } = begun;
+    let begun = begin(connection, request, false, Subscriptions::default()).await?;
+    let Begun { subscriber, requests, thread, shows_raw_reasoning } = begun;
     let configured = describe(connection, &thread, shows_raw_reasoning).await?;
-    Ok(Resumed { place: Some((desk, tasks)), configured })
+    Ok(Resumed { place: Some((subscriber, requests)), configured })
 }
 
 async fn resume(connection: &Arc<Connection>, params: ResumeConversationParams) -> Result<Resumed, ErrorObject> {
