@@ -2,11 +2,15 @@
 
 use std::ops::BitOr;
 
+use crate::Item;
+
 /// Kinds of events that a reader wants. Lines that tell of others are passed over by their head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted(u16);
 
 impl Wanted {
+    /// Nothing.
+    pub(super) const NONE: Self = Self(0);
     /// How the thread began.
     pub const META: Self = Self(1);
     /// Beginnings and ends of turns, and which were taken back.
@@ -30,12 +34,14 @@ impl Wanted {
     /// What took the place of the conversation. Who wants it is told so by the line that holds it, everyone else by the one
     /// that shows it.
     pub const COMPACTIONS: Self = Self(1 << 10);
+    /// Items of all kinds that broke off.
+    pub const BROKEN_OFF: Self = Self(1 << 11);
     /// What the user said, and when reviews are over, of all that is shown.
-    pub const SAID: Self = Self(1 << 11);
+    pub const SAID: Self = Self(1 << 12);
     /// Questions to people, and that they were answered.
-    pub const QUESTIONS: Self = Self(1 << 12);
+    pub const QUESTIONS: Self = Self(1 << 13);
     /// All that lines tell.
-    pub const ALL: Self = Self((1 << 13) - 1);
+    pub const ALL: Self = Self((1 << 14) - 1);
     /// What the state of a thread follows from, apart from how it began.
     pub const STATE: Self = Self(
         Self::TURNS.0
@@ -61,6 +67,17 @@ impl Wanted {
         Self(self.0 & !these.0)
     }
 
+    /// What an item belongs to.
+    pub(super) fn item(item: &Item) -> Self {
+        if item.is_call() {
+            Self::CALLS
+        } else if item.said().is_some() {
+            Self::SHOWN | Self::SAID
+        } else {
+            Self::SHOWN
+        }
+    }
+
     /// What a line of the type `event_msg` may tell of, by the type inside; none if it tells nothing of the log.
     pub(super) fn told_by(inner: &str) -> Option<Self> {
         Some(match inner {
@@ -74,6 +91,7 @@ impl Wanted {
             | "context_compacted"
             | "warning" => Self::SHOWN,
             "item_completed" => Self::SHOWN | Self::SAID | Self::CALLS,
+            "item_interrupted" => Self::SHOWN | Self::CALLS | Self::BROKEN_OFF,
             "token_count" => Self::TOKENS,
             "goal_changed" | "goal_cleared" => Self::GOALS,
             "approval_asked" | "approval_answered" => Self::QUESTIONS,

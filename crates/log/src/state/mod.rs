@@ -74,7 +74,6 @@ pub struct ThreadState {
     pub questions: Vec<Arc<Question>>,
     /// The conversation with the model.
     pub conversation: Conversation,
-    open_items: Vec<Item>,
     interrupted: Interrupted,
 }
 
@@ -92,15 +91,8 @@ impl ThreadState {
             turn: None,
             questions: Vec::new(),
             conversation: Conversation::default(),
-            open_items: Vec::new(),
             interrupted,
         }
-    }
-
-    /// The items that have begun in the open turn and are not whole, as they began.
-    #[must_use]
-    pub fn open_items(&self) -> &[Item] {
-        &self.open_items
     }
 
     /// Goes on by one event.
@@ -113,7 +105,6 @@ impl ThreadState {
                 self.conversation.mark_sent();
             }
             Body::Recorded(record) => self.recorded(record),
-            Body::ItemStarted(item) => self.open_items.push(item.clone()),
             Body::ItemCompleted(item) => self.item_completed(item, event.turn.as_ref()),
             Body::Asked(question) => {
                 self.questions.retain(|asked| asked.id != question.id);
@@ -139,7 +130,9 @@ impl ThreadState {
             Body::GoalCleared => self.goal = None,
             Body::TokensCounted { info, rate_limits } => self.counted(info.as_ref(), rate_limits),
             Body::TurnEnded(outcome) => self.turn_ended(outcome),
-            Body::ItemDelta { .. }
+            Body::ItemStarted(_)
+            | Body::ItemDelta { .. }
+            | Body::ItemInterrupted(_)
             | Body::TerminalWritten { .. }
             | Body::DiffChanged(_)
             | Body::ImageViewed { .. }
@@ -166,7 +159,6 @@ impl ThreadState {
     fn close_turn(&mut self) {
         self.turn = None;
         self.questions.clear();
-        self.open_items.clear();
     }
 
     fn recorded(&mut self, record: &Record) {
@@ -183,7 +175,6 @@ impl ThreadState {
     }
 
     fn item_completed(&mut self, item: &Item, turn: Option<&TurnId>) {
-        self.open_items.retain(|open| open.id() != item.id());
         if let Some(said) = item.said().filter(|_| !item.is_kept_elsewhere()) {
             self.said(said, turn);
         }
