@@ -11,7 +11,7 @@ const TOOL: &str = "update_plan";
 const TAKEN: &str = "Plan updated";
 
 #[derive(Deserialize)]
-struct Call {
+struct PlanCall {
     name: String,
     arguments: String,
     call_id: String,
@@ -41,7 +41,7 @@ impl Plans {
     }
 
     fn call(&mut self, item: &str) {
-        let Ok(call) = serde_json::from_str::<Call>(item) else { return };
+        let Ok(call) = serde_json::from_str::<PlanCall>(item) else { return };
         if call.name == TOOL
             && let Ok(plan) = serde_json::from_str(&call.arguments)
         {

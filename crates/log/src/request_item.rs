@@ -8,21 +8,22 @@ use serde_json::{Map, Value};
 
 use crate::line::ItemHead;
 
-/// The form of an item for requests, none within if it is as it should be; none at all if it is not for the model.
+/// Whether an item is for the model.
+pub(crate) fn is_for_model(head: &ItemHead<'_>) -> bool {
+    head.kind != "ghost_snapshot"
+}
+
+/// The form of an item for requests; none if it is as it should be.
 ///
 /// Names that a provider gave and notes that a release made for itself are left out: other providers refuse them.
-pub(crate) fn for_request(item: &str, head: &ItemHead<'_>) -> Option<Option<ConversationItem>> {
-    if head.kind == "ghost_snapshot" {
-        return None;
-    }
+pub(crate) fn for_request(item: &str, head: &ItemHead<'_>) -> Option<ConversationItem> {
     if head.id.is_none() && head.passthrough.is_none() {
-        return Some(None);
+        return None;
     }
     let mut members: Map<String, Value> = serde_json::from_str(item).ok()?;
     members.shift_remove("id");
     members.shift_remove("internal_chat_message_metadata_passthrough");
-    let json = serde_json::value::to_raw_value(&members).ok()?;
-    Some(Some(json.into()))
+    serde_json::value::to_raw_value(&members).ok().map(Into::into)
 }
 
 /// A message in the user's name, as it goes into a request.

@@ -70,8 +70,8 @@ impl<'a> ItemRole<'a> {
     }
 
     fn of_head(json: &'a str) -> Option<(Self, Option<ConversationItem>)> {
-        let head: ItemHead<'_> = serde_json::from_str(json).ok()?;
-        let request = request_item::for_request(json, &head)?;
+        let head: ItemHead<'_> = serde_json::from_str(json).ok().filter(request_item::is_for_model)?;
+        let request = request_item::for_request(json, &head);
         let role = match (&*head.kind, head.call_id) {
             ("message", _) => head.role.map_or(Self::OtherMessage, |role| Self::of_message(&role.0)),
             (kind, Some(id)) if kind.ends_with("_output") => Self::Output(id.0),
