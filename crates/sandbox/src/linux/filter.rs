@@ -12,6 +12,8 @@
 )]
 
 mod code;
+#[cfg(test)]
+mod comparison;
 
 use std::collections::BTreeMap;
 
