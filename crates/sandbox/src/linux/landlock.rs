@@ -9,7 +9,7 @@
 //! Invariant: a right that this kernel does not know is never assumed to be refused.
 
 #[cfg(test)]
-mod comparison;
+mod tests;
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};

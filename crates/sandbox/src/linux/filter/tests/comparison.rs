@@ -7,7 +7,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-use super::*;
+use super::super::*;
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE_NAME: TargetArch = TargetArch::x86_64;
@@ -89,10 +89,13 @@ fn all_needs() -> impl Iterator<Item = Needs> {
     })
 }
 
+/// A program, as both crates write it: code, jumps and value of each instruction.
+type Program = Vec<(u16, u8, u8, u32)>;
+
 /// Both filters, ready to run.
 struct Pair {
-    ours: Vec<(u16, u8, u8, u32)>,
-    theirs: Vec<(Refusal, Vec<(u16, u8, u8, u32)>)>,
+    ours: Program,
+    theirs: Vec<(Refusal, Program)>,
 }
 
 impl Pair {
