@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::{Abort, Compacted, Failure, ItemId, QuestionId, QuestionKind, RolledBack, Seq, review};
 
-fn meta() -> SessionMeta {
+pub(super) fn meta() -> SessionMeta {
     SessionMeta {
         id: ThreadId::unknown(),
         timestamp: String::new(),
@@ -22,7 +22,7 @@ fn meta() -> SessionMeta {
     }
 }
 
-fn event(turn: &str, body: Body) -> Event {
+pub(super) fn event(turn: &str, body: Body) -> Event {
     let turn = Some(TurnId::new(turn)).filter(|_| !turn.is_empty());
     Event { thread: ThreadId::unknown(), seq: Seq::default(), at_ms: 0, turn, body }
 }
@@ -37,25 +37,25 @@ fn recorded(item: ResponseItem) -> Body {
     Body::Recorded(Record::new(item).unwrap())
 }
 
-fn answer(text: &str) -> Body {
+pub(super) fn answer(text: &str) -> Body {
     recorded(ResponseItem::Message(Message { role: "assistant".to_owned(), ..Message::user(text) }))
 }
 
-fn told(text: &str) -> Body {
+pub(super) fn told(text: &str) -> Body {
     recorded(ResponseItem::Message(Message::user(text)))
 }
 
-fn call(tool: &str, id: &str, arguments: &str) -> Body {
+pub(super) fn call(tool: &str, id: &str, arguments: &str) -> Body {
     let (name, arguments, call_id) = (tool.to_owned(), arguments.to_owned(), id.to_owned());
     recorded(ResponseItem::FunctionCall(FunctionCall { id: None, name, namespace: None, arguments, call_id }))
 }
 
-fn output(id: &str, text: &str) -> Body {
+pub(super) fn output(id: &str, text: &str) -> Body {
     let output = FunctionCallOutputPayload::Text(text.to_owned());
     recorded(ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id: id.to_owned(), output }))
 }
 
-fn said_as(id: &str, key: Option<&str>, text: &str) -> [Body; 3] {
+pub(super) fn said_as(id: &str, key: Option<&str>, text: &str) -> [Body; 3] {
     let content = vec![UserInput::text(text)];
     let item = Item::UserMessage(UserMessage { id: ItemId::new(id), key: key.map(Into::into), content });
     [told(text), Body::ItemStarted(item.clone()), Body::ItemCompleted(item)]
