@@ -64,6 +64,7 @@ impl Projector {
             | Body::Answered { .. }
             | Body::ItemStarted(_)
             | Body::ItemDelta { .. }
+            | Body::ItemInterrupted(_)
             | Body::ModelAsked(_)
             | Body::Recorded(_)
             | Body::TerminalWritten { .. }

@@ -58,7 +58,11 @@ impl TurnReader {
         match event.body {
             Body::TurnStarted { .. } => self.begin(event.turn.as_ref(), at_ms),
             Body::ItemStarted(_) => self.began_ms = at_ms,
-            Body::ItemCompleted(item) => self.completed(item, event.turn.as_ref(), at_ms),
+            Body::ItemCompleted(item) => self.add_item(item, event.turn.as_ref(), at_ms),
+            Body::ItemInterrupted(item) => {
+                self.add_item(item, event.turn.as_ref(), at_ms);
+                self.break_off();
+            }
             Body::ReviewEntered(review) => self.review_entered(&review, at_ms),
             Body::ReviewExited(output) => {
                 let review = output.as_deref().map(review::describe).unwrap_or_default();
@@ -128,12 +132,19 @@ impl TurnReader {
         }
     }
 
+    /// A turn whose answer broke off was interrupted, unless a line ends it otherwise.
+    fn break_off(&mut self) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.status = TurnStatus::Interrupted;
+        }
+    }
+
     fn item_name(&mut self) -> String {
         self.items += 1;
         format!("item-{}", self.items)
     }
 
-    fn completed(&mut self, item: Item, turn: Option<&TurnId>, at_ms: i64) {
+    fn add_item(&mut self, item: Item, turn: Option<&TurnId>, at_ms: i64) {
         if item.said().is_some() {
             self.begin_unless_running(turn, at_ms);
         }

@@ -88,7 +88,12 @@ impl Projector {
     pub fn project(&mut self, event: &Event, out: Out<'_>) {
         let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
-            Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::Asked(_) | Body::WentBack { .. } => {}
+            // Clients never heard of items that break off: these end with their turn.
+            Body::ThreadStarted(_)
+            | Body::ModelAsked(_)
+            | Body::ItemInterrupted(_)
+            | Body::Asked(_)
+            | Body::WentBack { .. } => {}
             Body::RolledBack(_) => {
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
             }
