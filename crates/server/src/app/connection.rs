@@ -278,7 +278,10 @@ impl Connection {
         }
         // Under the lock, so that the lane does not end in between.
         match lanes.get(&thread).map(mpsc::Sender::try_reserve) {
-            Some(Ok(place)) => Ok(place.send(LaneRequest::Serve(job))),
+            Some(Ok(place)) => {
+                place.send(LaneRequest::Serve(job));
+                Ok(())
+            }
             Some(Err(_)) | None => Err((job, overloaded())),
         }
     }

@@ -188,20 +188,23 @@ macro_rules! dispatch_all {
         /// Has a request served. What is left to do before the next line is read comes back.
         pub(crate) fn dispatch(unanswered: Unanswered, request: ClientRequest) -> Option<BoxFuture<'static, ()>> {
             match request {
-                $(ClientRequest::$name(params) => by_scope!($scope call::$name)(Request::new(unanswered), *params),)*
+                $(ClientRequest::$name(params) => {
+                    by_scope!($scope, serve::<call::$name>(Request::new(unanswered), *params))
+                })*
             }
         }
     };
 }
 macro_rules! by_scope {
-    (Connection $method:ty) => {
-        at_once::<$method>
+    (Connection, serve::<$method:ty>($request:expr, $params:expr)) => {
+        Some(at_once::<$method>($request, $params))
     };
-    (Process $method:ty) => {
-        aside::<$method>
-    };
-    (Thread $method:ty) => {
-        in_lane::<$method>
+    (Process, serve::<$method:ty>($request:expr, $params:expr)) => {{
+        aside::<$method>($request, $params);
+        None
+    }};
+    (Thread, serve::<$method:ty>($request:expr, $params:expr)) => {
+        in_lane::<$method>($request, $params)
     };
 }
 codex_protocol::for_each_method!(dispatch_all);
@@ -211,13 +214,12 @@ pub(crate) async fn contained(work: impl Future<Output = ()>) {
     drop(AssertUnwindSafe(work).catch_unwind().await);
 }
 
-fn at_once<M: Serve>(request: Request<M>, params: M::Params) -> Option<BoxFuture<'static, ()>> {
-    Some(contained(M::serve(request, params)).boxed())
+fn at_once<M: Serve>(request: Request<M>, params: M::Params) -> BoxFuture<'static, ()> {
+    contained(M::serve(request, params)).boxed()
 }
 
-fn aside<M: Serve>(request: Request<M>, params: M::Params) -> Option<BoxFuture<'static, ()>> {
+fn aside<M: Serve>(request: Request<M>, params: M::Params) {
     drop(tokio::spawn(M::serve(request, params)));
-    None
 }
 
 fn in_lane<M: ServeThread>(request: Request<M>, params: M::Params) -> Option<BoxFuture<'static, ()>> {
@@ -268,7 +270,7 @@ struct Call<M: ServeThread> {
 }
 
 impl<M: ServeThread> Job for Call<M> {
-    fn run<'a>(self: Box<Self>, lane: &'a mut Lane) -> BoxFuture<'a, ()> {
+    fn run(self: Box<Self>, lane: &mut Lane) -> BoxFuture<'_, ()> {
         let Self { request, params } = *self;
         M::serve(lane, request, params).boxed()
     }

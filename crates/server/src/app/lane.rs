@@ -26,7 +26,7 @@ pub(crate) const WAITING_REQUESTS: usize = 64;
 /// A request that waits for its turn.
 pub(crate) trait Job: Send {
     /// Serves it.
-    fn run<'a>(self: Box<Self>, lane: &'a mut Lane) -> BoxFuture<'a, ()>;
+    fn run(self: Box<Self>, lane: &mut Lane) -> BoxFuture<'_, ()>;
 
     /// What is left of it when it is not served.
     fn into_unanswered(self: Box<Self>) -> Unanswered;

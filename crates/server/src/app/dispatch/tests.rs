@@ -1,7 +1,8 @@
 //! A handler that panics costs one answer.
 
 use codex_config::{ConfigSource, Env, Home, Overrides};
-use codex_engine::{HostOptions, LocalHost};
+use codex_engine::{CredentialsSource, HostOptions, LocalHost};
+use codex_login::Accounts;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::thread::ThreadParams;
 use codex_store::FileStore;
@@ -55,11 +56,13 @@ fn client(home: &std::path::Path) -> (Arc<Connection>, Lines<BufReader<DuplexStr
     let env = Env::from_iter::<[(&str, &str); 0]>([]);
     let config = Arc::new(ConfigSource::new(Home::at(home), env, Overrides::default()));
     let (cwd, originator) = (home.to_owned(), "test".to_owned());
+    let accounts = Accounts::new(config.home(), config.env());
     let threads = LocalHost::new(HostOptions {
         config: Arc::clone(&config),
         store: store.clone(),
         cwd: cwd.clone(),
         programs: None,
+        credentials: CredentialsSource::new(move |config, provider| accounts.credentials(config.login(), provider)),
         originator: originator.clone(),
         source: SessionSource::VsCode,
         recent_bytes: 0,
@@ -93,9 +96,9 @@ fn refusal(id: i64) -> String {
 async fn a_request_whose_handler_panics_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let (connection, mut lines) = client(home.path());
-    at_once(request::<Panics>(&connection, 1), params()).unwrap().await;
+    at_once(request::<Panics>(&connection, 1), params()).await;
     assert_eq!(next(&mut lines).await, refusal(1));
-    assert!(aside(request::<Panics>(&connection, 2), params()).is_none());
+    aside(request::<Panics>(&connection, 2), params());
     assert_eq!(next(&mut lines).await, refusal(2));
 }
 
