@@ -109,7 +109,7 @@ fn the_conversation_knows_its_preface_and_what_was_said() {
     check(
         Interrupted::Kept,
         bodies.concat(),
-        expect![[r#"
+        expect![[r"
             1 preface, 0 replaced, said [1, 4], 2 turns, open None
             user: <environment_context>a</environment_context>
             user: one
@@ -117,7 +117,7 @@ fn the_conversation_knows_its_preface_and_what_was_said() {
             user: <environment_context>b</environment_context>
             user: two
             assistant: ok
-        "#]],
+        "]],
     );
 }
 
@@ -126,7 +126,9 @@ fn turns_are_taken_back_by_name_and_a_turn_without_a_word_too() {
     let own = || vec![started(), answer("by myself"), ended()];
     let mut state = state(Interrupted::Kept, turn("one"));
     for (id, bodies) in [("b", own()), ("c", own()), ("d", turn("two"))] {
-        bodies.into_iter().for_each(|body| state.apply(&event(id, body)));
+        for body in bodies {
+            state.apply(&event(id, body));
+        }
     }
     assert_eq!(state.conversation.last_turns(5), None);
     let gone = state.conversation.last_turns(2).unwrap();
@@ -147,23 +149,23 @@ fn an_interrupted_answer_is_kept_or_forgotten() {
     check(
         Interrupted::Kept,
         bodies(),
-        expect![[r#"
+        expect![[r"
         0 preface, 0 replaced, said [0, 3], 1 turns, open None
         user: one
         assistant: half
         function_call
         user: more
         function_call_output
-    "#]],
+    "]],
     );
     check(
         Interrupted::Forgotten,
         bodies(),
-        expect![[r#"
+        expect![[r"
         0 preface, 0 replaced, said [0, 1], 1 turns, open None
         user: one
         user: more
-    "#]],
+    "]],
     );
 }
 
@@ -177,7 +179,7 @@ fn what_takes_the_place_of_the_conversation_is_all_that_is_left() {
     check(
         Interrupted::Kept,
         [turn("one"), vec![started(), compacted(replacement), answer("ok"), ended()], turn("two")].concat(),
-        expect![[r#"
+        expect![[r"
             1 preface, 3 replaced, said [1, 2, 4], 1 turns, open None
             user: <environment_context>
             user: one
@@ -185,19 +187,19 @@ fn what_takes_the_place_of_the_conversation_is_all_that_is_left() {
             assistant: ok
             user: two
             assistant: ok
-        "#]],
+        "]],
     );
     check(
         Interrupted::Kept,
         [turn("one"), turn("two"), vec![compacted(None)], turn("three")].concat(),
-        expect![[r#"
+        expect![[r"
             0 preface, 3 replaced, said [0, 1, 2, 3], 1 turns, open None
             user: one
             user: two
             user: sum
             user: three
             assistant: ok
-        "#]],
+        "]],
     );
 }
 
