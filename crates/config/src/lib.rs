@@ -70,7 +70,7 @@ pub use json::{table_json, value_json};
 pub use key::{KeyError, KeyPath};
 pub use layers::{LayerSource, Layers, Overrides, config_files};
 pub use mcp_servers::{McpServer, list_mcp_servers};
-pub use models::{ModelInfo, ModelTable, OfferedModel, describe_effort};
+pub use models::{ModelCorrection, ModelInfo, ModelTable, OfferedModel, describe_effort};
 pub use price::Price;
 pub use programs::Programs;
 pub use project_files::ProjectFiles;

@@ -2,7 +2,12 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use codex_wire::provider_traits::ProviderTraits;
+
+use self::table::{Row, traits_of};
 use crate::{Env, Reader, Secret, ValueError, words::words};
+
+mod table;
 
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
@@ -13,6 +18,8 @@ words! {
         "responses" => Responses,
         /// The Chat Completions API.
         "chat" => Chat,
+        /// The Messages API of Anthropic.
+        "anthropic" => Anthropic,
         /// No network: answers come from a script.
         "scripted" => Scripted,
     }
@@ -47,12 +54,16 @@ pub struct ProviderConfig {
     pub request_max_retries: u64,
     /// How often a broken stream is asked for again.
     pub stream_max_retries: u64,
-    /// How long a stream may be silent.
+    /// How long a connection may take to come about.
+    pub connect_timeout_ms: u64,
+    /// How long a stream may be silent, before its first byte and within it.
     pub stream_idle_timeout_ms: u64,
     /// Whether the login in `auth.json` is used.
     pub requires_openai_auth: bool,
     /// The file with the answers of [`WireApi::Scripted`]; without one a script inside the program is played.
     pub script: Option<PathBuf>,
+    /// What it takes.
+    pub traits: ProviderTraits,
 }
 
 impl ProviderConfig {
@@ -73,28 +84,25 @@ impl ProviderConfig {
             env_http_headers: BTreeMap::new(),
             request_max_retries: 4,
             stream_max_retries: 5,
+            connect_timeout_ms: 20_000,
             stream_idle_timeout_ms: 300_000,
             requires_openai_auth: false,
             script: None,
+            traits: ProviderTraits::responses(),
         }
     }
 
-    /// The default provider; `openai_base_url` and `OPENAI_BASE_URL` move it.
-    fn openai(base_url: String) -> Self {
+    /// A provider of the table. `base_url` is where it is, if it is elsewhere than the table says.
+    fn built_in(row: &Row, base_url: String) -> Self {
         Self {
-            name: "OpenAI".to_owned(),
+            name: row.name.to_owned(),
             base_url: Some(base_url),
-            env_key: Some("OPENAI_API_KEY".to_owned()),
-            requires_openai_auth: true,
-            ..Self::new("openai")
+            env_key: (!row.env_key.is_empty()).then(|| row.env_key.to_owned()),
+            wire_api: row.wire,
+            requires_openai_auth: row.id == "openai",
+            traits: (row.traits)(),
+            ..Self::new(row.id)
         }
-    }
-
-    /// A server on this machine. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` say where it is, if it is elsewhere than usual.
-    fn local(id: &str, name: &str, port: u16, env: &Env) -> Self {
-        let port = env.text("CODEX_OSS_PORT").unwrap_or_else(|| port.to_string());
-        let url = env.text("CODEX_OSS_BASE_URL").unwrap_or_else(|| format!("http://localhost:{port}/v1"));
-        Self { name: name.to_owned(), base_url: Some(url), ..Self::new(id) }
     }
 
     /// The offline model.
@@ -106,23 +114,33 @@ impl ProviderConfig {
     fn read(self, entry: &Reader<'_>, openai: &str) -> Result<Self, ValueError> {
         let requires_openai_auth = entry.bool("requires_openai_auth")?.unwrap_or(self.requires_openai_auth);
         let openai = requires_openai_auth.then(|| openai.to_owned());
+        let wire_api = entry.word("wire_api")?.unwrap_or(self.wire_api);
+        let base_url = entry.str("base_url")?.or(self.base_url).or(openai);
+        let is_listed = table::row(&self.id).is_some_and(|row| !row.base_url.is_empty());
+        let known = if is_listed && wire_api == self.wire_api {
+            self.traits
+        } else {
+            traits_of(wire_api, base_url.as_deref())
+        };
         Ok(Self {
             name: entry.str("name")?.unwrap_or(self.name),
-            base_url: entry.str("base_url")?.or(self.base_url).or(openai),
+            base_url,
             env_key: entry.str("env_key")?.or(self.env_key),
             env_key_instructions: entry.str("env_key_instructions")?.or(self.env_key_instructions),
             experimental_bearer_token: entry.secret("experimental_bearer_token")?.or(self.experimental_bearer_token),
-            wire_api: entry.word("wire_api")?.unwrap_or(self.wire_api),
+            wire_api,
             query_params: entry.secret_map("query_params")?,
             http_headers: entry.secret_map("http_headers")?,
             env_http_headers: entry.string_map("env_http_headers")?,
             request_max_retries: entry.integer("request_max_retries", 0..)?.unwrap_or(self.request_max_retries),
             stream_max_retries: entry.integer("stream_max_retries", 0..)?.unwrap_or(self.stream_max_retries),
+            connect_timeout_ms: entry.integer("connect_timeout_ms", 1..)?.unwrap_or(self.connect_timeout_ms),
             stream_idle_timeout_ms: entry
                 .integer("stream_idle_timeout_ms", 1..)?
                 .unwrap_or(self.stream_idle_timeout_ms),
             requires_openai_auth,
             script: entry.path("script")?.or(self.script),
+            traits: table::corrected(known, entry)?,
             id: self.id,
         })
     }
@@ -138,10 +156,18 @@ pub fn default_model(provider: &str) -> &'static str {
     }
 }
 
-/// The servers on this machine that are known without configuration.
+/// The servers on this machine that are known without configuration. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` say where
+/// they are, if that is elsewhere than usual.
 #[must_use]
 pub fn local_providers(env: &Env) -> [ProviderConfig; 2] {
-    [ProviderConfig::local("ollama", "Ollama", 11434, env), ProviderConfig::local("lmstudio", "LM Studio", 1234, env)]
+    ["ollama", "lmstudio"].map(|id| local(id, env))
+}
+
+fn local(id: &str, env: &Env) -> ProviderConfig {
+    let Some(row) = table::row(id) else { return ProviderConfig::new(id) };
+    let moved = env.text("CODEX_OSS_PORT").map(|port| format!("http://localhost:{port}/v1"));
+    let url = env.text("CODEX_OSS_BASE_URL").or(moved).unwrap_or_else(|| row.base_url.to_owned());
+    ProviderConfig::built_in(row, url)
 }
 
 /// Where the default provider is. What the user has written goes before what the shell happens to hold.
@@ -153,8 +179,13 @@ fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
 /// The built-in providers, changed and joined by the entries of `[model_providers]`.
 pub(crate) fn read_providers(root: &Reader<'_>, env: &Env) -> Result<BTreeMap<String, ProviderConfig>, ValueError> {
     let openai = openai_base_url(root, env)?;
-    let built_in = [ProviderConfig::openai(openai.clone()), ProviderConfig::scripted()];
-    let built_in = built_in.into_iter().chain(local_providers(env));
+    let listed = table::ROWS.iter().filter(|row| !row.base_url.is_empty());
+    let built_in = listed.map(|row| match row.id {
+        "openai" => ProviderConfig::built_in(row, openai.clone()),
+        id if row.is_local => local(id, env),
+        _ => ProviderConfig::built_in(row, row.base_url.to_owned()),
+    });
+    let built_in = built_in.chain([ProviderConfig::scripted()]);
     let mut providers: BTreeMap<_, _> = built_in.map(|provider| (provider.id.clone(), provider)).collect();
     let entries = root.section("model_providers")?;
     for id in entries.keys() {

@@ -22,8 +22,10 @@ pub trait Credentials: Send + Sync {
 /// What a request is authorized with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorization {
-    /// Sent as a bearer token.
+    /// Sent as a bearer token, or in the header that the provider has for keys.
     pub bearer: Option<Secret>,
+    /// The account that it belongs to, where the provider has such.
+    pub account: Option<String>,
 }
 
 /// A key that never changes, or none.
@@ -40,7 +42,7 @@ impl FixedKey {
 
 impl Credentials for FixedKey {
     fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>> {
-        Box::pin(ready(Ok(Authorization { bearer: self.0.clone() })))
+        Box::pin(ready(Ok(Authorization { bearer: self.0.clone(), account: None })))
     }
 
     fn refused<'a>(&'a self, _: &'a Authorization) -> BoxFuture<'a, bool> {

@@ -1,9 +1,6 @@
 //! The way to a provider: its URL, the headers of every request, and a client that keeps connections open.
 
-use std::{
-    error::Error,
-    time::{Duration, SystemTime},
-};
+use std::{error::Error, time::SystemTime};
 
 use bytes::Bytes;
 use codex_wire::ids::ThreadId;
@@ -14,12 +11,14 @@ use reqwest::{
 };
 
 use crate::{
-    Authorization, ModelError, Provider,
+    Authorization, ModelError, Provider, WireKind,
     refusal::{READ_LIMIT, refusal},
     retry::with_retries,
 };
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// The parameter by which some providers are told the version of their interface.
+const API_VERSION: &str = "api-version";
+
 const MOST_REDIRECTS: usize = 5;
 
 /// The shortest key that is looked for in what a provider says; anything shorter would match by chance.
@@ -35,22 +34,22 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn new(provider: &Provider) -> Result<Self, ModelError> {
-        let url = responses_url(provider)?;
+        let url = request_url(provider)?;
         let host = match (url.host_str(), url.port_or_known_default()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             _ => provider.name.clone(),
         };
-        Ok(Self { client: client(&url)?, headers: headers(provider)?, host, url })
+        Ok(Self { client: client(&url, provider)?, headers: headers(provider)?, host, url })
     }
 
-    /// Sends a request until a stream opens, within the provider's limits on tries and silence.
+    /// Sends a request until a stream opens, within the provider's limits on tries and silence. What is sent may depend on
+    /// the account that it is sent for, which is returned with the answer.
     pub(super) async fn open(
         &self,
         provider: &Provider,
         thread: ThreadId,
-        body: Vec<u8>,
-    ) -> Result<Response, ModelError> {
-        let body = Bytes::from(body);
+        body: impl Fn(Option<&str>) -> Vec<u8>,
+    ) -> Result<(Response, Option<String>), ModelError> {
         let mut headers = self.headers.clone();
         let id = header_value("conversation_id", &thread.to_string())?;
         headers.entry("conversation_id").or_insert_with(|| id.clone());
@@ -60,16 +59,25 @@ impl Link {
 
     /// Sends a request with what it is authorized with now. If that was refused and there is something else meanwhile, the
     /// request is sent once more.
-    async fn authorized(&self, provider: &Provider, headers: &HeaderMap, body: &Bytes) -> Result<Response, ModelError> {
+    async fn authorized(
+        &self,
+        provider: &Provider,
+        headers: &HeaderMap,
+        body: &impl Fn(Option<&str>) -> Vec<u8>,
+    ) -> Result<(Response, Option<String>), ModelError> {
         let credentials = &provider.credentials;
         let used = credentials.authorize().await?;
-        let sent = self.send(provider, with_bearer(headers, &used)?, body.clone(), &used).await;
+        let bytes = Bytes::from(body(used.account.as_deref()));
+        let sent = self.send(provider, with_key(headers, &used, provider)?, bytes.clone(), &used).await;
         match sent {
             Err(ModelError::Unauthorized { status: 401, .. }) if credentials.refused(&used).await => {
                 let renewed = credentials.authorize().await?;
-                self.send(provider, with_bearer(headers, &renewed)?, body.clone(), &renewed).await
+                let is_same = renewed.account == used.account;
+                let bytes = if is_same { bytes } else { Bytes::from(body(renewed.account.as_deref())) };
+                let sent = self.send(provider, with_key(headers, &renewed, provider)?, bytes, &renewed).await;
+                Ok((sent?, renewed.account))
             }
-            sent => sent,
+            sent => Ok((sent?, used.account)),
         }
     }
 
@@ -124,15 +132,21 @@ pub(super) fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync>
     Box::new(error.without_url())
 }
 
-fn responses_url(provider: &Provider) -> Result<Url, ModelError> {
+fn request_url(provider: &Provider) -> Result<Url, ModelError> {
     let wrong = |why: &str| ModelError::Url { url: provider.base_url.clone(), why: why.to_owned() };
     let mut url = Url::parse(provider.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("it has to begin with http:// or https://"));
     }
-    url.path_segments_mut().map_err(|()| wrong("it has no path"))?.pop_if_empty().push("responses");
+    url.path_segments_mut().map_err(|()| wrong("it has no path"))?.pop_if_empty().extend(provider.wire.path());
     if !provider.query.is_empty() {
         url.query_pairs_mut().extend_pairs(&provider.query);
+    }
+    // What the user has written goes before what a table says.
+    if let Some(version) = provider.traits.api_version.as_ref().filter(|_| provider.wire != WireKind::Anthropic)
+        && !provider.query.iter().any(|(name, _)| name == API_VERSION)
+    {
+        url.query_pairs_mut().append_pair(API_VERSION, version);
     }
     Ok(url)
 }
@@ -143,6 +157,9 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, header_value("user-agent", &provider.user_agent)?);
     headers.insert("originator", header_value("originator", &provider.originator)?);
+    if let Some(version) = provider.traits.api_version.as_ref().filter(|_| provider.wire == WireKind::Anthropic) {
+        headers.insert("anthropic-version", header_value("anthropic-version", version)?);
+    }
     for (name, value) in &provider.headers {
         let key = HeaderName::try_from(name).map_err(|_| ModelError::Header { name: name.clone() })?;
         let mut value = header_value(name, value)?;
@@ -153,14 +170,18 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
 }
 
 /// The headers of a request with its key, unless the configuration authorizes requests in its own way.
-fn with_bearer(headers: &HeaderMap, authorization: &Authorization) -> Result<HeaderMap, ModelError> {
+fn with_key(headers: &HeaderMap, authorization: &Authorization, provider: &Provider) -> Result<HeaderMap, ModelError> {
     let mut headers = headers.clone();
-    if let Some(key) = &authorization.bearer
-        && !headers.contains_key(AUTHORIZATION)
-    {
-        let mut value = header_value("authorization", &format!("Bearer {}", key.expose()))?;
+    let Some(key) = &authorization.bearer else { return Ok(headers) };
+    let (name, text) = match &provider.traits.key_header {
+        Some(name) => (name.as_str(), key.expose().to_owned()),
+        None => (AUTHORIZATION.as_str(), format!("Bearer {}", key.expose())),
+    };
+    let header = HeaderName::try_from(name).map_err(|_| ModelError::Header { name: name.to_owned() })?;
+    if !headers.contains_key(AUTHORIZATION) && !headers.contains_key(&header) {
+        let mut value = header_value(name, &text)?;
         value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        headers.insert(header, value);
     }
     Ok(headers)
 }
@@ -169,10 +190,10 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, ModelError> {
     HeaderValue::try_from(value).map_err(|_| ModelError::Header { name: name.to_owned() })
 }
 
-fn client(url: &Url) -> Result<Client, ModelError> {
+fn client(url: &Url, provider: &Provider) -> Result<Client, ModelError> {
     // An error means that the process has a provider of cryptography already, which is all that is needed.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = || Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::custom(redirect));
+    let builder = || Client::builder().connect_timeout(provider.connect_timeout).redirect(Policy::custom(redirect));
     let is_plain = url.scheme() == "http";
     let built = if is_plain && is_loopback(url) {
         // Nothing on the way to this machine speaks TLS, so the time to read the system's certificates is saved.
@@ -209,7 +230,7 @@ mod tests {
     fn check_url(base_url: &str, query: &[(&str, &str)], expected: &str) {
         let mut provider = Provider::new("mock", base_url);
         provider.query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let shown = match responses_url(&provider) {
+        let shown = match request_url(&provider) {
             Ok(url) => url.to_string(),
             Err(error) => error.to_string(),
         };
@@ -241,8 +262,8 @@ mod tests {
         );
         provider.headers = vec![("x key".to_owned(), "v".to_owned())];
         assert!(matches!(headers(&provider), Err(ModelError::Header { name }) if name == "x key"));
-        let broken = Authorization { bearer: Some("sec\nret".into()) };
-        let refused = with_bearer(&HeaderMap::new(), &broken);
+        let broken = Authorization { bearer: Some("sec\nret".into()), ..Authorization::default() };
+        let refused = with_key(&HeaderMap::new(), &broken, &provider);
         assert!(matches!(refused, Err(ModelError::Header { name }) if name == "authorization"));
     }
 
