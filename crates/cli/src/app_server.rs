@@ -77,7 +77,7 @@ fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::
     let cwd = working_directory(shared)?;
     let config = ConfigSource::new(home, env, overrides);
     Ok(Start {
-        vintage: args.emulate.map(Into::into),
+        release: args.emulate.map(Into::into),
         dialect: args.dialect.map(|spoken| match spoken {
             Spoken::V1 => Dialect::V1,
             Spoken::V2 => Dialect::V2,

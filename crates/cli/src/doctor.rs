@@ -11,7 +11,7 @@ use codex_config::{
     AuditedKey, Auth, Config, Env, Home, Layers, ModelTable, Origin, Overrides, Programs, Verdict, WireApi,
 };
 use codex_log::store::ListQuery;
-use codex_sandbox::{Confinement, Launch, Profile, Rung, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Launch, Profile, SandboxLevel, Stdio, Surroundings};
 use codex_store::ThreadIndex;
 use codex_tools::own_git::writable_folders;
 use codex_wire::policy::SandboxPolicy;
@@ -283,21 +283,21 @@ fn memory(config: &Config) -> Option<Finding> {
 
 /// Attacks the sandbox: a command that may write nothing tries to.
 fn sandbox(home: &Home) -> Finding {
-    let rung = match codex_sandbox::rung() {
-        Rung::Namespaces { landlock_abi } => format!("namespaces and seccomp, Landlock {landlock_abi}"),
-        Rung::Landlock { abi } => format!("Landlock {abi} and seccomp"),
-        Rung::Nothing { why } => {
+    let level = match codex_sandbox::level() {
+        SandboxLevel::Namespaces { landlock_abi } => format!("namespaces and seccomp, Landlock {landlock_abi}"),
+        SandboxLevel::Landlock { abi } => format!("Landlock {abi} and seccomp"),
+        SandboxLevel::Nothing { why } => {
             let hint = "every command is asked about; allow user namespaces or Landlock".to_owned();
             return Finding::bad("sandbox", State::Warning, format!("not available: {why}"), Some(hint));
         }
     };
     match attack(home) {
-        Ok(false) => Finding::ok("sandbox", format!("{rung}; a forbidden write was blocked")),
+        Ok(false) => Finding::ok("sandbox", format!("{level}; a forbidden write was blocked")),
         Ok(true) => {
             let hint = "do not trust it on this machine, and report this".to_owned();
-            Finding::bad("sandbox", State::Error, format!("{rung}; a forbidden write was NOT blocked"), Some(hint))
+            Finding::bad("sandbox", State::Error, format!("{level}; a forbidden write was NOT blocked"), Some(hint))
         }
-        Err(error) => Finding::bad("sandbox", State::Error, format!("{rung}; no command runs: {error:#}"), None),
+        Err(error) => Finding::bad("sandbox", State::Error, format!("{level}; no command runs: {error:#}"), None),
     }
 }
 

@@ -30,5 +30,5 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         recent_bytes,
         store: Arc::clone(&store),
     });
-    Start { threads: Arc::new(threads), store, config, cwd, programs, originator, vintage: None, dialect: None }
+    Start { threads: Arc::new(threads), store, config, cwd, programs, originator, release: None, dialect: None }
 }

@@ -16,8 +16,6 @@ mod exec;
 mod execpolicy;
 mod failure;
 mod features;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod float;
 mod host;
 mod input_file;
 mod lazy;

@@ -92,7 +92,7 @@ pub(crate) fn run_confined(launch: Launch) -> anyhow::Result<ExitCode> {
         if let Some(reason) = codex_sandbox::why_ended(&running) {
             failure::warn(reason.trim());
         }
-        codex_sandbox::tidied().await;
+        codex_sandbox::cleanup_done().await;
         Ok(exit)
     });
     if let Some(warning) = findings.take().warning() {
@@ -116,7 +116,7 @@ fn explain(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
     let Confined { policy, profile, .. } = confined(shared, args)?;
     let mut stdout = console::out();
     if let Some(profile) = profile {
-        write!(stdout, "{}", codex_sandbox::explain(&profile, codex_sandbox::rung()))?;
+        write!(stdout, "{}", codex_sandbox::explain(&profile, codex_sandbox::level()))?;
     } else {
         let policy = serde_json::to_value(&policy).context("could not describe the policy")?;
         let name = policy.get("type").and_then(serde_json::Value::as_str).unwrap_or_default();

@@ -68,6 +68,7 @@ impl<W: Write> Terminal<W> {
             Body::TurnEnded(outcome) => self.outcome(outcome)?,
             Body::Asked(question) => self.question(&question.kind)?,
             Body::Answered { .. }
+            | Body::ItemInterrupted(_)
             | Body::TerminalWritten { .. }
             | Body::ImageViewed { .. }
             | Body::DiffChanged(_)

@@ -5,9 +5,9 @@
 pub mod eq;
 pub mod exec;
 pub mod git_diff;
+mod protocol_release;
 pub mod replay;
 pub mod v1;
 pub mod v2;
-mod vintage;
 
-pub use vintage::Vintage;
+pub use protocol_release::ProtocolRelease;

@@ -106,7 +106,8 @@ impl Player {
             Body::TurnStarted { context_window } => self.begin(event.turn, context_window, out),
             Body::TurnEnded(outcome @ Outcome::Failed(_)) if self.turn.is_some() => self.failure = Some(outcome),
             Body::TurnEnded(outcome) => self.end(outcome, out),
-            Body::ItemCompleted(item) => self.item(item, event.turn, out),
+            Body::ItemCompleted(item) => self.item(item, Body::ItemCompleted, event.turn, out),
+            Body::ItemInterrupted(item) => self.item(item, Body::ItemInterrupted, event.turn, out),
             // Who goes back, and which turns are taken back, was never played.
             Body::WentBack { .. } | Body::RolledBack(_) => {}
             body => self.push(body, out),
@@ -142,7 +143,7 @@ impl Player {
         self.turn = None;
     }
 
-    fn item(&mut self, item: Item, turn: Option<TurnId>, out: &mut Vec<Event>) {
+    fn item(&mut self, item: Item, ended: fn(Item) -> Body, turn: Option<TurnId>, out: &mut Vec<Event>) {
         // Files of releases that kept no beginnings of turns have one for each thing said.
         if item.said().is_some() && self.turn.is_none() {
             self.begin(turn, None, out);
@@ -153,7 +154,7 @@ impl Player {
             if let Some(delta) = whole(&part) {
                 self.push(Body::ItemDelta { item: part.id().clone(), delta }, out);
             }
-            self.push(Body::ItemCompleted(part), out);
+            self.push(ended(part), out);
         }
     }
 

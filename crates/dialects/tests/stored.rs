@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use codex_dialects::eq::{self, Vocabulary};
 use codex_dialects::replay::Player;
 use codex_dialects::v2::project::{Projector, Wishes};
-use codex_dialects::{Vintage, exec, v1, v2};
+use codex_dialects::{ProtocolRelease, exec, v1, v2};
 use codex_log::line::Line;
 use expect_test::{ExpectFile, expect_file};
 use serde::Serialize;
@@ -49,8 +49,8 @@ fn check(tell: impl Fn(&str, &mut Vec<String>), expected: ExpectFile) {
     expected.assert_eq(&(all.join("\n") + "\n"));
 }
 
-fn turns(release: &str, vintage: Vintage, all: &mut Vec<String>) {
-    let mut reader = v2::TurnReader::new(vintage);
+fn turns(release: &str, told_as: ProtocolRelease, all: &mut Vec<String>) {
+    let mut reader = v2::TurnReader::new(told_as);
     each_line(release, |line| reader.take(line));
     for mut turn in reader.into_turns() {
         let items = std::mem::take(&mut turn.items);
@@ -63,12 +63,12 @@ fn turns(release: &str, vintage: Vintage, all: &mut Vec<String>) {
 
 #[test]
 fn the_turns_of_stored_threads_for_0_77() {
-    check(|release, all| turns(release, Vintage::V077, all), expect_file!["./stored/turns-0.77.txt"]);
+    check(|release, all| turns(release, ProtocolRelease::V077, all), expect_file!["./stored/turns-0.77.txt"]);
 }
 
 #[test]
 fn the_turns_of_stored_threads_for_0_166() {
-    check(|release, all| turns(release, Vintage::V0166, all), expect_file!["./stored/turns-0.166.txt"]);
+    check(|release, all| turns(release, ProtocolRelease::V0166, all), expect_file!["./stored/turns-0.166.txt"]);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn stored_threads_played_again() {
         each_line(release, |line| player.take(line, &mut events));
         player.finish(&mut events);
         let mut runs = exec::Projector::default();
-        let mut projector = Projector::new("thread".to_owned(), Vintage::V0166, Wishes::default());
+        let mut projector = Projector::new("thread".to_owned(), ProtocolRelease::V0166, Wishes::default());
         for (number, event) in events.iter().enumerate() {
             let turn = event.turn.as_ref().map_or("", |turn| turn.as_str());
             all.push(format!("## {number} {} {turn}", event.at_ms));

@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use codex_log::draft::Drafts;
 use codex_log::encode::{encode, encode_mark};
 use codex_log::replay_buffer::ReplayBuffer;
 use codex_log::store::{Commit, Pen, StoreError, StoreErrorKind};
-use codex_log::{Body, Class, Event, LogName, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
+use codex_log::{Body, Class, Event, Item, LogName, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
 use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
 
@@ -32,6 +33,8 @@ pub(crate) struct Journal {
     unsaved: Vec<Event>,
     /// Whether it was announced that the thread is not being saved. That is done once, not at every event.
     is_announced: bool,
+    /// What has grown and is not whole.
+    drafts: Drafts,
     /// What was published last, for readers that come back.
     recent: ReplayBuffer,
     feeds: Vec<FeedWriter>,
@@ -51,6 +54,7 @@ impl Journal {
             failed: None,
             unsaved: Vec::new(),
             is_announced: false,
+            drafts: Drafts::default(),
             recent,
             feeds: Vec::new(),
         }
@@ -142,7 +146,13 @@ impl Journal {
         if self.pen.position() != before {
             event.seq = Seq::at(self.pen.position());
         }
+        self.drafts.take(&event);
         self.waiting.push(event);
+    }
+
+    /// What the model was saying and thinking, as far as readers were told of it.
+    pub(crate) fn broken_off(&self) -> Vec<Item> {
+        self.drafts.broken_off()
     }
 
     /// Lets numbers go on where too many events in a row have no lines.

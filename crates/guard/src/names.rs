@@ -1,6 +1,6 @@
 //! The names that make programs outside the sandbox run code, as data.
 //!
-//! Invariant: one table for every platform, every rung and every line of defence. Review it with each release.
+//! Invariant: one table for every platform, every level and every line of defence. Review it with each release.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -329,7 +329,7 @@ impl Names {
 /// Below a git folder: what git executes, or reads to learn what to execute.
 ///
 /// `commondir` would move the whole configuration elsewhere. A file with `.` means the folder itself, so git goes on
-/// working while the stand-in is there. `modules` may not get new entries, because git would take a planted folder for
+/// working while the placeholder is there. `modules` may not get new entries, because git would take a planted folder for
 /// the submodule of that name; those that exist are opened one by one, with these same names closed.
 pub const GIT: &[Name] = &[
     folder("hooks"),

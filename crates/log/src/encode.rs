@@ -56,6 +56,7 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
             file.append("event_msg", &RolledBackLine { kind: "thread_rolled_back", num_turns: *said, turn_id })
         }
         Body::ItemCompleted(item) => append_item(event, item, &mut file),
+        Body::ItemInterrupted(item) => file.append("event_msg", &ItemLine::of(event, "item_interrupted", item)),
         Body::GoalChanged(goal) => file.append("event_msg", &GoalLine::of(event, "goal_changed", Some(goal))),
         Body::GoalCleared => file.append("event_msg", &GoalLine::of(event, "goal_cleared", None)),
         Body::TurnStarted { .. }
@@ -94,9 +95,10 @@ fn append_item<S: LineSink + ?Sized>(event: &Event, item: &Item, file: &mut Time
     if item.is_kept_elsewhere() {
         return Ok(());
     }
-    let Some(kept) = item.kept() else { return append_kept(event, file) };
-    let (thread_id, names) = (event.thread, Names::of(event, Some(item)));
-    file.append("event_msg", &CompletedLine { kind: "item_completed", thread_id, names, item: kept })
+    if !item.is_call() {
+        return append_kept(event, file);
+    }
+    file.append("event_msg", &ItemLine::of(event, "item_completed", item))
 }
 
 /// Appends what is kept in the words of the event queue.
@@ -150,15 +152,21 @@ struct NamedLine<'a> {
     names: Names<'a>,
 }
 
-/// A call in the form in which the newest releases keep it; older readers pass over it.
+/// An item in the form in which the newest releases keep it; older readers pass over it.
 #[derive(Serialize)]
-struct CompletedLine<'a> {
+struct ItemLine<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     thread_id: ThreadId,
     #[serde(flatten)]
     names: Names<'a>,
     item: KeptItem<'a>,
+}
+
+impl<'a> ItemLine<'a> {
+    fn of(event: &'a Event, kind: &'static str, item: &'a Item) -> Self {
+        Self { kind, thread_id: event.thread, names: Names::of(event, Some(item)), item: item.kept() }
+    }
 }
 
 /// That a person was asked about a call, or has answered, so that a question outlives the program that asked it.
@@ -260,6 +268,7 @@ mod tests {
             (Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text("x".into()) }, ""),
             (Body::ItemCompleted(said), "event_msg user_message"),
             (Body::ItemCompleted(message()), "event_msg agent_message"),
+            (Body::ItemInterrupted(message()), "event_msg item_interrupted"),
             (Body::TerminalWritten { item: ItemId::new("c"), terminal: 1, stdin: String::new() }, ""),
             (Body::ImageViewed { item: ItemId::new("c"), path: "/a.png".into() }, ""),
             (Body::PlanUpdated(UpdatePlanArgs { explanation: None, plan: Vec::new() }), ""),

@@ -78,6 +78,8 @@ pub enum Body {
     },
     /// An item is whole.
     ItemCompleted(Item),
+    /// An item has broken off: it will not be whole, and this is what there was of it.
+    ItemInterrupted(Item),
     /// A person is asked whether something may be done.
     Asked(Arc<Question>),
     /// A person has answered, or did not in time.
@@ -271,6 +273,7 @@ impl Body {
             | Self::ModelAsked(_)
             | Self::Recorded(_)
             | Self::ItemCompleted(_)
+            | Self::ItemInterrupted(_)
             | Self::Asked(_)
             | Self::Answered { .. }
             | Self::ReviewEntered(_)

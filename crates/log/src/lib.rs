@@ -7,6 +7,7 @@
 
 pub mod decode;
 mod delta;
+pub mod draft;
 pub mod encode;
 mod event;
 pub mod history;

@@ -29,6 +29,7 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::Recorded(_)
         | Body::ItemStarted(_)
         | Body::ItemDelta { .. }
+        | Body::ItemInterrupted(_)
         | Body::Asked(_)
         | Body::Answered { .. }
         | Body::TerminalWritten { .. }

@@ -11,7 +11,7 @@ impl Event {
     pub fn weight(&self) -> usize {
         let texts = match &self.body {
             Body::ItemDelta { delta, .. } => delta_weight(delta),
-            Body::ItemStarted(item) | Body::ItemCompleted(item) => item.weight(),
+            Body::ItemStarted(item) | Body::ItemCompleted(item) | Body::ItemInterrupted(item) => item.weight(),
             Body::Recorded(record) => record.json.json_bytes(),
             Body::DiffChanged(diff) => diff.len(),
             Body::GoalChanged(goal) => goal.objective.len(),

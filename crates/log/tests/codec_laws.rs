@@ -119,8 +119,16 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
+/// An item that breaks off. What the user says is whole at once.
+fn broken_off() -> impl Strategy<Value = Item> {
+    let ended = |item: Item| item.status().map_or(item.clone(), |_| item.with_status(Status::Failed));
+    item().prop_filter("the user has said it", |item| item.said().is_none()).prop_map(ended)
+}
+
 /// Whole turns, as an engine tells them.
 fn thread() -> impl Strategy<Value = Vec<Event>> {
+    let item =
+        || prop_oneof![4 => item().prop_map(Body::ItemCompleted), 1 => broken_off().prop_map(Body::ItemInterrupted)];
     let turn = (prop::collection::vec(item(), 0..5), outcome());
     prop::collection::vec(turn, 1..4).prop_map(|turns| {
         let mut events: Vec<Event> = Vec::new();
@@ -132,10 +140,15 @@ fn thread() -> impl Strategy<Value = Vec<Event>> {
         };
         for (turn, (items, outcome)) in turns.into_iter().enumerate() {
             let mut number = tell(turn, Body::TurnStarted { context_window: Some(1000) });
-            for item in items {
-                let item = item.with_id(ItemId::new(format!("item {number}")));
-                tell(turn, Body::ItemStarted(item.begun()));
-                number = tell(turn, Body::ItemCompleted(item));
+            for body in items {
+                let name = |item: Item| item.with_id(ItemId::new(format!("item {number}")));
+                let (body, begun) = match body {
+                    Body::ItemInterrupted(item) => (Body::ItemInterrupted(name(item.clone())), name(item).begun()),
+                    Body::ItemCompleted(item) => (Body::ItemCompleted(name(item.clone())), name(item).begun()),
+                    body => panic!("{body:?} is no end of an item"),
+                };
+                tell(turn, Body::ItemStarted(begun));
+                number = tell(turn, body);
             }
             tell(turn, Body::TurnEnded(outcome));
         }
@@ -172,6 +185,9 @@ fn shown(event: &Event) -> String {
         Body::ItemCompleted(item) => {
             // Thoughts have a line for each part, and bear the time of the first.
             format!("{} {:?} {:?}", event.at_ms, event.turn, Body::ItemCompleted(canonical(item)))
+        }
+        Body::ItemInterrupted(item) => {
+            format!("{} {:?} {:?}", event.at_ms, event.turn, Body::ItemInterrupted(canonical(item)))
         }
         body => format!("{} {:?} {body:?}", event.at_ms, event.turn),
     }

@@ -9,27 +9,27 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::error::SpawnError;
-use crate::launch::{Exit, Launch, Rung};
+use crate::launch::{Exit, Launch, SandboxLevel};
 
-static RUNG: OnceLock<Rung> = OnceLock::new();
+static LEVEL: OnceLock<SandboxLevel> = OnceLock::new();
 
-fn nothing() -> Rung {
-    Rung::Nothing { why: format!("there is no sandbox for {} yet", std::env::consts::OS) }
+fn nothing() -> SandboxLevel {
+    SandboxLevel::Nothing { why: format!("there is no sandbox for {} yet", std::env::consts::OS) }
 }
 
 /// What this host offers: nothing.
-pub fn rung() -> &'static Rung {
-    RUNG.get_or_init(nothing)
+pub fn level() -> &'static SandboxLevel {
+    LEVEL.get_or_init(nothing)
 }
 
-/// Settles the rung before anything is run, for tests. Says whether it was not settled yet.
-pub fn force_rung(rung: Rung) -> bool {
-    RUNG.set(rung).is_ok()
+/// Settles the level before anything is run, for tests. Says whether it was not settled yet.
+pub fn force_level(level: SandboxLevel) -> bool {
+    LEVEL.set(level).is_ok()
 }
 
 /// Landlock is a part of Linux.
 #[must_use]
-pub fn landlock_rung() -> Rung {
+pub fn landlock_level() -> SandboxLevel {
     nothing()
 }
 
@@ -51,7 +51,7 @@ pub fn unenforced_memory_limit(limit: Option<u64>) -> Option<String> {
 }
 
 /// Removes what commands have left; there are none.
-pub fn remove_left_stand_ins(_: &std::path::Path, _: &codex_guard::names::Names) {}
+pub fn remove_left_placeholders(_: &std::path::Path, _: &codex_guard::names::Names) {}
 
 /// Refuses: neither confined nor supervised commands can be run here.
 pub fn spawn(_: Launch) -> Result<Running, SpawnError> {
@@ -59,7 +59,7 @@ pub fn spawn(_: Launch) -> Result<Running, SpawnError> {
 }
 
 /// Tidies up after a command; there are none.
-pub(crate) fn tidy_aside(running: Running) {
+pub(crate) fn clean_up_aside(running: Running) {
     match running.0 {}
 }
 
@@ -78,7 +78,7 @@ impl Inspection {
 }
 
 /// Waits until commands have left nothing behind, which they cannot.
-pub async fn tidied() {}
+pub async fn cleanup_done() {}
 
 /// A running command; there are none.
 #[derive(Debug)]

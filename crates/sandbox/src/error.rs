@@ -130,7 +130,7 @@ steps! {
     Processes = "mount /proc",
     MountOpen = "open a writable folder",
     MountClosed = "close a protected place",
-    Veil = "hide what is secret in the home",
+    HomeOverlay = "hide what is secret in the home",
     Privileges = "give up privileges",
     Landlock = "apply the Landlock rules",
     Filter = "apply the system call filter",

@@ -3,16 +3,16 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::launch::Rung;
+use crate::launch::SandboxLevel;
 use crate::layout::Layout;
 use crate::profile::Profile;
 use codex_guard::names::SECRETS;
 
-/// What a profile means on a rung. Its text is for people.
+/// What a profile means on a level. Its text is for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// The rung, in one line.
-    pub rung: String,
+    /// The level, in one line.
+    pub level: String,
     /// What is enforced.
     pub enforced: Vec<String>,
     /// Where commands may write.
@@ -23,22 +23,22 @@ pub struct Explanation {
     pub not_enforced: Vec<String>,
 }
 
-/// Explains what `profile` means on `rung`, as of now.
+/// Explains what `profile` means on `level`, as of now.
 #[must_use]
-pub fn explain(profile: &Profile, rung: &Rung) -> Explanation {
+pub fn explain(profile: &Profile, level: &SandboxLevel) -> Explanation {
     let layout = profile.layout();
     let mut explanation = Explanation {
-        rung: String::new(),
+        level: String::new(),
         enforced: Vec::new(),
         writable: layout.open().map(Path::to_owned).collect(),
         protected: layout.closed().map(Path::to_owned).collect(),
         not_enforced: layout.notes.clone(),
     };
-    match rung {
-        Rung::Namespaces { landlock_abi } => on_namespaces(&mut explanation, profile, *landlock_abi),
-        Rung::Landlock { abi } => on_landlock(&mut explanation, profile, &layout, *abi),
-        Rung::Nothing { why } => {
-            explanation.rung = format!("no sandbox: {why}");
+    match level {
+        SandboxLevel::Namespaces { landlock_abi } => on_namespaces(&mut explanation, profile, *landlock_abi),
+        SandboxLevel::Landlock { abi } => on_landlock(&mut explanation, profile, &layout, *abi),
+        SandboxLevel::Nothing { why } => {
+            explanation.level = format!("no sandbox: {why}");
             explanation.writable.clear();
             explanation.not_enforced =
                 vec!["anything: confined commands are refused, so the caller must ask".to_owned()];
@@ -75,7 +75,7 @@ fn everywhere(explanation: &mut Explanation, profile: &Profile) {
 fn on_namespaces(explanation: &mut Explanation, profile: &Profile, abi: u32) {
     let net = if profile.network() { "" } else { ", net" };
     let landlock = if abi == 0 { "no Landlock".to_owned() } else { format!("Landlock {abi}") };
-    explanation.rung = format!("namespaces (user, mount, pid, ipc, uts{net}), system call filter, {landlock}");
+    explanation.level = format!("namespaces (user, mount, pid, ipc, uts{net}), system call filter, {landlock}");
     explanation
         .enforced
         .push("everything is read-only but the writable folders; their protected names are closed".to_owned());
@@ -87,7 +87,7 @@ fn on_namespaces(explanation: &mut Explanation, profile: &Profile, abi: u32) {
 }
 
 fn on_landlock(explanation: &mut Explanation, profile: &Profile, layout: &Layout, abi: u32) {
-    explanation.rung = format!("Landlock {abi} and system call filter; this host allows no user namespaces");
+    explanation.level = format!("Landlock {abi} and system call filter; this host allows no user namespaces");
     explanation
         .enforced
         .push("writes only to what is listed; nothing new directly in a folder that holds a protected name".to_owned());
@@ -120,7 +120,7 @@ fn granted(_: &Layout, _: &Profile) -> Vec<PathBuf> {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "sandbox: {}", self.rung)?;
+        writeln!(out, "sandbox: {}", self.level)?;
         list(out, "enforced", self.enforced.iter())?;
         list(out, "writable", self.writable.iter().map(|path| path.display()))?;
         list(out, "protected", self.protected.iter().map(|path| path.display()))?;

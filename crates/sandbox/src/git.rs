@@ -81,7 +81,7 @@ fn protect_configured(builder: &mut Builder, git: &Path, checkout: &Path) {
     let included = user.included.iter().chain(&own.included).cloned().collect::<Vec<_>>();
     let entries: Vec<Entry> = user.entries.iter().cloned().chain(own.entries).collect();
     for file in included.iter().take(MAX_NAMED) {
-        // A folder would be an error to git, so this one stand-in can be seen by `git add`.
+        // A folder would be an error to git, so this one placeholder can be seen by `git add`.
         builder.close(file, Some(Placeholder::File("")));
     }
     let mut left = MAX_NAMED;
@@ -139,8 +139,8 @@ fn protect_worktrees(builder: &mut Builder, worktrees: &Path) {
 
 fn protect_worktree_folder(builder: &mut Builder, folder: &Path) {
     for name in GIT_WORKTREE {
-        let stand_in = (name.path == "config.worktree").then_some(name.placeholder);
-        builder.close(&folder.join(name.path), stand_in);
+        let placeholder = (name.path == "config.worktree").then_some(name.placeholder);
+        builder.close(&folder.join(name.path), placeholder);
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Launch {
 pub enum Confinement {
     /// Whatever this process may do. Its processes still end with it.
     None,
-    /// What the profile says, enforced by the best that this host offers; see [`crate::rung`].
+    /// What the profile says, enforced by the best that this host offers; see [`crate::level`].
     Policy(Box<Profile>),
 }
 
@@ -82,7 +82,7 @@ impl Exit {
 
 /// What this host offers to confine commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rung {
+pub enum SandboxLevel {
     /// Namespaces and a system call filter, with Landlock behind them where the kernel has it (`landlock_abi` > 0).
     Namespaces {
         /// The version of Landlock; 0 for none.

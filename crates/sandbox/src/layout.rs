@@ -22,12 +22,12 @@ use codex_guard::names::{DOT_GIT, Placeholder};
 /// How many links are followed from one protected name to the place that it stands for.
 const MAX_LINKS: usize = 8;
 
-/// The mode of a stand-in folder: unusual enough to recognise one that an interrupted run left behind.
+/// The mode of a placeholder folder: unusual enough to recognise one that an interrupted run left behind.
 #[cfg(target_os = "linux")]
-pub(crate) const STAND_IN_FOLDER: u32 = 0o1555;
-/// The mode of a stand-in file.
+pub(crate) const PLACEHOLDER_FOLDER: u32 = 0o1555;
+/// The mode of a placeholder file.
 #[cfg(target_os = "linux")]
-pub(crate) const STAND_IN_FILE: u32 = 0o1444;
+pub(crate) const PLACEHOLDER_FILE: u32 = 0o1444;
 
 /// What is done with a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,8 @@ pub(crate) enum Kind {
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
     pub(crate) kind: Kind,
-    /// Set when nothing is there yet, or another command's stand-in.
-    pub(crate) stand_in: Option<Placeholder>,
+    /// Set when nothing is there yet, or another command's placeholder.
+    pub(crate) placeholder: Option<Placeholder>,
 }
 
 /// All places, parents before children.
@@ -103,7 +103,7 @@ impl Layout {
     pub(crate) fn closed_by_rules(&self) -> impl Iterator<Item = &Path> {
         let is_spared = |place: &&Place| {
             let path = &place.path;
-            place.stand_in.is_some() && path.ends_with(DOT_GIT.path) && !self.is_in_workspace(path)
+            place.placeholder.is_some() && path.ends_with(DOT_GIT.path) && !self.is_in_workspace(path)
         };
         let closed = self.places.iter().filter(move |place| place.kind == Kind::Closed && !is_spared(place));
         closed.map(|place| place.path.as_path())
@@ -176,12 +176,12 @@ impl Builder {
 
     /// Closes a path inside an open folder; outside of all of them it is closed anyway.
     ///
-    /// What is missing is closed only when a stand-in is given.
-    pub(crate) fn close(&mut self, path: &Path, stand_in: Option<Placeholder>) {
-        self.close_following(path, stand_in, MAX_LINKS);
+    /// What is missing is closed only when a placeholder is given.
+    pub(crate) fn close(&mut self, path: &Path, placeholder: Option<Placeholder>) {
+        self.close_following(path, placeholder, MAX_LINKS);
     }
 
-    fn close_following(&mut self, path: &Path, stand_in: Option<Placeholder>, links_left: usize) {
+    fn close_following(&mut self, path: &Path, placeholder: Option<Placeholder>, links_left: usize) {
         let Some(root) = self.root_of(path) else { return };
         let Ok(below) = path.strip_prefix(&root) else { return };
         let mut here = root;
@@ -190,20 +190,20 @@ impl Builder {
             here.push(name);
             let last = rest.as_path().as_os_str().is_empty();
             let Ok(found) = fs::symlink_metadata(&here) else {
-                let Some(stand_in) = stand_in else { return };
-                let stand_in = if last { stand_in } else { Placeholder::Folder };
-                return self.insert_closed(here, Some(stand_in));
+                let Some(placeholder) = placeholder else { return };
+                let placeholder = if last { placeholder } else { Placeholder::Folder };
+                return self.insert_closed(here, Some(placeholder));
             };
             if found.is_symlink() {
                 self.insert_closed(here.clone(), None);
                 if let (Ok(real), true) = (here.canonicalize(), links_left > 0) {
                     let target = if last { real } else { real.join(rest.as_path()) };
-                    self.close_following(&target, stand_in, links_left - 1);
+                    self.close_following(&target, placeholder, links_left - 1);
                 }
                 return;
             }
             if last {
-                let left_behind = stand_in.filter(|stand_in| looks_like_stand_in(&found, *stand_in));
+                let left_behind = placeholder.filter(|placeholder| looks_like_placeholder(&found, *placeholder));
                 return self.insert_closed(here, left_behind);
             }
             if !found.is_dir() {
@@ -223,7 +223,7 @@ impl Builder {
         path.ancestors().skip(1).find(is_open).map(Path::to_owned)
     }
 
-    fn insert_closed(&mut self, path: PathBuf, stand_in: Option<Placeholder>) {
+    fn insert_closed(&mut self, path: PathBuf, placeholder: Option<Placeholder>) {
         if let Some(parent) = path.parent() {
             self.pin(parent);
         }
@@ -231,9 +231,9 @@ impl Builder {
             // A root that somebody named explicitly stays a root.
             Entry::Occupied(entry) if entry.get().0 == Kind::Open => {}
             // A name that is held for one reason stays held when it is closed for another.
-            Entry::Occupied(mut entry) => *entry.get_mut() = (Kind::Closed, stand_in.or(entry.get().1)),
+            Entry::Occupied(mut entry) => *entry.get_mut() = (Kind::Closed, placeholder.or(entry.get().1)),
             Entry::Vacant(entry) => {
-                entry.insert((Kind::Closed, stand_in));
+                entry.insert((Kind::Closed, placeholder));
             }
         }
     }
@@ -242,7 +242,7 @@ impl Builder {
     fn finish(self) -> Layout {
         let mut places: Vec<Place> = Vec::with_capacity(self.places.len());
         let mut around: Vec<(PathBuf, bool)> = Vec::new();
-        for (path, (kind, stand_in)) in self.places {
+        for (path, (kind, placeholder)) in self.places {
             while around.last().is_some_and(|(outer, _)| !path.starts_with(outer)) {
                 around.pop();
             }
@@ -254,32 +254,32 @@ impl Builder {
                 kind => kind,
             };
             around.push((path.clone(), kind != Kind::Closed));
-            places.push(Place { path, kind, stand_in });
+            places.push(Place { path, kind, placeholder });
         }
         Layout { places, notes: self.notes, workspaces: Vec::new() }
     }
 }
 
-/// Whether something is a stand-in that another command made and has not removed yet.
+/// Whether something is a placeholder that another command made and has not removed yet.
 #[cfg(unix)]
-fn looks_like_stand_in(found: &fs::Metadata, stand_in: Placeholder) -> bool {
+fn looks_like_placeholder(found: &fs::Metadata, placeholder: Placeholder) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
 
-    is_stand_in_mode(found.permissions().mode())
-        && match stand_in {
+    is_placeholder_mode(found.permissions().mode())
+        && match placeholder {
             Placeholder::Folder => found.is_dir(),
             Placeholder::File(text) => found.is_file() && found.len() <= text.len() as u64,
         }
 }
 
-/// Whether a mode is that of a stand-in, whatever the umask took away: sticky, and writable for nobody.
+/// Whether a mode is that of a placeholder, whatever the umask took away: sticky, and writable for nobody.
 #[cfg(unix)]
-pub(crate) fn is_stand_in_mode(mode: u32) -> bool {
+pub(crate) fn is_placeholder_mode(mode: u32) -> bool {
     mode & 0o1222 == 0o1000
 }
 
 #[cfg(not(unix))]
-fn looks_like_stand_in(_: &fs::Metadata, _: Placeholder) -> bool {
+fn looks_like_placeholder(_: &fs::Metadata, _: Placeholder) -> bool {
     false
 }
 
@@ -302,7 +302,7 @@ mod tests {
         builder.open(&root);
         plan(&mut builder, &root);
         let show = |place: &Place| {
-            let missing = if place.stand_in.is_some() { " (missing)" } else { "" };
+            let missing = if place.placeholder.is_some() { " (missing)" } else { "" };
             format!("{:?} {}{missing}", place.kind, place.path.strip_prefix(&root).expect("inside").display())
         };
         let shown: Vec<String> = builder.finish().places.iter().skip(1).map(show).collect();

@@ -2,10 +2,10 @@
 //!
 //! A [`Profile`] says what a policy allows in a place. [`spawn`] runs one command under it, [`run`] does so to the end
 //! and keeps a bounded amount of its output. Everything is planned in this process and applied by plain system calls
-//! between clone and exec: there is no helper program. [`rung`] says what this host can enforce, [`explain`] what that
+//! between clone and exec: there is no helper program. [`level`] says what this host can enforce, [`explain`] what that
 //! means for a profile.
 //!
-//! Invariant: a command with a policy runs under all of what its rung promises or not at all, and none of its processes
+//! Invariant: a command with a policy runs under all of what its level promises or not at all, and none of its processes
 //! outlives the [`Running`] that stands for it, nor this process. Nothing here knows threads, turns or approvals.
 
 #![allow(unsafe_code, reason = "clone, exec, mounts, Landlock and seccomp have no safe interface; see linux/sys.rs")]
@@ -38,10 +38,10 @@ pub use codex_guard::names::{Names, ProtectedName, Protection, protected_names};
 pub use codex_guard::roots::HeldRoots;
 pub use error::{SpawnError, Step};
 pub use explain::{Explanation, explain};
-pub use launch::{Confinement, Exit, Launch, Rung, Stdio};
+pub use launch::{Confinement, Exit, Launch, SandboxLevel, Stdio};
 pub use platform::{
-    Input, Output, Pty, Running, force_rung, harden, landlock_rung, raise_descriptor_limit, remove_left_stand_ins,
-    rung, spawn, tidied, unenforced_memory_limit, with_first_descriptor_limit,
+    Input, Output, Pty, Running, cleanup_done, force_level, harden, landlock_level, level, raise_descriptor_limit,
+    remove_left_placeholders, spawn, unenforced_memory_limit, with_first_descriptor_limit,
 };
 pub use profile::{Profile, Surroundings};
 pub use run::{Chunk, Finished, Limits, Stream, run, why_ended};

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::captured::{Captured, Keeper};
 use crate::error::SpawnError;
 use crate::launch::{Exit, Launch};
-use crate::platform::{Running, spawn, tidy_aside};
+use crate::platform::{Running, clean_up_aside, spawn};
 
 /// How much is read at once.
 const READ_SIZE: usize = 32 * 1024;
@@ -79,7 +79,7 @@ pub struct Finished {
 
 /// Runs a command to its end. Dropping the future ends all of its processes.
 ///
-/// What holds protected names in its folders may go a moment later; see [`tidied`](crate::tidied).
+/// What holds protected names in its folders may go a moment later; see [`cleanup_done`](crate::cleanup_done).
 ///
 /// A terminal counts as output. With [`crate::Stdio::Inherit`] there is nothing to keep, and an input is empty.
 pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) -> Result<Finished, SpawnError> {
@@ -90,7 +90,7 @@ pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) ->
     if let Some(reason) = why_ended(&running) {
         output.take(Stream::Stderr, reason.as_bytes());
     }
-    tidy_aside(running);
+    clean_up_aside(running);
     output.sender.finish().await;
     Ok(Finished {
         exit,

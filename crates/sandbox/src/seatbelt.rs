@@ -1,6 +1,6 @@
 //! The same profile as a Seatbelt text, for `sandbox-exec` on macOS.
 //!
-//! Seatbelt judges paths by name and the last rule that matches wins, so a protected name needs no stand-in: it is denied
+//! Seatbelt judges paths by name and the last rule that matches wins, so a protected name needs no placeholder: it is denied
 //! whether it exists or not, and so is moving the folders around it.
 //!
 //! Invariant: a pure function of the plan; a path can end neither its string nor its rule.
@@ -88,7 +88,7 @@ mod tests {
     use crate::layout::Place;
 
     fn layout(places: &[(&str, Kind)]) -> Layout {
-        let place = |(path, kind): &(&str, Kind)| Place { path: path.into(), kind: *kind, stand_in: None };
+        let place = |(path, kind): &(&str, Kind)| Place { path: path.into(), kind: *kind, placeholder: None };
         Layout { places: places.iter().map(place).collect(), ..Layout::default() }
     }
 

@@ -199,7 +199,7 @@ impl Terminals {
         }
     }
 
-    /// Has what the running commands have left so far inspected; see [`tidied`](crate::tidied).
+    /// Has what the running commands have left so far inspected; see [`cleanup_done`](crate::cleanup_done).
     pub fn inspect(&self) {
         for terminal in lock(&self.inner).all.values().filter(|it| lock(&it.state).exit.is_none()) {
             terminal.inspection.inspect();

@@ -10,7 +10,7 @@ use codex_log::Body;
 use codex_log::settings::Settings;
 use codex_patch::{Applied, TurnDiff};
 use codex_sandbox::terminal::Terminals;
-use codex_sandbox::{Findings, HeldRoots, Names, Rung};
+use codex_sandbox::{Findings, HeldRoots, Names, SandboxLevel};
 use codex_shell::SandboxState;
 use codex_wire::policy::ApprovalsReviewer;
 use codex_wire::tokens::BYTES_PER_TOKEN;
@@ -62,7 +62,7 @@ impl ThreadTools {
     /// Returns what the user is to be told of it.
     pub async fn inspect_folders(&self, cwd: &Path) -> Vec<Body> {
         self.terminals.inspect();
-        codex_sandbox::tidied().await;
+        codex_sandbox::cleanup_done().await;
         let report = self.findings.take();
         let notice = report.notice(cwd);
         report.warning().into_iter().chain(notice).map(|message| Body::Warning { message }).collect()
@@ -148,15 +148,15 @@ impl ToolContext {
     /// Finds out which folders the settings name, before any command can change what their names lead to.
     pub fn hold_roots(&self) {
         drop(self.launch.profile());
-        codex_sandbox::remove_left_stand_ins(&self.launch.workspace, &self.launch.names);
+        codex_sandbox::remove_left_placeholders(&self.launch.workspace, &self.launch.names);
     }
 
     /// What the sandbox can do for commands of this turn.
     pub(crate) fn sandbox_state(&self) -> SandboxState {
-        match (self.launch.profile(), codex_sandbox::rung()) {
+        match (self.launch.profile(), codex_sandbox::level()) {
             (None, _) => SandboxState::Unconfined,
-            (Some(_), Rung::Nothing { .. }) => SandboxState::CannotConfine,
-            (Some(_), Rung::Namespaces { .. } | Rung::Landlock { .. }) => SandboxState::Confined,
+            (Some(_), SandboxLevel::Nothing { .. }) => SandboxState::CannotConfine,
+            (Some(_), SandboxLevel::Namespaces { .. } | SandboxLevel::Landlock { .. }) => SandboxState::Confined,
         }
     }
 

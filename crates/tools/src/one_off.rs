@@ -174,7 +174,7 @@ impl Process {
                 () = sleep_until(until), if until.is_some() => break,
             }
         }
-        codex_sandbox::tidied().await;
+        codex_sandbox::cleanup_done().await;
         if let Some(reason) = self.reason.take() {
             return Step::Printed(Stream::Stderr, reason.into_bytes());
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_transport::Address;
 
 use crate::exec::args::duration;
@@ -75,7 +75,7 @@ pub(crate) enum Emulated {
     V0166,
 }
 
-impl From<Emulated> for Vintage {
+impl From<Emulated> for ProtocolRelease {
     fn from(emulated: Emulated) -> Self {
         match emulated {
             Emulated::V077 => Self::V077,

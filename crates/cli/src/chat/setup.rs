@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use codex_config::{Config, ConfigSource, Env, Home, Overrides, TrustLevel};
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_server::app::Start;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
@@ -64,7 +64,7 @@ impl Place {
         let config = Config::load(&home, &env, &overrides)?;
         home.ensure()?;
         let source = ConfigSource::new(home, env, overrides);
-        let start = Start { vintage: Some(Vintage::V077), ..host::start(source, cwd, SessionSource::Cli, 0) };
+        let start = Start { release: Some(ProtocolRelease::V077), ..host::start(source, cwd, SessionSource::Cli, 0) };
         Ok(Prepared { start, config, named })
     }
 }

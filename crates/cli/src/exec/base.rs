@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use codex_engine::Setup;
-use codex_sandbox::{Confinement, Exit, Launch, Profile, Rung, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Exit, Launch, Profile, SandboxLevel, Stdio, Surroundings};
 use codex_wire::policy::SandboxPolicy;
 
 use super::args::ReviewArgs;
@@ -37,7 +37,7 @@ pub(crate) fn check(review: &ReviewArgs, setup: &Setup) -> anyhow::Result<()> {
 
 /// What git says of a name. It runs where the model's commands do, and may write nothing.
 fn status(name: &str, setup: &Setup) -> anyhow::Result<i32> {
-    if matches!(codex_sandbox::rung(), Rung::Nothing { .. }) {
+    if matches!(codex_sandbox::level(), SandboxLevel::Nothing { .. }) {
         return Ok(0);
     }
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use codex_config::Env;
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_engine::Setup;
 use codex_thread::Thread;
 use codex_wire::input::UserInput;
@@ -167,7 +167,7 @@ impl Prepared {
         let answerer = Answerer::new(options.approvals.as_ref())?;
         let bill = Bill::new(setup.config.prices.clone());
         // A home that names a catalogue of models was written for the newest release.
-        let newest = setup.config.model.catalogue.as_ref().map(|_| Vintage::V0166);
+        let newest = setup.config.model.catalogue.as_ref().map(|_| ProtocolRelease::V0166);
         let release = options.emulate.map(Into::into).or(newest);
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
         let (thread, feed) = setup.start().await?;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use codex_config::Env;
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_dialects::exec::{Projector, ThreadEvent, Usage};
 use codex_log::{Body, Event, Question, ThreadStarted};
 use codex_wire::policy::SandboxPolicy;
@@ -27,7 +27,7 @@ enum Face {
 
 impl Show {
     /// Lines of JSON, as a release has them.
-    pub(crate) fn lines(outlet: Outlet, release: Option<Vintage>) -> Self {
+    pub(crate) fn lines(outlet: Outlet, release: Option<ProtocolRelease>) -> Self {
         Self { projector: Projector::of(release), events: Vec::new(), face: Face::Lines(outlet) }
     }
 

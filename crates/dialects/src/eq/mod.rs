@@ -33,6 +33,7 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
     match &event.body {
         Body::ThreadStarted(started) => out.push(session_configured(event.thread, started)),
         Body::ModelAsked(_)
+        | Body::ItemInterrupted(_)
         | Body::WentBack { .. }
         | Body::RolledBack(_)
         | Body::Unread(_)

@@ -8,7 +8,7 @@ use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
 
 use super::event::{ApprovalRequest, Subject, ThreadError, ThreadEvent, ThreadItem, ThreadItemDetails, Todo, Usage};
 use super::items::updated;
-use crate::Vintage;
+use crate::ProtocolRelease;
 
 pub(super) type Out<'a> = &'a mut Vec<ThreadEvent>;
 
@@ -27,13 +27,13 @@ pub struct Projector {
     /// What this run has used.
     used: Usage,
     /// The release whose events these are; none for what most clients read.
-    release: Option<Vintage>,
+    release: Option<ProtocolRelease>,
 }
 
 impl Projector {
     /// The events of one run as a release has them.
     #[must_use]
-    pub fn of(release: Option<Vintage>) -> Self {
+    pub fn of(release: Option<ProtocolRelease>) -> Self {
         Self { release, ..Self::default() }
     }
 
@@ -64,6 +64,7 @@ impl Projector {
             | Body::Answered { .. }
             | Body::ItemStarted(_)
             | Body::ItemDelta { .. }
+            | Body::ItemInterrupted(_)
             | Body::ModelAsked(_)
             | Body::Recorded(_)
             | Body::TerminalWritten { .. }
@@ -154,9 +155,9 @@ impl Projector {
             Outcome::Completed { .. } => {
                 self.end_plan(out);
                 let mut usage = self.used;
-                usage.cache_write_input_tokens = (self.release == Some(Vintage::V0166)).then_some(0);
+                usage.cache_write_input_tokens = (self.release == Some(ProtocolRelease::V0166)).then_some(0);
                 let thought = usage.reasoning_output_tokens.unwrap_or_default();
-                usage.reasoning_output_tokens = (self.release != Some(Vintage::V077)).then_some(thought);
+                usage.reasoning_output_tokens = (self.release != Some(ProtocolRelease::V077)).then_some(thought);
                 out.push(ThreadEvent::TurnCompleted { usage });
             }
             Outcome::Aborted(abort) => {

@@ -7,13 +7,13 @@ use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 
 use super::items::thread_item;
-use crate::Vintage;
+use crate::ProtocolRelease;
 
 /// Puts the turns of a thread together from its lines.
 #[derive(Debug)]
 pub struct TurnReader {
     decoder: Decoder,
-    vintage: Vintage,
+    release: ProtocolRelease,
     turns: Vec<Turn>,
     /// What was decoded and is not taken in yet.
     events: Vec<Event>,
@@ -26,11 +26,11 @@ pub struct TurnReader {
 impl TurnReader {
     /// Reads for clients of a release. Those of older ones were never shown calls again.
     #[must_use]
-    pub fn new(vintage: Vintage) -> Self {
+    pub fn new(release: ProtocolRelease) -> Self {
         let shown = Wanted::TURNS | Wanted::SHOWN | Wanted::STARTS;
-        let wanted = if vintage == Vintage::V0166 { shown | Wanted::CALLS } else { shown };
+        let wanted = if release == ProtocolRelease::V0166 { shown | Wanted::CALLS } else { shown };
         let decoder = Decoder::new(wanted);
-        Self { decoder, vintage, turns: Vec::new(), events: Vec::new(), began_ms: 0, items: 0 }
+        Self { decoder, release, turns: Vec::new(), events: Vec::new(), began_ms: 0, items: 0 }
     }
 
     /// The turns that the lines so far tell.
@@ -58,14 +58,18 @@ impl TurnReader {
         match event.body {
             Body::TurnStarted { .. } => self.begin(event.turn.as_ref(), at_ms),
             Body::ItemStarted(_) => self.began_ms = at_ms,
-            Body::ItemCompleted(item) => self.completed(item, event.turn.as_ref(), at_ms),
+            Body::ItemCompleted(item) => self.add_item(item, event.turn.as_ref(), at_ms),
+            Body::ItemInterrupted(item) => {
+                self.add_item(item, event.turn.as_ref(), at_ms);
+                self.break_off();
+            }
             Body::ReviewEntered(review) => self.review_entered(&review, at_ms),
             Body::ReviewExited(output) => {
                 let review = output.as_deref().map(review::describe).unwrap_or_default();
                 let id = self.item_name();
                 self.add(ThreadItem::ExitedReviewMode { id, review }, at_ms, at_ms);
             }
-            Body::Compacted(_) if self.vintage == Vintage::V0166 => {
+            Body::Compacted(_) if self.release == ProtocolRelease::V0166 => {
                 let id = self.item_name();
                 self.add(ThreadItem::ContextCompaction { id }, at_ms, at_ms);
             }
@@ -128,12 +132,19 @@ impl TurnReader {
         }
     }
 
+    /// A turn whose answer broke off was interrupted, unless a line ends it otherwise.
+    fn break_off(&mut self) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.status = TurnStatus::Interrupted;
+        }
+    }
+
     fn item_name(&mut self) -> String {
         self.items += 1;
         format!("item-{}", self.items)
     }
 
-    fn completed(&mut self, item: Item, turn: Option<&TurnId>, at_ms: i64) {
+    fn add_item(&mut self, item: Item, turn: Option<&TurnId>, at_ms: i64) {
         if item.said().is_some() {
             self.begin_unless_running(turn, at_ms);
         }
@@ -144,7 +155,7 @@ impl TurnReader {
         // Names that are made up count all that was said, named or not.
         let name = (!item.is_call()).then(|| self.item_name()).filter(|_| !is_named);
         let item = if let Some(name) = name { item.with_id(ItemId::new(name)) } else { item };
-        self.add(thread_item(&item, self.vintage), self.began_ms, at_ms);
+        self.add(thread_item(&item, self.release), self.began_ms, at_ms);
     }
 
     /// Adds thoughts without a name to those before them.
@@ -153,7 +164,7 @@ impl TurnReader {
         let Some(ThreadItem::Reasoning { summary, content, .. }) = last.map(|timed| &mut timed.item) else {
             return false;
         };
-        if let ThreadItem::Reasoning { summary: parts, content: thoughts, .. } = thread_item(more, self.vintage) {
+        if let ThreadItem::Reasoning { summary: parts, content: thoughts, .. } = thread_item(more, self.release) {
             summary.extend(parts);
             content.extend(thoughts);
         }

@@ -14,10 +14,10 @@ use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
 use serde_json::json;
 
-use crate::Vintage;
+use crate::ProtocolRelease;
 
 /// An item as clients see it.
-pub fn thread_item(item: &Item, vintage: Vintage) -> ThreadItem {
+pub fn thread_item(item: &Item, release: ProtocolRelease) -> ThreadItem {
     let id = item.id().as_str().to_owned();
     match item {
         Item::UserMessage(said) => ThreadItem::UserMessage {
@@ -30,7 +30,7 @@ pub fn thread_item(item: &Item, vintage: Vintage) -> ThreadItem {
             ThreadItem::Reasoning { id, summary: thought.summary.clone(), content: thought.raw.clone() }
         }
         Item::WebSearch(search) => ThreadItem::WebSearch { id, query: search.query.clone(), action: None },
-        Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command, vintage))),
+        Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command, release))),
         Item::Patch(patch) => file_change(patch),
         Item::McpCall(call) => ThreadItem::McpToolCall(Box::new(mcp_tool_call(call))),
     }
@@ -64,17 +64,17 @@ pub(super) fn thought(id: String, text: CreatedText) -> CreatedItem {
 }
 
 /// What a command does. The newest release says of a script of which nothing is known only that, once.
-pub(super) fn actions(argv: &[String], parsed: &[ParsedCommand], vintage: Vintage) -> Vec<CommandAction> {
+pub(super) fn actions(argv: &[String], parsed: &[ParsedCommand], release: ProtocolRelease) -> Vec<CommandAction> {
     let is_unknown = |parsed: &ParsedCommand| matches!(parsed, ParsedCommand::Unknown { .. });
     match argv {
-        [_, _, script] if vintage == Vintage::V0166 && parsed.len() > 1 && parsed.iter().all(is_unknown) => {
+        [_, _, script] if release == ProtocolRelease::V0166 && parsed.len() > 1 && parsed.iter().all(is_unknown) => {
             vec![CommandAction::Unknown { command: script.clone() }]
         }
         _ => parsed.iter().map(CommandAction::from).collect(),
     }
 }
 
-fn command_execution(command: &CommandItem, vintage: Vintage) -> CommandExecution {
+fn command_execution(command: &CommandItem, release: ProtocolRelease) -> CommandExecution {
     // A command that never ran has nothing to say of its end.
     let end = command.end.as_ref().filter(|_| command.status != Status::Declined);
     // Before it may run it has no terminal yet.
@@ -92,7 +92,7 @@ fn command_execution(command: &CommandItem, vintage: Vintage) -> CommandExecutio
             (false, None) => CommandSource::Agent,
         },
         status: call_status(command.status),
-        command_actions: actions(&command.argv, &command.parsed, vintage),
+        command_actions: actions(&command.argv, &command.parsed, release),
         aggregated_output: end.map(|end| end.aggregated.clone()).filter(|text| !text.is_empty()),
         exit_code: end.map(|end| end.exit_code),
         duration_ms: end.map(|end| i64::try_from(end.duration.as_millis()).unwrap_or(i64::MAX)),

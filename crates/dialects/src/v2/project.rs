@@ -23,13 +23,13 @@ use codex_wire::text::Text;
 
 use super::items::thread_item;
 use super::read_state::read_state_changed;
-use crate::Vintage;
+use crate::ProtocolRelease;
 
 /// The notifications of one thread.
 #[derive(Debug)]
 pub struct Projector {
     thread: String,
-    vintage: Vintage,
+    release: ProtocolRelease,
     raw_items: bool,
     raw_reasoning: bool,
     goals: bool,
@@ -63,13 +63,13 @@ type Out<'a> = &'a mut Vec<ServerNotification>;
 impl Projector {
     /// Notifications of a thread for a connection.
     #[must_use]
-    pub fn new(thread: String, vintage: Vintage, wishes: Wishes) -> Self {
+    pub fn new(thread: String, release: ProtocolRelease, wishes: Wishes) -> Self {
         Self {
             thread,
-            vintage,
+            release,
             raw_items: wishes.raw_items,
             raw_reasoning: wishes.raw_reasoning,
-            goals: wishes.goals || vintage == Vintage::V0166,
+            goals: wishes.goals || release == ProtocolRelease::V0166,
             turn_began_ms: None,
             review: None,
             last_message: None,
@@ -88,7 +88,12 @@ impl Projector {
     pub fn project(&mut self, event: &Event, out: Out<'_>) {
         let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
-            Body::ThreadStarted(_) | Body::ModelAsked(_) | Body::Asked(_) | Body::WentBack { .. } => {}
+            // Clients never heard of items that break off: these end with their turn.
+            Body::ThreadStarted(_)
+            | Body::ModelAsked(_)
+            | Body::ItemInterrupted(_)
+            | Body::Asked(_)
+            | Body::WentBack { .. } => {}
             Body::RolledBack(_) => {
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
             }
@@ -102,7 +107,7 @@ impl Projector {
                 let status = is_asked_about(item).then(|| self.status());
                 let (before, after) = if item.patch().is_some() { (None, status) } else { (status, None) };
                 out.extend(before);
-                self.item_started(event, turn, thread_item(item, self.vintage), item.id(), out);
+                self.item_started(event, turn, thread_item(item, self.release), item.id(), out);
                 out.extend(after);
             }
             Body::ItemDelta { item, delta } => self.item_delta(turn, item, delta, out),
@@ -253,7 +258,7 @@ impl Projector {
         }
         let began = self.began.remove(item.id()).unwrap_or(event.at_ms);
         let timed = TimedItem {
-            item: thread_item(item, self.vintage),
+            item: thread_item(item, self.release),
             started_at_ms: Some(began),
             completed_at_ms: Some(event.at_ms),
         };
@@ -369,7 +374,7 @@ impl Projector {
         }
         let error = error.map(turn_error);
         let began_ms = self.turn_began_ms.take();
-        let last = self.last_message.take().filter(|_| self.vintage == Vintage::V0166);
+        let last = self.last_message.take().filter(|_| self.release == ProtocolRelease::V0166);
         let ended = Turn {
             items_view: if last.is_some() { ItemsView::Summary } else { ItemsView::NotLoaded },
             items: last.into_iter().collect(),
@@ -433,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_character_in_two_pieces_is_shown_once() {
-        let mut projector = Projector::new(String::new(), Vintage::V077, Wishes::default());
+        let mut projector = Projector::new(String::new(), ProtocolRelease::V077, Wishes::default());
         let item = ItemId::new("a");
         assert_eq!(projector.text(&item, b"x\xc3").as_deref(), Some("x"));
         assert_eq!(projector.text(&item, b"\xa9y").as_deref(), Some("éy"));
@@ -444,7 +449,7 @@ mod tests {
 
     #[test]
     fn broken_bytes_do_not_hold_up_what_follows() {
-        let mut projector = Projector::new(String::new(), Vintage::V077, Wishes::default());
+        let mut projector = Projector::new(String::new(), ProtocolRelease::V077, Wishes::default());
         let item = ItemId::new("a");
         assert_eq!(projector.text(&item, b"\xff\xfeok").as_deref(), Some("\u{fffd}\u{fffd}ok"));
         assert_eq!(projector.text(&item, b"\xff\xc3").as_deref(), Some("\u{fffd}"));

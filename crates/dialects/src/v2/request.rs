@@ -6,11 +6,11 @@ use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
 
 use super::items::{actions, command_line};
-use crate::Vintage;
+use crate::ProtocolRelease;
 
 /// A question.
 #[must_use]
-pub fn question(vintage: Vintage, thread: ThreadId, turn: &str, asked: &Question, at_ms: i64) -> ServerRequest {
+pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &Question, at_ms: i64) -> ServerRequest {
     let (thread_id, turn_id) = (thread.to_string(), turn.to_owned());
     let item_id = asked.item().as_str().to_owned();
     let reason = asked.reason.clone();
@@ -26,7 +26,7 @@ pub fn question(vintage: Vintage, thread: ThreadId, turn: &str, asked: &Question
                 reason,
                 command: command_line(argv),
                 cwd: cwd.clone(),
-                command_actions: actions(argv, parsed, vintage),
+                command_actions: actions(argv, parsed, release),
                 proposed_execpolicy_amendment: amendment.clone(),
                 available_decisions: available_decisions(amendment.as_deref()),
             })
@@ -36,8 +36,8 @@ pub fn question(vintage: Vintage, thread: ThreadId, turn: &str, asked: &Question
             turn_id,
             item_id,
             started_at_ms: at_ms,
-            reason: reason.filter(|_| vintage != Vintage::V0166),
-            grant_root: grant_root.clone().filter(|_| vintage != Vintage::V0166),
+            reason: reason.filter(|_| release != ProtocolRelease::V0166),
+            grant_root: grant_root.clone().filter(|_| release != ProtocolRelease::V0166),
         }),
     }
 }

@@ -76,6 +76,10 @@ impl Session {
                     self.work(Work::Nothing);
                     self.calls.lifecycle.cancel();
                 }
+                Effect::BreakOff => {
+                    let broken_off = self.journal.broken_off();
+                    self.emit_all(broken_off.into_iter().map(Body::ItemInterrupted));
+                }
                 Effect::End(outcome) => return Box::pin(self.end(outcome)).await,
             }
         }

@@ -72,6 +72,8 @@ pub(crate) enum Effect {
     Run(ToolCall),
     /// Drop the answer, the wait and the running calls, whichever there are.
     Cancel,
+    /// Append what there was of items that will not be whole.
+    BreakOff,
     /// The turn is over.
     End(Outcome),
 }
@@ -427,6 +429,7 @@ impl Turn {
         let after = match retry {
             Retry::Stream { after } if self.attempt < self.policy.retry_limit => after,
             Retry::Stream { .. } | Retry::Never => {
+                effects.push(Effect::BreakOff);
                 self.drop_calls(effects);
                 self.take_in_what_was_said(effects);
                 return self.end(Outcome::Failed(failure), effects);
@@ -453,7 +456,7 @@ impl Turn {
     }
 
     fn stop(&mut self, outcome: Outcome, outputs: Vec<(ItemId, FunctionCallOutputPayload)>, effects: &mut Vec<Effect>) {
-        effects.push(Effect::Cancel);
+        effects.extend([Effect::Cancel, Effect::BreakOff]);
         for (id, output) in outputs {
             self.calls.end(&id, output);
         }

@@ -148,6 +148,7 @@ fn show(effect: &Effect) -> String {
         Effect::Wait(delay) => format!("WAIT {delay:?}"),
         Effect::Run(call) => format!("RUN {}", call.id.as_str()),
         Effect::Cancel => "CANCEL".to_owned(),
+        Effect::BreakOff => "BREAK OFF".to_owned(),
         Effect::End(outcome) => format!("END {outcome:?}"),
     }
 }
@@ -309,6 +310,7 @@ fn a_cut_answer_is_asked_for_again_until_the_limit() {
                 ASK AGAIN
             cut
                 CANCEL
+                BREAK OFF
                 END Failed(Failure { message: "cut", hint: None, info: Other })
         "#]],
     );
@@ -376,6 +378,7 @@ fn an_error_that_will_not_pass_ends_the_turn_at_once_and_leaves_no_call_open() {
                 record call 1
             refused
                 CANCEL
+                BREAK OFF
                 record output 1 Text("aborted")
                 END Failed(Failure { message: "refused", hint: None, info: Other })
             due
@@ -400,6 +403,7 @@ fn an_interrupt_ends_the_turn_once_and_what_comes_late_does_nothing() {
             say more
             stop
                 CANCEL
+                BREAK OFF
                 record output 1 Text("aborted")
                 record output 2 Text("aborted")
                 record user "more"
@@ -423,6 +427,7 @@ fn an_interrupt_during_the_wait_for_a_retry_cancels_it() {
                 WAIT 5ms
             stop
                 CANCEL
+                BREAK OFF
                 END Aborted(Interrupted)
             due
         "#]],
@@ -571,16 +576,17 @@ fn a_summary_that_fails_says_what_it_was() {
         compacting(),
         "cut\ndue\nrefused",
         expect![[r#"
-        cut
-            CANCEL
-            retry 1/2 5ms
-            WAIT 5ms
-        due
-            ASK AGAIN
-        refused
-            CANCEL
-            END Failed(Failure { message: "the conversation could not be summed up: refused", hint: None, info: Other })
-    "#]],
+            cut
+                CANCEL
+                retry 1/2 5ms
+                WAIT 5ms
+            due
+                ASK AGAIN
+            refused
+                CANCEL
+                BREAK OFF
+                END Failed(Failure { message: "the conversation could not be summed up: refused", hint: None, info: Other })
+        "#]],
     );
 }
 
@@ -590,24 +596,25 @@ fn an_empty_summary_is_asked_for_again_and_then_given_up() {
         compacting(),
         "completed\ndue\ncompleted\ndue\ncompleted",
         expect![[r#"
-        completed
-            count
-            CANCEL
-            retry 1/2 206.28158ms
-            WAIT 206.28158ms
-        due
-            ASK AGAIN
-        completed
-            count
-            CANCEL
-            retry 2/2 402.769279ms
-            WAIT 402.769279ms
-        due
-            ASK AGAIN
-        completed
-            count
-            CANCEL
-            END Failed(Failure { message: "the conversation could not be summed up: the model gave no summary", hint: None, info: Other })
-    "#]],
+            completed
+                count
+                CANCEL
+                retry 1/2 206.28158ms
+                WAIT 206.28158ms
+            due
+                ASK AGAIN
+            completed
+                count
+                CANCEL
+                retry 2/2 402.769279ms
+                WAIT 402.769279ms
+            due
+                ASK AGAIN
+            completed
+                count
+                CANCEL
+                BREAK OFF
+                END Failed(Failure { message: "the conversation could not be summed up: the model gave no summary", hint: None, info: Other })
+        "#]],
     );
 }

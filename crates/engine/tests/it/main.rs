@@ -5,6 +5,7 @@
 
 mod asking;
 mod bookmarks;
+mod broken_off;
 mod commands;
 mod goals;
 mod grants;

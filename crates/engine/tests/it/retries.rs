@@ -221,11 +221,12 @@ async fn input_that_joined_a_failing_turn_is_not_lost() {
     check(
         &client.until_ended().await,
         expect![[r#"
-        1 recorded user: "and this"
-        1 started user 1 piece(s)
-        1 completed user 1 piece(s)
-        1 ended Failed(Failure { message: "stream disconnected before completion: stream closed before response.completed", hint: None, info: Other })
-    "#]],
+            1 broke off agent msg-1-1 "a"
+            1 recorded user: "and this"
+            1 started user 1 piece(s)
+            1 completed user 1 piece(s)
+            1 ended Failed(Failure { message: "stream disconnected before completion: stream closed before response.completed", hint: None, info: Other })
+        "#]],
     );
     client.turn("3", "again").await;
     check_lines(

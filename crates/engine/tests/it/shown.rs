@@ -20,6 +20,7 @@ fn body(body: &Body) -> String {
         }
         Body::ItemStarted(item) => format!("started {}", shown_item(item)),
         Body::ItemDelta { item, delta } => format!("grew {} {delta:?}", item.as_str()),
+        Body::ItemInterrupted(item) => format!("broke off {}", shown_item(item)),
         Body::ItemCompleted(item) => format!("completed {}", shown_item(item)),
         Body::PlanUpdated(plan) => format!("plan {:?}", plan.plan.iter().map(|step| &step.step).collect::<Vec<_>>()),
         Body::TokensCounted { info, .. } => {

@@ -158,11 +158,13 @@ impl Decoder {
         if !Wanted::told_by(head.inner).is_some_and(|told| self.wanted.any(told)) {
             return true;
         }
-        head.inner == "item_completed" && !head.item(text).is_none_or(|kind| self.wants_item(kind))
-    }
-
-    fn wants_item(&self, kind: &str) -> bool {
-        self.wanted.any(if StoredItem::is_said(kind) { Wanted::SHOWN } else { Wanted::CALLS })
+        let besides = match head.inner {
+            "item_completed" => Wanted::NONE,
+            "item_interrupted" => Wanted::BROKEN_OFF,
+            _ => return false,
+        };
+        let is_wanted = |kind: &str| self.wanted.any(Wanted::item(!StoredItem::is_said(kind)) | besides);
+        !head.item(text).is_none_or(is_wanted)
     }
 
     fn told(&mut self, line: &Line<'_>, mut payload: Payload<'_>, out: Out<'_>) {
@@ -176,13 +178,13 @@ impl Decoder {
             "user_message" => {
                 self.has_failed = false;
                 let (id, key) = (payload.item_id(), payload.key());
-                self.item(moment, None, UserMessage::of(id, key, payload.said()).into(), out);
+                self.item(moment, UserMessage::of(id, key, payload.said()).into(), out);
             }
             "agent_message" => {
                 let answer = AgentMessage { id: payload.item_id(), text: payload.words().into() };
-                self.item(moment, None, answer.into(), out);
+                self.item(moment, answer.into(), out);
             }
-            "item_completed" => self.item_completed(moment, &payload, out),
+            "item_completed" | "item_interrupted" => self.item_as_such(moment, &kind, &payload, out),
             "token_count" => {
                 let Some(TokenCountEvent { info, rate_limits }) = line.payload_as() else { return };
                 let rate_limits = Box::new(rate_limits.unwrap_or_default());
@@ -273,29 +275,40 @@ impl Decoder {
         parts.push(payload.words());
     }
 
-    fn item_completed(&mut self, moment: Moment, payload: &Payload<'_>, out: Out<'_>) {
+    /// An item that is kept in the form of items.
+    fn item_as_such(&mut self, moment: Moment, kind: &str, payload: &Payload<'_>, out: Out<'_>) {
         let stored = payload.item.and_then(|item| serde_json::from_str::<StoredItem>(item.get()).ok());
         let Some(item) = stored.and_then(StoredItem::item) else { return };
         if item.said().is_some() {
             self.has_failed = false;
         }
-        if self.wanted.any(if item.is_call() { Wanted::CALLS } else { Wanted::SHOWN }) {
-            self.item(moment, payload.started_at_ms, item, out);
+        let wanted = Wanted::item(item.is_call());
+        let (body, wanted): (fn(Item) -> Body, _) = match kind {
+            "item_interrupted" => (Body::ItemInterrupted, wanted | Wanted::BROKEN_OFF),
+            _ => (Body::ItemCompleted, wanted),
+        };
+        if self.wanted.any(wanted) {
+            self.item_started(&moment, payload.started_at_ms, &item, out);
+            self.push(moment, body(item), out);
         }
     }
 
-    fn item(&mut self, moment: Moment, began_ms: Option<i64>, item: Item, out: Out<'_>) {
+    fn item(&self, moment: Moment, item: Item, out: Out<'_>) {
+        self.item_started(&moment, None, &item, out);
+        self.push(moment, Body::ItemCompleted(item), out);
+    }
+
+    fn item_started(&self, moment: &Moment, began_ms: Option<i64>, item: &Item, out: Out<'_>) {
         if self.wanted.any(Wanted::STARTS) {
             let began = Moment { at_ms: began_ms.unwrap_or(moment.at_ms), turn: moment.turn.clone() };
             self.push(began, Body::ItemStarted(item.begun()), out);
         }
-        self.push(moment, Body::ItemCompleted(item), out);
     }
 
     fn flush(&mut self, out: Out<'_>) {
         if let Some(Thought { end, at_ms, turn, item }) = self.thought.take() {
             let number = std::mem::replace(&mut self.number, end);
-            self.item(Moment { at_ms, turn }, None, item.into(), out);
+            self.item(Moment { at_ms, turn }, item.into(), out);
             self.number = number;
         }
     }

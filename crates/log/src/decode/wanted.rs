@@ -7,6 +7,8 @@ use std::ops::BitOr;
 pub struct Wanted(u16);
 
 impl Wanted {
+    /// Nothing.
+    pub(super) const NONE: Self = Self(0);
     /// How the thread began.
     pub const META: Self = Self(1);
     /// Beginnings and ends of turns, and which were taken back.
@@ -30,13 +32,20 @@ impl Wanted {
     /// What took the place of the conversation. Who wants it is told so by the line that holds it, everyone else by the one
     /// that shows it.
     pub const COMPACTIONS: Self = Self(1 << 10);
+    /// Items of all kinds that broke off.
+    pub const BROKEN_OFF: Self = Self(1 << 11);
     /// All that lines tell.
-    pub const ALL: Self = Self((1 << 11) - 1);
+    pub const ALL: Self = Self((1 << 12) - 1);
 
     /// Whether any of these is wanted.
     #[must_use]
     pub fn any(self, of: Self) -> bool {
         self.0 & of.0 != 0
+    }
+
+    /// Items that are calls, or the others.
+    pub(super) fn item(is_call: bool) -> Self {
+        if is_call { Self::CALLS } else { Self::SHOWN }
     }
 
     /// What a line of the type `event_msg` may tell of, by the type inside; none if it tells nothing of the log.
@@ -53,6 +62,7 @@ impl Wanted {
             | "context_compacted"
             | "warning" => Self::SHOWN,
             "item_completed" => Self::SHOWN | Self::CALLS,
+            "item_interrupted" => Self::SHOWN | Self::CALLS | Self::BROKEN_OFF,
             "token_count" => Self::TOKENS,
             "goal_changed" | "goal_cleared" => Self::GOALS,
             _ => return None,

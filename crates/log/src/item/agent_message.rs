@@ -2,9 +2,10 @@
 
 use codex_wire::event::{AgentMessageEvent, EventMsg};
 use codex_wire::text::Text;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Item, ItemId};
+use crate::draft::{Run, RunKind};
 
 /// What the model said.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,15 @@ impl AgentMessage {
         Self::empty(self.id.clone())
     }
 
+    pub(super) fn broken_off(&self, runs: &[Run]) -> Self {
+        let text: String = Run::texts(runs, RunKind::Text).concat();
+        Self { id: self.id.clone(), text: text.into() }
+    }
+
+    pub(super) fn kept(&self) -> Kept<'_> {
+        Kept { id: self.id.as_str(), content: [KeptPart::Text { text: &self.text }] }
+    }
+
     pub(super) fn message(&self) -> EventMsg {
         EventMsg::AgentMessage(AgentMessageEvent { message: self.text.clone() })
     }
@@ -35,6 +45,18 @@ impl From<AgentMessage> for Item {
     fn from(item: AgentMessage) -> Self {
         Self::AgentMessage(item)
     }
+}
+
+#[derive(Serialize)]
+pub(crate) struct Kept<'a> {
+    id: &'a str,
+    content: [KeptPart<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type")]
+enum KeptPart<'a> {
+    Text { text: &'a str },
 }
 
 #[derive(Deserialize)]

@@ -8,6 +8,7 @@ use codex_wire::command::ParsedCommand;
 use serde::{Deserialize, Serialize};
 
 use super::{ItemId, Status};
+use crate::draft::{Run, RunKind};
 
 /// A command the model runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +66,20 @@ impl CommandEnd {
     }
 }
 
+impl CommandEnd {
+    /// The end of a command of which nothing but its output is known.
+    fn of_output(output: String, exit_code: Option<i32>, duration: Duration) -> Self {
+        Self {
+            exit_code: exit_code.unwrap_or(-1),
+            duration,
+            stdout: output.clone(),
+            stderr: String::new(),
+            aggregated: output.clone(),
+            formatted: output,
+        }
+    }
+}
+
 impl CommandItem {
     pub(super) fn begun(&self) -> Self {
         Self {
@@ -77,6 +92,12 @@ impl CommandItem {
             status: Status::Running,
             end: None,
         }
+    }
+
+    pub(super) fn broken_off(&self, runs: &[Run]) -> Self {
+        let output = Run::texts(runs, RunKind::Output).concat();
+        let end = CommandEnd::of_output(output, None, Duration::ZERO);
+        Self { status: Status::Failed, end: Some(end), ..self.clone() }
     }
 
     /// What a shell is given reads better without the shell around it.
@@ -155,14 +176,7 @@ impl From<Stored> for CommandItem {
         // The newest releases keep folders as URLs.
         let cwd = stored.cwd.to_str().and_then(|cwd| cwd.strip_prefix("file://")).map(PathBuf::from);
         let output = stored.aggregated_output.unwrap_or_default();
-        let end = CommandEnd {
-            exit_code: stored.exit_code.unwrap_or(-1),
-            duration: stored.duration.unwrap_or_default(),
-            stdout: output.clone(),
-            stderr: String::new(),
-            aggregated: output.clone(),
-            formatted: output,
-        };
+        let end = CommandEnd::of_output(output, stored.exit_code, stored.duration.unwrap_or_default());
         Self {
             id: ItemId::new(stored.id),
             argv: stored.command,

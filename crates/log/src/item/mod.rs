@@ -18,6 +18,7 @@ use codex_wire::event::EventMsg;
 use codex_wire::text::Text;
 use serde::{Deserialize, Serialize};
 
+use crate::draft::Run;
 use crate::review;
 
 pub use agent_message::AgentMessage;
@@ -169,6 +170,19 @@ impl Item {
         }
     }
 
+    /// The item as it was when it broke off, after it had grown by these runs.
+    #[must_use]
+    pub fn broken_off(&self, runs: &[Run]) -> Self {
+        match self {
+            Self::AgentMessage(answer) => Self::AgentMessage(answer.broken_off(runs)),
+            Self::Reasoning(thought) => Self::Reasoning(thought.broken_off(runs)),
+            Self::Command(command) => Self::Command(Arc::new(command.broken_off(runs))),
+            Self::UserMessage(_) | Self::WebSearch(_) | Self::Patch(_) | Self::McpCall(_) => {
+                self.with_status(Status::Failed)
+            }
+        }
+    }
+
     /// The item under another name.
     #[must_use]
     pub fn with_id(self, id: ItemId) -> Self {
@@ -246,7 +260,10 @@ impl Item {
     /// Whether something was done, not said or thought.
     #[must_use]
     pub fn is_call(&self) -> bool {
-        self.kept().is_some()
+        match self {
+            Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) => false,
+            Self::WebSearch(_) | Self::Command(_) | Self::Patch(_) | Self::McpCall(_) => true,
+        }
     }
 
     /// The command that it is.
@@ -262,7 +279,7 @@ impl Item {
     }
 }
 
-/// How files keep items: what was said and thought as messages of the event queue, calls as items that are whole.
+/// How files keep items: what was said and thought as messages of the event queue, calls and what broke off as items.
 impl Item {
     /// Appends the messages that tell it, the thoughts themselves where they are wanted. Calls have none.
     pub fn messages(&self, wants_thoughts: bool, out: &mut Vec<EventMsg>) {
@@ -274,15 +291,17 @@ impl Item {
         }
     }
 
-    /// The form in which it is kept as an item; none for what is kept in messages.
-    pub(crate) fn kept(&self) -> Option<KeptItem<'_>> {
-        Some(match self {
-            Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) => return None,
+    /// The form in which it is kept as an item.
+    pub(crate) fn kept(&self) -> KeptItem<'_> {
+        match self {
+            Self::UserMessage(said) => KeptItem::UserMessage(said.kept()),
+            Self::AgentMessage(answer) => KeptItem::AgentMessage(answer.kept()),
+            Self::Reasoning(thought) => KeptItem::Reasoning(thought.kept()),
             Self::WebSearch(search) => KeptItem::WebSearch(search.kept()),
             Self::Command(command) => KeptItem::CommandExecution(command.kept()),
             Self::Patch(patch) => KeptItem::FileChange(patch.kept()),
             Self::McpCall(call) => KeptItem::McpToolCall(call.kept()),
-        })
+        }
     }
 
     /// Whether files keep nothing of it: who reads them counts what the user has said, and what a reviewer was asked is in
@@ -292,10 +311,13 @@ impl Item {
     }
 }
 
-/// A call in the form in which the newest releases keep it.
+/// An item in the form in which the newest releases keep it.
 #[derive(Serialize)]
 #[serde(tag = "type")]
 pub(crate) enum KeptItem<'a> {
+    UserMessage(user_message::Kept<'a>),
+    AgentMessage(agent_message::Kept<'a>),
+    Reasoning(reasoning::Kept<'a>),
     CommandExecution(command::Kept<'a>),
     FileChange(patch::Kept<'a>),
     McpToolCall(mcp_call::Kept<'a>),

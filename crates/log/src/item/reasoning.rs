@@ -1,9 +1,12 @@
 //! What the model thought.
 
+use std::borrow::Cow;
+
 use codex_wire::event::{AgentReasoningEvent, AgentReasoningRawContentEvent, EventMsg};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Item, ItemId};
+use crate::draft::{Run, RunKind};
 
 /// What the model thought.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +28,15 @@ impl Reasoning {
 
     pub(super) fn begun(&self) -> Self {
         Self::empty(self.id.clone())
+    }
+
+    pub(super) fn broken_off(&self, runs: &[Run]) -> Self {
+        let parts = |kind| Run::texts(runs, kind).into_iter().map(Cow::into_owned).collect();
+        Self { id: self.id.clone(), summary: parts(RunKind::Summary), raw: parts(RunKind::Raw) }
+    }
+
+    pub(super) fn kept(&self) -> Kept<'_> {
+        Kept { id: self.id.as_str(), summary_text: &self.summary, raw_content: &self.raw }
     }
 
     /// Each part of the summary by itself.
@@ -54,6 +66,13 @@ impl From<Reasoning> for Item {
     fn from(item: Reasoning) -> Self {
         Self::Reasoning(item)
     }
+}
+
+#[derive(Serialize)]
+pub(crate) struct Kept<'a> {
+    id: &'a str,
+    summary_text: &'a [String],
+    raw_content: &'a [String],
 }
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use codex_wire::event::{EventMsg, UserMessageEvent};
 use codex_wire::input::UserInput;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Item, ItemId};
 
@@ -43,6 +43,10 @@ impl UserMessage {
         EventMsg::UserMessage(UserInput::said(&self.content))
     }
 
+    pub(super) fn kept(&self) -> Kept<'_> {
+        Kept { id: self.id.as_str(), content: &self.content }
+    }
+
     pub(super) fn title(&self) -> String {
         UserInput::said(&self.content).message
     }
@@ -61,6 +65,12 @@ impl From<UserMessage> for Item {
     fn from(item: UserMessage) -> Self {
         Self::UserMessage(item)
     }
+}
+
+#[derive(Serialize)]
+pub(crate) struct Kept<'a> {
+    id: &'a str,
+    content: &'a [UserInput],
 }
 
 #[derive(Deserialize)]

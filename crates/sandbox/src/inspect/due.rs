@@ -117,7 +117,7 @@ impl Due {
     }
 
     /// Whether one inspection can serve both.
-    pub(super) fn has_same_ground(&self, other: &Self) -> bool {
+    pub(super) fn has_same_cause(&self, other: &Self) -> bool {
         self.profile == other.profile
     }
 

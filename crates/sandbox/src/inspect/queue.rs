@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::due::Due;
 use super::workspace;
-use crate::linux::Mess;
+use crate::linux::PendingCleanup;
 use codex_guard::findings::Findings;
 
 /// An inspection, with those who wait for it.
@@ -17,7 +17,7 @@ struct Request {
     due: Due,
     reports: Vec<Findings>,
     /// Dropped when the inspection is over.
-    waiting: Vec<Mess>,
+    waiting: Vec<PendingCleanup>,
 }
 
 struct Queue {
@@ -32,20 +32,20 @@ fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Inspects what a command has left, soon. `mess` is dropped when that is done.
-pub(crate) fn inspect_aside(due: Due, mess: Mess) {
+/// Inspects what a command has left, soon. `pending` is dropped when that is done.
+pub(crate) fn inspect_aside(due: Due, pending: PendingCleanup) {
     let mut queue = queue();
     let report = due.profile.findings().clone();
-    if let Some(request) = queue.waiting.iter_mut().find(|request| request.due.has_same_ground(&due)) {
+    if let Some(request) = queue.waiting.iter_mut().find(|request| request.due.has_same_cause(&due)) {
         request.due.join(due);
-        request.waiting.push(mess);
+        request.waiting.push(pending);
         if !request.reports.iter().any(|known| known.is_same(&report)) {
             request.reports.push(report);
         }
         return;
     }
     let is_running = queue.running.contains(&due.profile);
-    let request = Request { due, reports: vec![report], waiting: vec![mess] };
+    let request = Request { due, reports: vec![report], waiting: vec![pending] };
     if is_running {
         return queue.waiting.push(request);
     }
@@ -68,7 +68,7 @@ fn serve(first: Request) {
             findings.add(&report);
         }
         let mut queue = queue();
-        match queue.waiting.iter().position(|request| request.due.has_same_ground(&due)) {
+        match queue.waiting.iter().position(|request| request.due.has_same_cause(&due)) {
             Some(at) => next = Some(queue.waiting.swap_remove(at)),
             None => queue.running.retain(|profile| *profile != due.profile),
         }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::due::Due;
 use super::repository::Role;
-use crate::layout::is_stand_in_mode;
+use crate::layout::is_placeholder_mode;
 use crate::search::{self, Point, Survey, What};
 use codex_guard::disarm;
 use codex_guard::findings::{Finding, Report};
@@ -120,7 +120,7 @@ impl Inspector<'_> {
                 self.move_point_aside(point, "a `.git` that is neither a folder nor a file");
             }
             What::Bare => self.bare(point),
-            What::Setting if is_suspect && !is_stand_in(point) => {
+            What::Setting if is_suspect && !is_placeholder(point) => {
                 self.move_point_aside(point, "a protected name that a command created");
             }
             What::Hook if is_suspect => self.hook(point),
@@ -246,7 +246,7 @@ fn around(point: &Point) -> Option<(Folder, &OsStr)> {
 }
 
 /// Whether this is a folder that holds a name for another command.
-fn is_stand_in(point: &Point) -> bool {
+fn is_placeholder(point: &Point) -> bool {
     let is_empty = || {
         let mut is_empty = true;
         if let Some(folder) = Root::open(&point.path()).and_then(|root| root.folder(Path::new(""))) {
@@ -257,7 +257,7 @@ fn is_stand_in(point: &Point) -> bool {
         }
         is_empty
     };
-    is_stand_in_mode(point.stamp.mode) && point.stamp.kind() == EntryKind::Folder && is_empty()
+    is_placeholder_mode(point.stamp.mode) && point.stamp.kind() == EntryKind::Folder && is_empty()
 }
 
 /// Whether a folder holds nothing but what git puts into a git folder.

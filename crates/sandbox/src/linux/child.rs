@@ -2,7 +2,7 @@
 //!
 //! The supervisor comes from the server and never executes anything. It stays outside the sandbox, watches the command and a
 //! pipe that only the server holds the other end of. When the server lets go of it, by intent or by dying, the supervisor
-//! ends the whole tree and removes the stand-ins.
+//! ends the whole tree and removes the placeholders.
 //!
 //! The other two share the supervisor's memory, the command until it is executed. To copy it once more for each would cost
 //! more than everything else they do.
@@ -18,7 +18,7 @@
 )]
 
 use std::ffi::{CString, c_int};
-use std::os::fd::{AsFd as _, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -32,12 +32,13 @@ use super::cgroup::Handle;
 use super::descriptors::restore_descriptor_limit;
 use super::messages::{End, Failure};
 use super::metadata;
+use super::placeholder::Placeholders;
 use super::plan::{Confined, FirstWorkings, Footing, Workings, World};
 use super::reap::{end_descendants, exit_of, reap};
 use super::scope::Ender;
-use super::stand_in::StandIns;
+use super::stack::Stack;
 use super::start::{self, Started};
-use super::sys::{self, Stack, Strings};
+use super::sys::{self, Strings};
 use super::world;
 use crate::error::Step;
 use crate::launch::Exit;
@@ -88,7 +89,7 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
     let _ = setsid();
     sys::set_name(c"codex-command");
     let _ = rustix::process::chdir(c"/");
-    let Workings { stand_ins, mountable, first, arguments, joining_stack, first_stack, command_stack } = workings;
+    let Workings { placeholders, mountable, first, arguments, joining_stack, first_stack, command_stack } = workings;
     let mut ender = None;
     let child = if let Some(Confined { world: Some(world), .. }) = &plan.confined {
         let run = move || first_process(plan, world, first, move || start_command(plan, arguments, command_stack, 0));
@@ -108,9 +109,9 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
     match child {
         Ok((pid, pidfd)) => {
             close_each(&plan.pipes.built[..if ender.is_some() { 1 } else { 2 }]);
-            place_stand_ins(plan, stand_ins, mountable);
+            place_placeholders(plan, placeholders, mountable);
             let listener = take_listener(plan, &pidfd);
-            watch(plan, stand_ins, (pid, &pidfd), listener, ender);
+            watch(plan, placeholders, (pid, &pidfd), listener, ender);
         }
         Err(failure) => report(plan, failure),
     }
@@ -129,13 +130,13 @@ fn start_command(plan: &Plan, arguments: &mut Strings, stack: &mut Stack, flags:
 }
 
 /// Creates the missing names while the first process makes its mounts, then lets that close them.
-fn place_stand_ins(plan: &Plan, stand_ins: &mut StandIns, mountable: &mut [u8]) {
+fn place_placeholders(plan: &Plan, placeholders: &mut Placeholders, mountable: &mut [u8]) {
     if plan.confined.as_ref().is_none_or(|confined| confined.world.is_none()) {
         return;
     }
-    match stand_ins.place(mountable) {
+    match placeholders.place(mountable) {
         // Fits into the pipe at once, however many there are: a page and more.
-        Ok(()) => drop(rustix::io::write(sys::borrow(plan.pipes.places[1]), mountable)),
+        Ok(()) => drop(sys::write(plan.pipes.places[1], mountable)),
         Err((errno, place)) => report(plan, Failure::at(Step::Placeholder, place)(errno)),
     }
     // The first process gives up when nothing comes.
@@ -148,12 +149,12 @@ fn take_listener(plan: &Plan, child: &OwnedFd) -> Option<OwnedFd> {
     plan.confined.as_ref()?.judged.as_ref()?;
     let mut number = [0; 4];
     // Nothing comes if the command has failed before.
-    if rustix::io::read(sys::borrow(plan.pipes.listener_number[0]), &mut number) != Ok(number.len()) {
+    if sys::read(plan.pipes.listener_number[0], &mut number) != Ok(number.len()) {
         return None;
     }
     let listener = sys::take_descriptor(child.as_fd(), RawFd::from_le_bytes(number));
     if listener.is_ok() {
-        let _ = rustix::io::write(sys::borrow(plan.pipes.places[1]), b"1");
+        let _ = sys::write(plan.pipes.places[1], b"1");
     }
     close_each(&plan.pipes.places);
     listener.ok()
@@ -168,8 +169,8 @@ fn hand_over(plan: &Plan, confined: &Confined) -> Result<(), Errno> {
     // The supervisor of an ordinary user takes the listener only from a process that it may look at. Their memory, which is
     // one, is closed to everybody only after this.
     let listener = sys::seccomp_with_listener(&confined.filter)?;
-    rustix::io::write(sys::borrow(plan.pipes.listener_number[1]), &listener.to_le_bytes())?;
-    let answered = rustix::io::read(sys::borrow(plan.pipes.places[0]), &mut [0_u8])?;
+    sys::write(plan.pipes.listener_number[1], &listener.to_le_bytes())?;
+    let answered = sys::read(plan.pipes.places[0], &mut [0_u8])?;
     close_each(&[listener]);
     if answered == 1 { Ok(()) } else { Err(Errno::CANCELED) }
 }
@@ -177,7 +178,7 @@ fn hand_over(plan: &Plan, confined: &Confined) -> Result<(), Errno> {
 /// Waits for the end of the command or of the server's interest, whichever comes first.
 fn watch(
     plan: &Plan,
-    stand_ins: &StandIns,
+    placeholders: &Placeholders,
     (pid, child): (i32, &OwnedFd),
     listener: Option<OwnedFd>,
     others: Option<Ender>,
@@ -189,7 +190,8 @@ fn watch(
     let orphans = if has_first_process { None } else { sys::ends_of_children().ok() };
     let mut listener = listener;
     let mut exit = None;
-    let life = sys::borrow(plan.pipes.life);
+    // SAFETY: a descriptor of the plan, which this process keeps until it ends.
+    let life = unsafe { BorrowedFd::borrow_raw(plan.pipes.life) };
     let mut wanted = true;
     loop {
         // What is of no interest any more is not asked about.
@@ -232,11 +234,11 @@ fn watch(
     if let Some(group) = &plan.group {
         group.end_all();
     }
-    finish(plan, stand_ins, exit, has_first_process);
+    finish(plan, placeholders, exit, has_first_process);
 }
 
 /// Ends what is left of a command, and tells how it ended.
-fn finish(plan: &Plan, stand_ins: &StandIns, exit: Exit, has_first_process: bool) {
+fn finish(plan: &Plan, placeholders: &Placeholders, exit: Exit, has_first_process: bool) {
     if !has_first_process {
         end_descendants();
         tell(plan, exit, true);
@@ -244,8 +246,8 @@ fn finish(plan: &Plan, stand_ins: &StandIns, exit: Exit, has_first_process: bool
         // The first process says how the command ended and exits with 0, unless it was killed itself.
         tell(plan, Exit::Signal(libc::SIGKILL), false);
     }
-    if !stand_ins.is_empty() {
-        stand_ins.remove();
+    if !placeholders.is_empty() {
+        placeholders.remove();
         // How the command ended was told before; this says that nobody need wait any longer.
         tell(plan, exit, true);
     }
@@ -273,7 +275,7 @@ fn first_process(
             return 1;
         }
     };
-    let _ = rustix::io::write(sys::borrow(plan.pipes.built[1]), b"1");
+    let _ = sys::write(plan.pipes.built[1], b"1");
     close_each(&plan.pipes.built);
     close_each(&plan.for_command);
     let mut exit = None;
@@ -290,8 +292,8 @@ fn first_process(
         }
     }
     let Some(exit) = exit else { return 1 };
-    // Stand-ins are removed by the supervisor, once this process has gone.
-    let is_all = plan.confined.as_ref().is_none_or(|confined| !confined.has_stand_ins);
+    // placeholders are removed by the supervisor, once this process has gone.
+    let is_all = plan.confined.as_ref().is_none_or(|confined| !confined.has_placeholders);
     tell(plan, exit, is_all);
     0
 }
@@ -312,11 +314,11 @@ fn build_world(
         maps.apply().map_err(Failure::of(Step::UserMap))?;
     }
     close_each(&plan.pipes.places[1..]);
-    let (ruleset, has_stand_ins) = match &plan.confined {
-        Some(confined) => (confined.ruleset.as_ref().map(AsRawFd::as_raw_fd), confined.has_stand_ins),
+    let (ruleset, has_placeholders) = match &plan.confined {
+        Some(confined) => (confined.ruleset.as_ref().map(AsFd::as_fd), confined.has_placeholders),
         None => (None, false),
     };
-    world::build(world, workings, has_stand_ins.then_some(plan.pipes.places[0]), ruleset)?;
+    world::build(world, workings, has_placeholders.then_some(plan.pipes.places[0]), ruleset)?;
     // The memory of this process is the supervisor's, a copy of the server's: nobody inside may look at it.
     sys::set_visible(false)
         .and_then(|()| sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1))
@@ -349,7 +351,7 @@ fn enter_world(plan: &Plan, confined: &Confined, world: &World) -> Result<(), Fa
     sys::seccomp(&confined.filter).map_err(Failure::of(Step::Filter))?;
     close_each(&plan.pipes.built[1..]);
     // Nothing comes if a mount has failed, which the first process reports.
-    match rustix::io::read(sys::borrow(plan.pipes.built[0]), &mut [0_u8]) {
+    match sys::read(plan.pipes.built[0], &mut [0_u8]) {
         Ok(1) => Ok(()),
         _ => sys::exit(127),
     }
@@ -430,13 +432,13 @@ fn execute(plan: &Plan, arguments: &mut Strings) -> Failure {
 }
 
 fn report(plan: &Plan, failure: Failure) {
-    let _ = rustix::io::write(sys::borrow(plan.pipes.ready), &failure.to_bytes());
+    let _ = sys::write(plan.pipes.ready, &failure.to_bytes());
 }
 
 fn tell(plan: &Plan, exit: Exit, is_all: bool) {
     let is_out_of_memory = plan.group.as_ref().is_some_and(Handle::is_out_of_memory);
     let end = End { exit, is_all, is_out_of_memory };
-    let _ = rustix::io::write(sys::borrow(plan.pipes.end), &end.to_bytes());
+    let _ = sys::write(plan.pipes.end, &end.to_bytes());
 }
 
 /// Closes every descriptor that is not listed; the list is in order.

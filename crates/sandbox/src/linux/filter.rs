@@ -111,7 +111,7 @@ const OPEN_TREE_ATTR: c_long = 467;
 /// Refused without network: no socket but a pair can exist, so this is a second line.
 const NETWORK: &[c_long] = &[libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
 
-/// System V objects have neither a path nor a namespace of their own on the Landlock rung.
+/// System V objects have neither a path nor a namespace of their own on the Landlock level.
 const SYSTEM_V: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,

@@ -1,7 +1,7 @@
-//! Landlock rules: on the first rung a second line behind the mounts, on the second rung all there is for files.
+//! Landlock rules: on the first level a second line behind the mounts, on the second level all there is for files.
 //!
 //! Landlock can only add: what is granted on a folder is granted on all below it. So where a closed name lies in a
-//! folder, the second rung grants the entries of that folder one by one and leaves the closed ones out. New entries
+//! folder, the second level grants the entries of that folder one by one and leaves the closed ones out. New entries
 //! cannot be made directly in such a folder, because the right to make them would reach into the closed ones. Reading is
 //! granted the same way around the secrets of the home, so a file that appears beside one later cannot be read by commands
 //! that run already.
@@ -37,7 +37,7 @@ const LOOK: u64 = EXECUTE | READ_DIR;
 pub(super) const DEVICES: [&std::ffi::CStr; 6] =
     [c"/dev/null", c"/dev/zero", c"/dev/full", c"/dev/random", c"/dev/urandom", c"/dev/tty"];
 
-/// The first version that covers truncation; below it the second rung would leak.
+/// The first version that covers truncation; below it the second level would leak.
 pub(super) const OLDEST: u32 = 3;
 /// The first version that keeps signals and abstract sockets inside.
 const SCOPES_SINCE: u32 = 6;
@@ -98,7 +98,7 @@ pub(super) fn ruleset(abi: u32, network: bool, hidden: &[PathBuf]) -> Result<Own
     Ok(ruleset)
 }
 
-/// First rung: the open folders as a whole; the mounts close what is closed.
+/// First level: the open folders as a whole; the mounts close what is closed.
 pub(super) fn allow_open(ruleset: BorrowedFd<'_>, layout: &Layout, opened: &Opened, abi: u32) -> Result<(), Errno> {
     for folder in layout.open() {
         sys::landlock_allow(ruleset, opened.open(folder)?.as_fd(), write_access(abi))?;
@@ -106,7 +106,7 @@ pub(super) fn allow_open(ruleset: BorrowedFd<'_>, layout: &Layout, opened: &Open
     Ok(())
 }
 
-/// Second rung: only what has nothing closed below it, and the usual devices.
+/// Second level: only what has nothing closed below it, and the usual devices.
 pub(super) fn allow_apart(
     ruleset: BorrowedFd<'_>,
     granted: &[(PathBuf, bool)],
@@ -128,7 +128,7 @@ pub(super) fn allow_apart(
     Ok(())
 }
 
-/// What the second rung grants: folders and files with nothing closed below them.
+/// What the second level grants: folders and files with nothing closed below them.
 pub(crate) fn apart(layout: &Layout, secrets: &Secrets, opened: &Opened) -> Vec<(PathBuf, bool)> {
     let closed: Vec<&Path> = layout.closed_by_rules().chain(secrets.paths().iter().map(PathBuf::as_path)).collect();
     let is_writable = |(path, is_folder): &(PathBuf, bool)| *is_folder || path.is_file();

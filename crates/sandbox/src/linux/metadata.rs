@@ -1,4 +1,4 @@
-//! Modes, owners and times on the second rung, where neither Landlock nor the filter can tell inside from outside.
+//! Modes, owners and times on the second level, where neither Landlock nor the filter can tell inside from outside.
 //!
 //! The filter hands these calls to the supervisor. It looks the file up itself, makes sure that the file belongs to what
 //! may be written, and then does what was asked on the very file that it looked at. The process that asked is never let

@@ -3,22 +3,23 @@
 //! Invariant: after `clone` nothing is looked up, formatted or allocated any more.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::os::fd::{AsFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
 use super::filter::{self, Needs};
-use super::ground;
+use super::home_overlay::HomeOverlay;
 use super::landlock::{self, Opened};
 use super::metadata;
-use super::stand_in::StandIns;
-use super::sys::{Instruction, Stack, Strings};
-use super::veil::Veil;
+use super::placeholder::Placeholders;
+use super::shared_namespaces;
+use super::stack::Stack;
+use super::sys::{Instruction, Strings};
 use super::world::Maps;
 use crate::error::{SpawnError, Step};
-use crate::launch::{Launch, Rung};
+use crate::launch::{Launch, SandboxLevel};
 use crate::layout::{Kind, Layout};
 use crate::profile::Profile;
 use codex_guard::names::GIT_MAIN_CHECKOUT;
@@ -75,7 +76,7 @@ fn candidates(program: &OsString, env: &[(OsString, OsString)]) -> Result<Vec<CS
 
 /// How the command is confined.
 pub(super) struct Confined {
-    /// The namespaces and mounts, on the first rung.
+    /// The namespaces and mounts, on the first level.
     pub(super) world: Option<World>,
     pub(super) ruleset: Option<OwnedFd>,
     /// What holds the processes together where there is no first one; see [`super::scope`].
@@ -83,8 +84,8 @@ pub(super) struct Confined {
     pub(super) filter: Vec<Instruction>,
     /// Where modes and times may be changed, if the supervisor judges that.
     pub(super) judged: Option<Vec<CString>>,
-    /// Whether the supervisor has stand-ins to put in place.
-    pub(super) has_stand_ins: bool,
+    /// Whether the supervisor has placeholders to put in place.
+    pub(super) has_placeholders: bool,
     /// What is closed by a mount that goes when the file is replaced; see [`super::replaced`].
     pub(super) protected: Vec<PathBuf>,
 }
@@ -94,7 +95,7 @@ pub(super) struct Confined {
 /// Descriptors that a process opens are numbers here: whoever frees this memory has other descriptors by those numbers.
 pub(super) struct Workings {
     /// The supervisor's.
-    pub(super) stand_ins: StandIns,
+    pub(super) placeholders: Placeholders,
     /// The supervisor's, one byte for each place: 0 if it cannot exist, so nothing is mounted there.
     pub(super) mountable: Vec<u8>,
     pub(super) first: FirstWorkings,
@@ -117,22 +118,26 @@ pub(super) struct FirstWorkings {
 }
 
 impl Workings {
-    pub(super) fn new(arguments: Strings, confined: Option<&Confined>, stand_ins: StandIns) -> Self {
+    pub(super) fn new(
+        arguments: Strings,
+        confined: Option<&Confined>,
+        placeholders: Placeholders,
+    ) -> Result<Self, Errno> {
         let places = confined.and_then(|it| it.world.as_ref()).map_or(0, |world| world.places.len());
         let mountable = vec![1; places];
         let first = FirstWorkings { trees: vec![None; places], mountable: mountable.clone() };
-        let stack_if = |needed: bool| if needed { Stack::new() } else { Stack::none() };
+        let stack_if = |needed: bool| if needed { Stack::new() } else { Ok(Stack::none()) };
         let is_scoped = confined.is_some_and(|it| it.scope.is_some());
         let footing = confined.and_then(|it| it.world.as_ref()).map(|world| &world.footing);
-        Self {
-            stand_ins,
+        Ok(Self {
+            placeholders,
             mountable,
             first,
             arguments,
-            joining_stack: stack_if(is_scoped || matches!(footing, Some(Footing::Shared(_)))),
-            first_stack: stack_if(is_scoped || footing.is_some()),
-            command_stack: Stack::new(),
-        }
+            joining_stack: stack_if(is_scoped || matches!(footing, Some(Footing::Shared(_))))?,
+            first_stack: stack_if(is_scoped || footing.is_some())?,
+            command_stack: Stack::new()?,
+        })
     }
 }
 
@@ -141,7 +146,7 @@ pub(super) struct World {
     pub(super) footing: Footing,
     pub(super) places: Vec<Spot>,
     /// What hides the secrets of the home.
-    pub(super) veil: Veil,
+    pub(super) overlay: HomeOverlay,
     /// The root folder itself is writable.
     pub(super) everything_open: bool,
     /// The rights that Landlock grants on the sandbox's own `/dev`.
@@ -164,21 +169,25 @@ pub(super) enum Footing {
         /// The command makes a network of its own. That takes the longest, so it is done beside the mounts.
         without_network: bool,
     },
-    /// Those of other sandboxes too, to be joined in this order; see [`ground`].
-    Shared([Option<RawFd>; 2]),
+    /// Those of other sandboxes too, to be joined in this order; see [`shared_namespaces`].
+    Shared([Option<BorrowedFd<'static>>; 2]),
 }
 
 impl Confined {
-    /// Plans for `profile` on `rung`, and says which stand-ins are to be put in place.
-    pub(super) fn plan(profile: &Profile, layout: Layout, rung: &Rung) -> Result<(Self, StandIns), SpawnError> {
-        match rung {
-            Rung::Namespaces { landlock_abi } => Self::in_namespaces(profile, layout, *landlock_abi),
-            Rung::Landlock { abi } => Ok((Self::by_landlock(profile, &layout, *abi)?, StandIns::default())),
-            Rung::Nothing { why } => Err(SpawnError::CannotConfine { why: why.clone() }),
+    /// Plans for `profile` on `level`, and says which placeholders are to be put in place.
+    pub(super) fn plan(
+        profile: &Profile,
+        layout: Layout,
+        level: &SandboxLevel,
+    ) -> Result<(Self, Placeholders), SpawnError> {
+        match level {
+            SandboxLevel::Namespaces { landlock_abi } => Self::in_namespaces(profile, layout, *landlock_abi),
+            SandboxLevel::Landlock { abi } => Ok((Self::by_landlock(profile, &layout, *abi)?, Placeholders::default())),
+            SandboxLevel::Nothing { why } => Err(SpawnError::CannotConfine { why: why.clone() }),
         }
     }
 
-    fn in_namespaces(profile: &Profile, layout: Layout, abi: u32) -> Result<(Self, StandIns), SpawnError> {
+    fn in_namespaces(profile: &Profile, layout: Layout, abi: u32) -> Result<(Self, Placeholders), SpawnError> {
         let failed = |step| move |errno: Errno| SpawnError::Confine { step, path: None, source: errno.into() };
         let ruleset = if abi == 0 {
             None
@@ -189,18 +198,18 @@ impl Confined {
             Some(super::spawn::above_stdio(ruleset).map_err(failed(Step::Rules))?)
         };
         let everything_open = layout.open().any(|path| path == Path::new("/"));
-        let mut stand_ins = StandIns::default();
+        let mut placeholders = Placeholders::default();
         let protected = protected(&layout);
-        let places = mount_places(layout, profile, &mut stand_ins)?;
+        let places = mount_places(layout, profile, &mut placeholders)?;
         let with_network = profile.network();
-        let footing = match ground::ground() {
-            Some(ground) => Footing::Shared(ground.descriptors(with_network)),
+        let footing = match shared_namespaces::get() {
+            Some(shared) => Footing::Shared(shared.descriptors(with_network)),
             None => Footing::Own { maps: Maps::of_this_process(), without_network: !with_network },
         };
         let world = World {
             footing,
             places,
-            veil: Veil::over(&profile.secrets()),
+            overlay: HomeOverlay::over(&profile.secrets()),
             everything_open,
             dev_access: landlock::own_dev_access(abi),
         };
@@ -209,10 +218,10 @@ impl Confined {
             shared_with_outside: false,
             metadata_is_judged: false,
         });
-        let has_stand_ins = !stand_ins.is_empty();
+        let has_placeholders = !placeholders.is_empty();
         Ok((
-            Self { world: Some(world), ruleset, scope: None, filter, judged: None, has_stand_ins, protected },
-            stand_ins,
+            Self { world: Some(world), ruleset, scope: None, filter, judged: None, has_placeholders, protected },
+            placeholders,
         ))
     }
 
@@ -244,13 +253,13 @@ impl Confined {
             scope,
             filter,
             judged,
-            has_stand_ins: false,
+            has_placeholders: false,
             protected: Vec::new(),
         })
     }
 
-    /// Whether its processes need not open themselves to anybody; see [`ground`].
-    pub(super) fn is_on_shared_ground(&self) -> bool {
+    /// Whether its processes need not open themselves to anybody; see [`shared_namespaces`].
+    pub(super) fn shares_namespaces(&self) -> bool {
         self.world.as_ref().is_some_and(|world| matches!(world.footing, Footing::Shared(_)))
     }
 
@@ -260,7 +269,7 @@ impl Confined {
             Some(Footing::Shared(shared)) => *shared,
             Some(Footing::Own { .. }) | None => [None; 2],
         };
-        shared.into_iter().flatten()
+        shared.into_iter().flatten().map(|namespace| namespace.as_raw_fd())
     }
 }
 
@@ -268,17 +277,17 @@ impl Confined {
 /// nothing.
 fn protected(layout: &Layout) -> Vec<PathBuf> {
     let is_state = |path: &Path| path.file_name().is_some_and(|name| GIT_MAIN_CHECKOUT.iter().any(|it| name == *it));
-    let closed = layout.places.iter().filter(|place| place.kind == Kind::Closed && place.stand_in.is_none());
+    let closed = layout.places.iter().filter(|place| place.kind == Kind::Closed && place.placeholder.is_none());
     closed.map(|place| place.path.clone()).filter(|path| !is_state(path)).collect()
 }
 
-/// The places to mount, noting the stand-ins that are needed first.
-fn mount_places(layout: Layout, profile: &Profile, stand_ins: &mut StandIns) -> Result<Vec<Spot>, SpawnError> {
+/// The places to mount, noting the placeholders that are needed first.
+fn mount_places(layout: Layout, profile: &Profile, placeholders: &mut Placeholders) -> Result<Vec<Spot>, SpawnError> {
     let mut places = Vec::with_capacity(layout.places.len());
     for place in layout.places.into_iter().filter(|place| place.path != Path::new("/")) {
-        if let Some(stand_in) = place.stand_in {
+        if let Some(placeholder) = place.placeholder {
             let path = &place.path;
-            stand_ins.want(path, stand_in, places.len()).map_err(|errno| SpawnError::Confine {
+            placeholders.want(path, placeholder, places.len()).map_err(|errno| SpawnError::Confine {
                 step: Step::Placeholder,
                 path: Some(path.clone()),
                 source: errno.into(),

@@ -11,11 +11,11 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
+use super::cleanup::PendingCleanup;
 use super::messages::End;
 use super::pty::Pty;
 use super::replaced::{Guarded, Life};
 use super::supervisor::Supervisor;
-use super::tidy::Mess;
 use crate::inspect::{Due, inspect_aside};
 use crate::launch::Exit;
 
@@ -154,7 +154,7 @@ impl Running {
     }
 
     /// Like [`Self::ended`], and waits until nothing is left in the folders either. What the command has changed is
-    /// inspected from then on; [`tidied`](crate::tidied) says when that is done.
+    /// inspected from then on; [`cleanup_done`](crate::cleanup_done) says when that is done.
     pub async fn wait(&mut self) -> Exit {
         let exit = self.ended().await;
         while !self.is_all() && !self.is_closed {
@@ -168,7 +168,7 @@ impl Running {
             }
         }
         if let Some(due) = self.inspection.take() {
-            inspect_aside(*due, Mess::new());
+            inspect_aside(*due, PendingCleanup::new());
         }
         exit
     }
@@ -223,10 +223,10 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.life.let_go();
-        let inspection = self.inspection.take().map(|due| (due, Mess::new()));
+        let inspection = self.inspection.take().map(|due| (due, PendingCleanup::new()));
         let inspect = move || {
-            if let Some((due, mess)) = inspection {
-                inspect_aside(*due, mess);
+            if let Some((due, pending)) = inspection {
+                inspect_aside(*due, pending);
             }
         };
         match self.supervisor.take() {

@@ -11,13 +11,14 @@
 //! certain that the scope holds.
 
 use std::ffi::c_int;
-use std::os::fd::{AsFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, getppid, setsid, test_kill_process, waitid};
 
-use super::sys::{self, Stack};
+use super::stack::Stack;
+use super::sys;
 
 /// How long the supervisor waits until everybody has been signalled.
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
@@ -36,13 +37,13 @@ pub(super) struct Ender {
 ///
 /// As for [`sys::clone_sharing`]: the stack must stay, and be left alone, until the ender has ended.
 pub(super) unsafe fn enter<T>(
-    ruleset: RawFd,
+    ruleset: BorrowedFd<'_>,
     pipe: [RawFd; 2],
     stack: &mut Stack,
     start: impl FnOnce(c_int) -> Result<T, Errno>,
 ) -> Result<(T, Ender), Errno> {
     sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)?;
-    sys::landlock_restrict(sys::borrow(ruleset))?;
+    sys::landlock_restrict(ruleset)?;
     let [wait, hold] = pipe;
     // SAFETY: promised by the caller.
     let (_, process) =
@@ -58,7 +59,7 @@ fn end_others_after(pipe: RawFd) -> c_int {
     let number = pipe.unsigned_abs();
     let _ = sys::close_range(0, number - 1, false);
     let _ = sys::close_range(number + 1, u32::MAX, false);
-    while rustix::io::read(sys::borrow(pipe), &mut [0_u8]) == Err(Errno::INTR) {}
+    while sys::read(pipe, &mut [0_u8]) == Err(Errno::INTR) {}
     // The parent is outside. If it could be signalled, so could every other process of this user.
     let is_scoped = getppid().is_some_and(|parent| test_kill_process(parent) == Err(Errno::PERM));
     if is_scoped {

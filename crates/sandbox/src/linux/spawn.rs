@@ -15,15 +15,15 @@ use rustix::termios::{OptionalActions, OutputModes, Winsize, tcgetattr, tcsetatt
 use super::cgroup::{self, Group};
 use super::child::{Pipes, Plan};
 use super::messages::Failure;
+use super::placeholder::Placeholders;
 use super::plan::{Confined, Words, Workings};
 use super::replaced::{self, Life};
 use super::running::{Parts, Running};
-use super::stand_in::StandIns;
 use super::supervisor::Supervisor;
-use super::{ground, rungs};
+use super::{levels, shared_namespaces};
 use crate::error::{SpawnError, Step};
 use crate::inspect::Due;
-use crate::launch::{Confinement, Launch, Rung, Stdio};
+use crate::launch::{Confinement, Launch, SandboxLevel, Stdio};
 use crate::profile::Profile;
 use codex_guard::findings::Findings;
 
@@ -37,20 +37,20 @@ pub fn spawn(launch: Launch) -> Result<Running, SpawnError> {
     let Confinement::Policy(profile) = &launch.confinement else { return start(&launch, None) };
     profile.check_roots()?;
     // A process that runs one command need not find out first what this host can do: a failed step runs nothing.
-    let mut rung = rungs::known().unwrap_or_else(rungs::hoped_for);
+    let mut level = levels::known().unwrap_or_else(levels::hoped_for);
     for _ in 0..ATTEMPTS {
-        match start(&launch, Some((profile, &rung))) {
+        match start(&launch, Some((profile, &level))) {
             Err(SpawnError::Confine { source, path: Some(_), .. }) if source.raw_os_error() == Some(libc::ENOENT) => {}
-            Err(SpawnError::Confine { step: Step::Namespaces, .. }) if ground::give_up() => {}
-            Err(SpawnError::Confine { .. }) if rungs::known().is_none() => rung = rungs::rung().clone(),
+            Err(SpawnError::Confine { step: Step::Namespaces, .. }) if shared_namespaces::give_up() => {}
+            Err(SpawnError::Confine { .. }) if levels::known().is_none() => level = levels::level().clone(),
             result => return result,
         }
     }
-    start(&launch, Some((profile, &rung)))
+    start(&launch, Some((profile, &level)))
 }
 
-/// Goes through every step on `rung` in a process that executes nothing.
-pub(super) fn rehearse(profile: &Profile, rung: &Rung) -> Result<(), SpawnError> {
+/// Goes through every step on `level` in a process that executes nothing.
+pub(super) fn rehearse(profile: &Profile, level: &SandboxLevel) -> Result<(), SpawnError> {
     let launch = Launch {
         argv: vec!["true".into()],
         cwd: "/".into(),
@@ -62,21 +62,21 @@ pub(super) fn rehearse(profile: &Profile, rung: &Rung) -> Result<(), SpawnError>
     };
     let words = Words::of(&launch)?;
     let channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
-    let confined = Some(Confined::plan(profile, profile.layout(), rung)?);
+    let confined = Some(Confined::plan(profile, profile.layout(), level)?);
     launch_supervisor(&launch, words, confined, channels, true).map(|parts| parts.supervisor.wait())
 }
 
-fn start(launch: &Launch, confine: Option<(&Profile, &Rung)>) -> Result<Running, SpawnError> {
+fn start(launch: &Launch, confine: Option<(&Profile, &SandboxLevel)>) -> Result<Running, SpawnError> {
     let words = Words::of(launch)?;
     let mut channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
     // Where it cannot be enforced the caller has been told; see `unenforced_memory_limit`.
     let group = launch.most_memory.map(|memory| cgroup::make(memory, launch.most_processes)).transpose();
     channels.group = group.map_err(|source| SpawnError::Start { step: Step::Group, source })?.flatten();
     let (confined, inspection) = match confine {
-        Some((profile, rung)) => {
+        Some((profile, level)) => {
             let layout = profile.layout();
             let inspection = Due::new(profile, &layout);
-            (Some(Confined::plan(profile, layout, rung)?), inspection)
+            (Some(Confined::plan(profile, layout, level)?), inspection)
         }
         None => (None, None),
     };
@@ -176,7 +176,7 @@ impl Channels {
     }
 
     /// Every descriptor that the processes need, in order, and those of them that are for the command alone.
-    fn kept(&self, confined: Option<&Confined>, stand_ins: &StandIns) -> (Vec<RawFd>, Vec<RawFd>) {
+    fn kept(&self, confined: Option<&Confined>, placeholders: &Placeholders) -> (Vec<RawFd>, Vec<RawFd>) {
         let Pipes { streams, ready, end, life, places, built, listener_number } = self.for_processes();
         let mut for_command: Vec<RawFd> = streams.unwrap_or([0, 1, 2]).to_vec();
         for_command.push(ready);
@@ -184,7 +184,7 @@ impl Channels {
         let mut keep = for_command.clone();
         keep.extend([end, life].into_iter().chain(places).chain(built).chain(listener_number));
         keep.extend(confined.and_then(|it| it.scope.as_ref()).map(AsRawFd::as_raw_fd));
-        keep.extend(stand_ins.descriptors().map(|fd| fd.as_raw_fd()));
+        keep.extend(placeholders.descriptors().map(|fd| fd.as_raw_fd()));
         keep.extend(confined.map(Confined::joined).into_iter().flatten());
         if let Some(group) = self.group.as_ref().map(Group::handle) {
             let (for_all, entrance) = group.descriptors();
@@ -232,14 +232,15 @@ fn process_limit(most: u32) -> Rlimit {
 fn launch_supervisor(
     launch: &Launch,
     words: Words,
-    confined: Option<(Confined, StandIns)>,
+    confined: Option<(Confined, Placeholders)>,
     channels: Channels,
     is_rehearsal: bool,
 ) -> Result<Parts, SpawnError> {
-    let (confined, stand_ins) = confined.unzip();
+    let (confined, placeholders) = confined.unzip();
     let Words { candidates, arguments, environment, cwd } = words;
-    let workings = Workings::new(arguments, confined.as_ref(), stand_ins.unwrap_or_default());
-    let (keep, for_command) = channels.kept(confined.as_ref(), &workings.stand_ins);
+    let workings = Workings::new(arguments, confined.as_ref(), placeholders.unwrap_or_default())
+        .map_err(start_failed(Step::Clone))?;
+    let (keep, for_command) = channels.kept(confined.as_ref(), &workings.placeholders);
     let plan = Plan {
         confined,
         candidates,

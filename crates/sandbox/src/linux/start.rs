@@ -11,7 +11,8 @@ use super::child::{Plan, close_each};
 use super::messages::Failure;
 use super::plan::Footing;
 use super::scope::{self, Ender};
-use super::sys::{self, Stack};
+use super::stack::Stack;
+use super::sys;
 use crate::error::Step;
 
 /// A process that was started, and a handle on it.
@@ -35,7 +36,7 @@ pub(super) fn first_process(
     // Until then the supervisor stands still; they have the same descriptors, among them the handle.
     let mut started = Err(Errno::CANCELED);
     let join = || {
-        started = shared.iter().flatten().try_for_each(|namespace| sys::join(sys::borrow(*namespace))).and_then(|()| {
+        started = shared.iter().flatten().try_for_each(|namespace| sys::join(*namespace)).and_then(|()| {
             // SAFETY: as above.
             unsafe { sys::clone_sharing(stack, NAMESPACES | libc::CLONE_PARENT | libc::SIGCHLD, run) }
         });
@@ -46,7 +47,7 @@ pub(super) fn first_process(
     let (_, joining) = unsafe { sys::clone_sharing(joining_stack, flags, join) }?;
     let _ = waitid(WaitId::PidFd(joining.as_fd()), WaitIdOptions::EXITED);
     for namespace in shared.iter().flatten() {
-        close_each(&[*namespace]);
+        close_each(&[namespace.as_raw_fd()]);
     }
     started
 }
@@ -69,7 +70,7 @@ pub(super) fn in_scope(
             })
         };
         // SAFETY: the supervisor ends after everything it has started, and nobody else uses the stack.
-        started = unsafe { scope::enter(ruleset.as_raw_fd(), plan.pipes.built, ender_stack, start) };
+        started = unsafe { scope::enter(ruleset.as_fd(), plan.pipes.built, ender_stack, start) };
         0
     };
     let flags = libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;

@@ -1,7 +1,7 @@
 //! The supervisor of one command as the server sees it: a process, and the memory that it works with.
 //!
 //! It shares the server's memory, which takes a tenth of the time that a copy does, where that is safe: if nothing is confined,
-//! and once this process is closed to onlookers and its sandboxes have a [`ground`](super::ground). Before, a sandbox has to
+//! and once this process is closed to onlookers and its sandboxes have a [namespaces that they share](super::shared_namespaces). Before, a sandbox has to
 //! open itself to map its user or to hand over a descriptor, and memory is open or closed as a whole.
 //!
 //! Invariant: the memory of a supervisor is freed when that is known to have ended, and all that shared it before, and not
@@ -17,7 +17,8 @@ use tokio::runtime::Handle;
 
 use super::child::{Plan, supervise};
 use super::plan::Workings;
-use super::sys::{self, Side, Stack};
+use super::stack::Stack;
+use super::sys::{self, Side};
 
 /// `__WALL`: supervisors end without a signal, and only this finds such children.
 const ALL: WaitIdOptions = WaitIdOptions::from_bits_retain(0x4000_0000);
@@ -65,8 +66,8 @@ impl Supervisor {
     ///
     /// No signal tells of its end: whoever waits for children in this process must not find it.
     pub(super) fn start(plan: Plan, workings: Workings) -> Result<(Self, Option<Box<Memory>>), Errno> {
-        let is_copied = plan.confined.as_ref().is_some_and(|confined| !confined.is_on_shared_ground());
-        let stack = if is_copied { Stack::none() } else { Stack::new() };
+        let is_copied = plan.confined.as_ref().is_some_and(|confined| !confined.shares_namespaces());
+        let stack = if is_copied { Stack::none() } else { Stack::new()? };
         let memory = Box::new(Memory { plan, workings, stack });
         let former = sys::block_signals();
         let started = if is_copied { Self::copied(memory) } else { Self::sharing(memory).map(|it| (it, None)) };
@@ -93,7 +94,8 @@ impl Supervisor {
     }
 
     fn copied(mut memory: Box<Memory>) -> Result<(Self, Option<Box<Memory>>), Errno> {
-        match sys::clone_process(0)? {
+        // SAFETY: the child makes plain system calls and exits.
+        match unsafe { sys::clone_process(0) }? {
             Side::Parent { pid, pidfd } => Ok((Self { pid, process: pidfd, shared: None }, Some(memory))),
             Side::Child => sys::exit(supervise(&memory.plan, &mut memory.workings)),
         }

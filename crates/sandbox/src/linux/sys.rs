@@ -14,11 +14,12 @@
 )]
 
 use std::ffi::{CStr, c_int, c_long, c_void};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr;
 
 use rustix::io::Errno;
+
+use super::stack::Stack;
 
 /// `mount_setattr`'s argument.
 #[repr(C)]
@@ -93,8 +94,11 @@ pub(super) enum Side {
 /// Copies this process like `fork`, without the handlers that libc runs around it, in new namespaces if asked for. Its end
 /// is told by no signal.
 ///
-/// The child may only do what is safe in a signal handler, because the other threads are gone and may have held locks.
-pub(super) fn clone_process(namespaces: c_int) -> Result<Side, Errno> {
+/// # Safety
+///
+/// The child may only do what is safe in a signal handler, because the other threads are gone and may have held locks; it
+/// must not return from the function that called this, but end by [`exit`].
+pub(super) unsafe fn clone_process(namespaces: c_int) -> Result<Side, Errno> {
     let mut pidfd: RawFd = -1;
     let (flags, place) = (namespaces | libc::CLONE_PIDFD, address(&raw mut pidfd));
     // SAFETY: without CLONE_VM the child has a copy of this stack and memory; `pidfd` outlives the call.
@@ -107,23 +111,6 @@ pub(super) fn clone_process(namespaces: c_int) -> Result<Side, Errno> {
     // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     Ok(Side::Parent { pid: pid as i32, pidfd })
-}
-
-/// Where a process that shares the memory of another keeps what it works with.
-pub(super) struct Stack(Box<[MaybeUninit<u8>]>);
-
-impl Stack {
-    /// Ten times what the deepest of our processes was seen to use.
-    const SIZE: usize = 64 * 1024;
-
-    pub(super) fn new() -> Self {
-        Self(Box::new_uninit_slice(Self::SIZE))
-    }
-
-    /// One that nothing can run on.
-    pub(super) fn none() -> Self {
-        Self(Box::new_uninit_slice(0))
-    }
 }
 
 /// Starts `run` as a process that shares this one's memory, with new namespaces and a signal at its end as `flags` say. It
@@ -146,13 +133,10 @@ pub(super) unsafe fn clone_sharing<F: FnOnce() -> c_int>(
         run()
     }
     let flags = flags | libc::CLONE_VM | libc::CLONE_PIDFD;
-    let memory = &mut stack.0;
-    let room = memory.len().checked_sub(size_of::<F>() + align_of::<F>()).ok_or(Errno::NOMEM)?;
+    let place = stack.top::<F>().ok_or(Errno::NOMEM)?;
     let mut pidfd: RawFd = -1;
     // SAFETY: the place is inside the stack, above everything that the new process pushes, and aligned.
     let pid = unsafe {
-        let place = memory.as_mut_ptr().add(room);
-        let place = place.add(place.align_offset(align_of::<F>())).cast::<F>();
         place.write(run);
         libc::clone(enter::<F>, place.cast(), flags, place.cast(), &raw mut pidfd)
     };
@@ -188,16 +172,17 @@ pub(super) fn kill_all() {
     let _ = unsafe { call(libc::SYS_kill, [usize::MAX, libc::SIGKILL as usize]) };
 }
 
-/// Names a descriptor by number. It must stay open for as long as the name is used.
-pub(super) fn borrow(fd: RawFd) -> BorrowedFd<'static> {
-    // SAFETY: callers pass descriptors of the plan, which stay open until exec or exit; a wrong number gives EBADF.
-    unsafe { BorrowedFd::borrow_raw(fd) }
+/// Reads from a descriptor of the plan. Processes that share memory have descriptors of their own, so a plan holds numbers;
+/// one that is not open gives `EBADF`.
+pub(super) fn read(fd: RawFd, bytes: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the kernel writes at most as many bytes as there are.
+    unsafe { call(libc::SYS_read, [fd as usize, address(bytes.as_mut_ptr()), bytes.len()]) }
 }
 
-/// Takes over a descriptor that this process has opened and noted as a number.
-pub(super) fn own(fd: RawFd) -> OwnedFd {
-    // SAFETY: whoever noted it has let go of it.
-    unsafe { OwnedFd::from_raw_fd(fd) }
+/// Writes to a descriptor of the plan; see [`read`].
+pub(super) fn write(fd: RawFd, bytes: &[u8]) -> Result<usize, Errno> {
+    // SAFETY: the bytes are only read.
+    unsafe { call(libc::SYS_write, [fd as usize, address(bytes.as_ptr()), bytes.len()]) }
 }
 
 /// Blocks every signal and returns the former mask.

@@ -8,7 +8,7 @@
 //! path is followed through a symbolic link.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd as _, IntoRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2, symlinkat};
 use rustix::io::Errno;
@@ -33,12 +33,12 @@ const DEV_LINKS: [(&CStr, &CStr); 5] = [
 
 /// Builds all of it. Runs as the first process of the new namespaces.
 ///
-/// `stand_ins` is where the supervisor says which places exist, once it has put the stand-ins there.
+/// `placeholders` is where the supervisor says which places exist, once it has put the placeholders there.
 pub(super) fn build(
     world: &World,
     workings: &mut FirstWorkings,
-    stand_ins: Option<RawFd>,
-    ruleset: Option<RawFd>,
+    placeholders: Option<RawFd>,
+    ruleset: Option<BorrowedFd<'_>>,
 ) -> Result<(), Failure> {
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(Failure::of(Step::Private))?;
@@ -49,17 +49,17 @@ pub(super) fn build(
     sys::set_mount_attributes(root.as_fd(), closed, true).map_err(Failure::of(Step::ReadOnly))?;
     make_dev(devices).map_err(Failure::of(Step::Devices))?;
     mount_processes().map_err(Failure::of(Step::Processes))?;
-    if let Some(stand_ins) = stand_ins {
-        let told = rustix::io::read(sys::borrow(stand_ins), &mut *workings.mountable);
+    if let Some(placeholders) = placeholders {
+        let told = sys::read(placeholders, &mut *workings.mountable);
         if told != Ok(workings.mountable.len()) {
             return Err(Failure::of(Step::Placeholder)(Errno::CANCELED));
         }
     }
     put_places(world, workings)?;
-    world.veil.put().map_err(Failure::of(Step::Veil))?;
+    world.overlay.put().map_err(Failure::of(Step::HomeOverlay))?;
     if let Some(ruleset) = ruleset {
         let dev = open_path(c"/dev").map_err(Failure::of(Step::Rules))?;
-        sys::landlock_allow(sys::borrow(ruleset), dev.as_fd(), world.dev_access).map_err(Failure::of(Step::Rules))?;
+        sys::landlock_allow(ruleset, dev.as_fd(), world.dev_access).map_err(Failure::of(Step::Rules))?;
     }
     Ok(())
 }
@@ -113,7 +113,8 @@ fn put_places(world: &World, workings: &mut FirstWorkings) -> Result<(), Failure
         let failed = Failure::at(step, index);
         let place = open_spot(spot).map_err(&failed)?;
         let tree = match slot.take() {
-            Some(tree) => sys::own(tree),
+            // SAFETY: `take_open` has let go of it, and its slot is empty now.
+            Some(tree) => unsafe { OwnedFd::from_raw_fd(tree) },
             None => take(&place).map_err(&failed)?,
         };
         if spot.kind == Kind::Closed {

@@ -38,7 +38,7 @@ fn a_days_work_in_the_main_checkout() {
     let before = entries(&world.ws(".git"));
     assert_eq!(works(&world, A_DAY), "Merge branch 'topic' one start three two ");
     assert_eq!(git(&world.ws(""), &["status", "--short"]), "");
-    assert_eq!(git(&world.ws(""), &["ls-files"]), "a\nb\nc\n", "stand-ins were committed");
+    assert_eq!(git(&world.ws(""), &["ls-files"]), "a\nb\nc\n", "placeholders were committed");
     for kept in before {
         assert!(world.ws(".git").join(&kept).exists(), "{kept}");
     }

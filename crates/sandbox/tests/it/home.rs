@@ -1,4 +1,4 @@
-//! The secrets of the home in namespaces; `landlock_rung` has the same without.
+//! The secrets of the home in namespaces; `landlock_level` has the same without.
 
 use crate::secrets;
 use crate::support::has_namespaces;

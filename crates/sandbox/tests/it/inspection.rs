@@ -40,7 +40,7 @@ fn places(world: &World, report: &Report) -> Vec<String> {
 
 /// A workspace with a repository, as `init` makes it.
 fn repository() -> World {
-    crate::settle_rung();
+    crate::settle_level();
     let world = World::new();
     world.write("ws/a", "1\n");
     world.write("ws/src/b", "2\n");
@@ -307,7 +307,7 @@ pub(crate) fn ordinary_work_is_left_alone() {
     for step in day {
         let (report, exit) = left(&world, &format!("set -e; {step}"));
         assert_eq!(places(&world, &report), [""; 0], "{step}");
-        // On the lower rung nothing new can be created beside a repository.
+        // On the lower level nothing new can be created beside a repository.
         assert!(exit == Exit::Code(0) || !crate::support::has_namespaces(), "{step}");
     }
     let keeps_mode = world.ws("src/bin/update").metadata().is_ok_and(|it| mode(&it) & 0o111 != 0);
@@ -320,7 +320,7 @@ fn mode(metadata: &std::fs::Metadata) -> u32 {
 
 #[test]
 fn work_in_the_repository_of_the_workspace_is_left_alone() {
-    crate::settle_rung();
+    crate::settle_level();
     if !crate::support::has_namespaces() {
         return;
     }
@@ -344,7 +344,7 @@ fn work_in_the_repository_of_the_workspace_is_left_alone() {
 
 #[test]
 fn a_strategy_that_is_no_part_of_git_is_found() {
-    crate::settle_rung();
+    crate::settle_level();
     if !crate::support::has_namespaces() {
         return;
     }
@@ -357,7 +357,7 @@ fn a_strategy_that_is_no_part_of_git_is_found() {
 
 #[test]
 fn what_a_user_lets_a_rebase_execute_stays() {
-    crate::settle_rung();
+    crate::settle_level();
     if !crate::support::has_namespaces() {
         return;
     }
@@ -413,7 +413,7 @@ fn what_is_no_file_is_not_waited_for() {
 
 #[test]
 fn users_choose_names() {
-    crate::settle_rung();
+    crate::settle_level();
     let world = World::new();
     let names = codex_sandbox::Names::new(&["x.cfg".to_owned()], &[".idea".to_owned()]);
     let surroundings = Surroundings { names, ..world.surroundings() };
@@ -440,7 +440,7 @@ fn a_command_that_still_runs_is_inspected_too() {
             terminals.wait_for_output(id, std::time::Duration::from_secs(10)).await.expect("it is there");
         }
         terminals.inspect();
-        codex_sandbox::tidied().await;
+        codex_sandbox::cleanup_done().await;
     });
     assert_eq!(places(&world, &findings.take()), ["src/.npmrc"]);
 }

@@ -1,8 +1,8 @@
-//! The lower rungs: what Landlock holds without namespaces, namespaces without Landlock, and nothing.
+//! The lower levels: what Landlock holds without namespaces, namespaces without Landlock, and nothing.
 
 use std::time::{Duration, Instant};
 
-use codex_sandbox::{Rung, SpawnError, explain, landlock_rung, rung};
+use codex_sandbox::{SandboxLevel, SpawnError, explain, landlock_level, level};
 use codex_wire::policy::SandboxPolicy;
 
 use crate::lifetime::is_held;
@@ -13,8 +13,8 @@ use crate::support::{ROLE, World, role, role_argv, run, workspace_write};
 pub(crate) fn assert_fallback() {
     let world = World::new();
     let launch = world.launch(&SandboxPolicy::ReadOnly, &["/bin/sh", "-c", "echo x > new"]);
-    match rung() {
-        Rung::Nothing { .. } => assert!(matches!(run(launch), Err(SpawnError::CannotConfine { .. }))),
+    match level() {
+        SandboxLevel::Nothing { .. } => assert!(matches!(run(launch), Err(SpawnError::CannotConfine { .. }))),
         _ => drop(run(launch).expect("it starts")),
     }
     assert!(!world.ws("new").exists());
@@ -25,20 +25,20 @@ fn landlock_explains_what_it_cannot_do() {
     let world = World::new();
     world.write("ws/src/main.rs", "");
     let profile = world.profile(&workspace_write()).expect("a profile");
-    let text = explain(&profile, &Rung::Landlock { abi: 5 }).to_string();
+    let text = explain(&profile, &SandboxLevel::Landlock { abi: 5 }).to_string();
     for line in ["Landlock 5", "git cannot commit here", "signals to other processes", "modes, owners and times"] {
         assert!(text.contains(line), "{text}");
     }
-    let text = explain(&profile, &Rung::Namespaces { landlock_abi: 7 }).to_string();
+    let text = explain(&profile, &SandboxLevel::Namespaces { landlock_abi: 7 }).to_string();
     assert!(text.contains("namespaces (user, mount, pid, ipc, uts, net)"), "{text}");
     assert!(text.contains(&world.ws(".codex").display().to_string()), "{text}");
-    let text = explain(&profile, &Rung::Nothing { why: "no luck".to_owned() }).to_string();
+    let text = explain(&profile, &SandboxLevel::Nothing { why: "no luck".to_owned() }).to_string();
     assert!(text.contains("no sandbox: no luck") && text.contains("writable: nothing"), "{text}");
 }
 
 /// Runs a write inside and outside of the workspace on a host that lacks something.
 #[track_caller]
-fn on_a_host_without(what: &str, expected_rung: &str, expected_writes: [bool; 2]) {
+fn on_a_host_without(what: &str, expected_level: &str, expected_writes: [bool; 2]) {
     let world = World::new();
     world.write("ws/src/a", "");
     let script = "echo x > src/new; echo x > ../outside/new; echo x > ../codex_home/new";
@@ -46,7 +46,7 @@ fn on_a_host_without(what: &str, expected_rung: &str, expected_writes: [bool; 2]
         ["without", &world.ws("").display().to_string(), &world.path("codex_home").display().to_string(), script, what]
             .map(str::to_owned);
     let text = output_of(start_role(&words));
-    assert!(text.contains(&format!("rung {expected_rung}")), "{text}");
+    assert!(text.contains(&format!("level {expected_level}")), "{text}");
     let written = [world.ws("src/new").exists(), world.path("outside/new").exists()];
     assert_eq!(written, expected_writes, "{text}");
     assert!(!world.path("codex_home/new").exists());
@@ -68,7 +68,7 @@ fn sandboxes_have_namespaces_of_their_own_where_none_can_be_joined() {
 
 #[test]
 fn landlock_holds_without_namespaces() {
-    if matches!(landlock_rung(), Rung::Landlock { .. }) {
+    if matches!(landlock_level(), SandboxLevel::Landlock { .. }) {
         on_a_host_without("userns", "Landlock", [true, false]);
     }
 }
@@ -80,7 +80,7 @@ fn nothing_runs_without_either() {
 
 #[test]
 fn processes_that_change_their_number_all_the_time_end_with_the_command() {
-    let Rung::Landlock { abi: 6.. } = landlock_rung() else { return };
+    let SandboxLevel::Landlock { abi: 6.. } = landlock_level() else { return };
     let world = World::new();
     let lock = world.write("ws/src/lock", "");
     let worm = role(&["worm".to_owned(), lock.display().to_string(), "10".to_owned()]);
@@ -89,7 +89,7 @@ fn processes_that_change_their_number_all_the_time_end_with_the_command() {
     let (ws, home) = (world.ws("").display().to_string(), world.path("codex_home").display().to_string());
     let started = Instant::now();
     let text = output_of(start_role(&["without", &ws, &home, "sh src/worm.sh", "userns"].map(str::to_owned)));
-    assert!(text.contains("rung Landlock") && text.contains("exit Code(0)"), "{text}");
+    assert!(text.contains("level Landlock") && text.contains("exit Code(0)"), "{text}");
     assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
     assert!(!is_held(&lock), "somebody lives");
 }

@@ -62,7 +62,7 @@ fn dropping_ends_the_whole_tree() {
             let mut out = running.take_stdout().expect("a pipe");
             tokio::io::AsyncReadExt::read_exact(&mut out, &mut line).await.expect("it gets ready");
         });
-        eventually("the tree ends and its stand-ins go", || {
+        eventually("the tree ends and its placeholders go", || {
             !is_held(&world.ws("lock")) && entries(&world.ws("")) == ["lock"]
         });
     }
@@ -76,7 +76,7 @@ fn killing_says_so_and_leaves_nothing() {
         let mut running = spawn(launch).expect("it starts");
         assert!(
             !entries(&world.ws("")).is_empty() || !crate::support::has_namespaces(),
-            "stand-ins are there meanwhile"
+            "placeholders are there meanwhile"
         );
         running.kill();
         assert_eq!(running.wait().await, Exit::Signal(9));
@@ -98,7 +98,7 @@ fn a_killed_server_leaves_nothing() {
         server.kill().expect("SIGKILL");
         server.wait().expect("it ends");
         eventually("the tree ends", || !is_held(&world.ws("lock")));
-        eventually("its stand-ins go", || entries(&world.ws("")) == ["lock"]);
+        eventually("its placeholders go", || entries(&world.ws("")) == ["lock"]);
     }
 }
 
@@ -112,7 +112,7 @@ fn a_hardened_process_is_closed_to_onlookers() {
 }
 
 #[test]
-fn stand_ins_stay_until_the_last_of_several_commands_ends() {
+fn placeholders_stay_until_the_last_of_several_commands_ends() {
     if !crate::support::has_namespaces() {
         return;
     }
@@ -146,7 +146,7 @@ fn stand_ins_stay_until_the_last_of_several_commands_ends() {
 }
 
 #[test]
-fn stand_ins_that_a_crash_left_are_removed_by_the_next_command() {
+fn placeholders_that_a_crash_left_are_removed_by_the_next_command() {
     if !crate::support::has_namespaces() {
         return;
     }
@@ -160,7 +160,7 @@ fn stand_ins_that_a_crash_left_are_removed_by_the_next_command() {
 }
 
 #[test]
-fn stand_ins_that_a_crash_left_are_removed_without_a_command_too() {
+fn placeholders_that_a_crash_left_are_removed_without_a_command_too() {
     if !crate::support::has_namespaces() {
         return;
     }
@@ -177,12 +177,12 @@ fn stand_ins_that_a_crash_left_are_removed_without_a_command_too() {
         }
         mode(name, left);
     }
-    codex_sandbox::remove_left_stand_ins(&world.ws(""), &names);
+    codex_sandbox::remove_left_placeholders(&world.ws(""), &names);
     assert_eq!(entries(&world.ws("")), [".claude", ".vscode"], "a folder of the user's own stays");
     runtime().block_on(async {
         let mut running = spawn(world.launch(&workspace_write(), &["/bin/sleep", "60"])).expect("it starts");
         let during = entries(&world.ws(""));
-        codex_sandbox::remove_left_stand_ins(&world.ws(""), &names);
+        codex_sandbox::remove_left_placeholders(&world.ws(""), &names);
         assert_eq!(entries(&world.ws("")), during, "what a command needs stays");
         running.kill();
         running.wait().await;
@@ -191,7 +191,7 @@ fn stand_ins_that_a_crash_left_are_removed_without_a_command_too() {
 }
 
 #[test]
-fn a_command_that_may_write_nothing_has_no_stand_ins() {
+fn a_command_that_may_write_nothing_has_no_placeholders() {
     let world = World::new();
     runtime().block_on(async {
         let mut running = spawn(world.launch(&SandboxPolicy::ReadOnly, &["/bin/sleep", "60"])).expect("it starts");

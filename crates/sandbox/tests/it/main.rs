@@ -31,5 +31,5 @@ mod secrets;
 mod support;
 mod terminals;
 
-/// These tests are on whatever rung the host offers.
-fn settle_rung() {}
+/// These tests are on whatever level the host offers.
+fn settle_level() {}

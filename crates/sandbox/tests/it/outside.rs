@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use codex_sandbox::{Confinement, Launch, Profile, Surroundings, rung};
+use codex_sandbox::{Confinement, Launch, Profile, Surroundings, level};
 
 use crate::support::{self, ROLE, role, role_argv, run, runtime, workspace_write};
 
@@ -58,7 +58,7 @@ pub(crate) fn play(name: &str, arguments: &[&str]) -> io::Result<()> {
         }
         "without" => {
             refuse_system_calls(arguments[3]);
-            println!("\nrung {:?}", rung());
+            println!("\nrung {:?}", level());
             let finished = run(launch(arguments, &["/bin/sh", "-c", arguments[2]])).map_err(io::Error::other)?;
             println!("\nexit {:?} {}", finished.exit, finished.aggregated.text());
             Ok(())

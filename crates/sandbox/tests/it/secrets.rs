@@ -1,4 +1,4 @@
-//! What is secret in the home, on whatever rung this program is.
+//! What is secret in the home, on whatever level this program is.
 
 use std::path::{Path, PathBuf};
 

@@ -97,7 +97,7 @@ pub(crate) fn run_with(launch: Launch, limits: Limits) -> Result<Finished, Spawn
         let (sender, mut chunks) = mpsc::channel(64);
         let drain = async { while chunks.recv().await.is_some() {} };
         let finished = tokio::join!(codex_sandbox::run(launch, limits, sender), drain).0;
-        codex_sandbox::tidied().await;
+        codex_sandbox::cleanup_done().await;
         finished
     })
 }
@@ -133,9 +133,9 @@ pub(crate) fn is_root() -> bool {
 }
 
 pub(crate) fn has_namespaces() -> bool {
-    let found = matches!(codex_sandbox::rung(), codex_sandbox::Rung::Namespaces { .. });
+    let found = matches!(codex_sandbox::level(), codex_sandbox::SandboxLevel::Namespaces { .. });
     if !found {
-        eprintln!("this host offers no namespaces, only {:?}: the fallback is tested instead", codex_sandbox::rung());
+        eprintln!("this host offers no namespaces, only {:?}: the fallback is tested instead", codex_sandbox::level());
     }
     found
 }

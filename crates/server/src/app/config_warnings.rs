@@ -9,8 +9,8 @@ use codex_protocol::v2::warning::ConfigWarning;
 
 use super::connection::{Connection, lock};
 use super::disk::blocking;
-use super::hearing::Dialect;
-use super::shelf::tell;
+use super::event_filter::Dialect;
+use super::stored_threads::tell;
 
 /// Tells a client that has just come.
 pub(crate) async fn greet(connection: &Arc<Connection>) {

@@ -14,13 +14,13 @@ use codex_wire::ids::{RequestId, ThreadId};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
-use super::beside::Beside;
-use super::desk::{Task, WAITING_TASKS};
 use super::disk::blocking;
 use super::host::Host;
 use super::outbox::Outbox;
+use super::server_methods::ClientResources;
+use super::subscriber::{SubscriberRequest, WAITING_REQUESTS};
 use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 
 /// How deep the objects of a message may lie within each other.
 const MAX_DEPTH: usize = 100;
@@ -34,17 +34,17 @@ pub(crate) struct Connection {
     pub(crate) host: Arc<Host>,
     pub(crate) outbox: Outbox,
     /// What goes on beside threads.
-    pub(crate) beside: Beside,
+    pub(crate) resources: ClientResources,
     client: OnceLock<Client>,
     /// Where the requests about each thread go.
-    desks: Mutex<HashMap<ThreadId, mpsc::Sender<Box<Task>>>>,
+    subscribers: Mutex<HashMap<ThreadId, mpsc::Sender<Box<SubscriberRequest>>>>,
     /// The listeners of the first version, and the thread that each listens to.
     listeners: Mutex<HashMap<String, ThreadId>>,
     /// Requests of ours that the client has not answered.
     asked: Mutex<HashMap<i64, Asked>>,
     /// What it was told of the configuration.
     pub(crate) warned_of: Mutex<BTreeSet<String>>,
-    /// Held by every request that is not answered yet.
+    /// Backlog by every request that is not answered yet.
     unanswered: Mutex<Option<mpsc::Sender<()>>>,
     /// Threads that the client has said it listens to no more.
     left: Mutex<HashSet<ThreadId>>,
@@ -60,7 +60,7 @@ pub(crate) struct Client {
     /// How this program names itself to providers on its behalf.
     pub(crate) user_agent: String,
     /// Which release's ways it knows.
-    pub(crate) vintage: Vintage,
+    pub(crate) release: ProtocolRelease,
     /// The dialect it is spoken to in, whatever it asks in.
     pub(crate) dialect: Option<Dialect>,
     /// Notifications it does not want.
@@ -107,9 +107,9 @@ impl Connection {
         let connection = Self {
             host,
             outbox,
-            beside: Beside::default(),
+            resources: ClientResources::default(),
             client: OnceLock::new(),
-            desks: Mutex::default(),
+            subscribers: Mutex::default(),
             listeners: Mutex::default(),
             asked: Mutex::default(),
             left: Mutex::default(),
@@ -126,14 +126,14 @@ impl Connection {
     }
 
     /// Which release's ways are followed.
-    pub(crate) fn vintage(&self) -> Vintage {
-        self.client().map(|client| client.vintage).unwrap_or_default()
+    pub(crate) fn release(&self) -> ProtocolRelease {
+        self.client().map(|client| client.release).unwrap_or_default()
     }
 
     /// Reads and obeys until the client has said everything, or is gone.
     pub(crate) async fn read<R: AsyncRead + Unpin>(self: &Arc<Self>, input: R) -> std::io::Result<()> {
         let read = self.read_lines(input).await;
-        self.beside.hang_up();
+        self.resources.hang_up();
         // From here on only requests that are being served hold the connection open.
         drop(lock(&self.unanswered).take());
         read
@@ -167,7 +167,7 @@ impl Connection {
         let mut bytes = Vec::new();
         super::outbox::add_line(&mut bytes, &Complaint { error, id: None });
         let room = self.outbox.room(bytes.len()).await;
-        self.outbox.send_news(bytes, room);
+        self.outbox.send_notification(bytes, room);
     }
 
     async fn take(self: &Arc<Self>, line: &[u8]) {
@@ -221,12 +221,12 @@ impl Connection {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
         let InitializeParams { client_info, capabilities } = params;
         client_info.check_name()?;
-        let asked = self.host.start.vintage.or_else(|| capabilities.as_ref().map(implied_vintage));
-        let vintage = if let Some(vintage) = asked {
-            vintage
+        let asked = self.host.start.release.or_else(|| capabilities.as_ref().map(implied_release));
+        let release = if let Some(release) = asked {
+            release
         } else {
             let host = Arc::clone(&self.host);
-            blocking(move || Ok(host.vintage())).await?
+            blocking(move || Ok(host.release())).await?
         };
         let capabilities = capabilities.unwrap_or_default();
         let start = &self.host.start;
@@ -238,19 +238,19 @@ impl Connection {
             platform_os: std::env::consts::OS,
         };
         let mut unwanted = capabilities.opt_out_notification_methods.unwrap_or_default();
-        if vintage != Vintage::V0166 || !capabilities.experimental_api {
+        if release != ProtocolRelease::V0166 || !capabilities.experimental_api {
             unwanted.extend(UNSETTLED.iter().map(|name| (*name).to_owned()));
         }
         let (groups, unwanted): (Vec<_>, Vec<_>) = unwanted.into_iter().partition(|name| name.ends_with('*'));
         let client = Client {
             name: client_info.name,
             user_agent: response.user_agent.clone(),
-            vintage,
+            release,
             dialect: capabilities.dialect.or(start.dialect),
             unwanted_groups: groups.into_iter().map(|name| name.trim_end_matches('*').to_owned()).collect(),
             unwanted: unwanted.into_iter().collect(),
             // Only clients of the newest release say what they can, and that release sends none.
-            has_events: asked != Some(Vintage::V0166),
+            has_events: asked != Some(ProtocolRelease::V0166),
         };
         self.client.set(client).map_err(|_| ErrorObject::invalid("Already initialized"))?;
         Ok(response)
@@ -260,10 +260,11 @@ impl Connection {
     async fn answered(&self, id: &RequestId, result: Result<Option<&serde_json::value::RawValue>, ErrorObject>) {
         let RequestId::Integer(number) = id else { return };
         let Some(asked) = lock(&self.asked).remove(number) else { return };
-        let Some(desk) = self.desk(asked.thread) else { return };
+        let Some(subscriber) = self.subscriber(asked.thread) else { return };
         let answer = result.ok().flatten().map(|answer| answer.get().to_owned());
-        let _: Result<(), _> =
-            desk.send(Box::new(Task::Answered { number: *number, question: asked.question, answer })).await;
+        let _: Result<(), _> = subscriber
+            .send(Box::new(SubscriberRequest::Answered { number: *number, question: asked.question, answer }))
+            .await;
     }
 
     /// Remembers a question to the client.
@@ -277,39 +278,39 @@ impl Connection {
     }
 
     /// Where requests about a thread go.
-    pub(crate) fn desk(&self, thread: ThreadId) -> Option<mpsc::Sender<Box<Task>>> {
-        lock(&self.desks).get(&thread).filter(|desk| !desk.is_closed()).cloned()
+    pub(crate) fn subscriber(&self, thread: ThreadId) -> Option<mpsc::Sender<Box<SubscriberRequest>>> {
+        lock(&self.subscribers).get(&thread).filter(|subscriber| !subscriber.is_closed()).cloned()
     }
 
-    /// Makes place for the desk of a thread: requests about it wait there from here on. None if it has one already, so
+    /// Makes place for the subscriber of a thread: requests about it wait there from here on. None if it has one already, so
     /// that nobody is told anything twice.
-    pub(crate) fn reserve_desk(&self, thread: ThreadId) -> Option<mpsc::Receiver<Box<Task>>> {
-        let mut desks = lock(&self.desks);
-        if desks.get(&thread).is_some_and(|desk| !desk.is_closed()) {
+    pub(crate) fn reserve_subscriber(&self, thread: ThreadId) -> Option<mpsc::Receiver<Box<SubscriberRequest>>> {
+        let mut subscribers = lock(&self.subscribers);
+        if subscribers.get(&thread).is_some_and(|subscriber| !subscriber.is_closed()) {
             return None;
         }
-        let (sender, tasks) = mpsc::channel(WAITING_TASKS);
-        // The desk of a client that has parted closes as soon as it opens.
+        let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
+        // The subscriber of a client that has parted closes as soon as it opens.
         if !self.has_parted() {
-            desks.insert(thread, sender);
+            subscribers.insert(thread, sender);
         }
-        Some(tasks)
+        Some(requests)
     }
 
     /// Sends requests about a thread nowhere from here on.
-    pub(crate) fn remove_desk(&self, thread: ThreadId) {
-        lock(&self.desks).remove(&thread);
+    pub(crate) fn remove_subscriber(&self, thread: ThreadId) {
+        lock(&self.subscribers).remove(&thread);
     }
 
     /// Notes that the client listens to a thread no more.
     pub(crate) fn leave_thread(&self, thread: ThreadId) {
-        self.remove_desk(thread);
+        self.remove_subscriber(thread);
         lock(&self.left).insert(thread);
     }
 
     /// What a client is told that wants to hear no more of a thread it does not listen to.
     pub(crate) fn unheard(&self, thread: ThreadId) -> Option<UnsubscribeStatus> {
-        if self.desk(thread).is_some() {
+        if self.subscriber(thread).is_some() {
             return None;
         }
         let was_heard = lock(&self.left).contains(&thread);
@@ -332,18 +333,18 @@ impl Connection {
         lock(&self.listeners).remove(name);
     }
 
-    /// Closes all desks once what they were given is done.
+    /// Closes all subscribers once what they were given is done.
     pub(crate) fn leave(&self) {
-        self.beside.leave();
-        lock(&self.desks).clear();
+        self.resources.leave();
+        lock(&self.subscribers).clear();
     }
 
-    /// Closes all desks like [`Connection::leave`], while their threads go on without this client.
+    /// Closes all subscribers like [`Connection::leave`], while their threads go on without this client.
     pub(crate) fn part(&self) {
-        // Under the lock, so that no desk finds its place between the two.
-        let desks = lock(&self.desks);
+        // Under the lock, so that no subscriber finds its place between the two.
+        let subscribers = lock(&self.subscribers);
         self.has_parted.store(true, Ordering::Relaxed);
-        drop(desks);
+        drop(subscribers);
         self.leave();
     }
 
@@ -355,10 +356,10 @@ impl Connection {
 
 /// The release that a client was written for which says what it can: one with events of the queue if it wants them, else
 /// the newest, whose clients alone say anything.
-fn implied_vintage(capabilities: &Capabilities) -> Vintage {
+fn implied_release(capabilities: &Capabilities) -> ProtocolRelease {
     match capabilities.dialect {
-        Some(Dialect::V1 | Dialect::Both | Dialect::Items) => Vintage::V077,
-        Some(Dialect::V2) | None => Vintage::V0166,
+        Some(Dialect::V1 | Dialect::Both | Dialect::Items) => ProtocolRelease::V077,
+        Some(Dialect::V2) | None => ProtocolRelease::V0166,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which request is served where: at once, beside all others, or at the desk of its thread.
+//! Which request is served where: at once, beside all others, or at the subscriber of its thread.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered, overloaded};
-use super::desk::{Desk, Task};
-use super::hearing::Listening;
+use super::event_filter::Subscriptions;
 use super::questions::Repeat;
-use super::{beside, opening, v1};
+use super::subscriber::{SubscriberRequest, ThreadSubscriber};
+use super::{open_thread, server_methods, v1};
 use codex_dialects::v2::project::Wishes;
 
 /// Has a request served.
@@ -31,12 +31,12 @@ pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswere
                 return connection.outbox.answer::<call::ThreadUnsubscribe>(&unanswered.id, answer).await;
             }
             if let Some(conversation) = v1::conversation_of(connection, request_about) {
-                return at_desk_of_conversation(connection, conversation, unanswered, request).await;
+                return at_subscriber_of_conversation(connection, conversation, unanswered, request).await;
             }
             match thread_of(request_about).map(str::to_owned) {
-                Some(name) => at_desk(connection, &name, unanswered, request).await,
+                Some(name) => at_subscriber(connection, &name, unanswered, request).await,
                 None => {
-                    if let Some((unanswered, request)) = beside::serve(connection, unanswered, request).await {
+                    if let Some((unanswered, request)) = server_methods::serve(connection, unanswered, request).await {
                         drop(tokio::spawn(open(Arc::clone(connection), unanswered, request)));
                     }
                 }
@@ -48,11 +48,11 @@ pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswere
 /// Serves a request about threads that need not be loaded.
 async fn open(connection: Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
     if let Some((unanswered, request)) = v1::serve_aside(&connection, unanswered, request).await {
-        opening::serve(connection, unanswered, request).await;
+        open_thread::serve(connection, unanswered, request).await;
     }
 }
 
-/// The thread whose desk serves a request; none if it is served beside all others.
+/// The thread whose subscriber serves a request; none if it is served beside all others.
 fn thread_of(request: &ClientRequest) -> Option<&str> {
     Some(match request {
         ClientRequest::ThreadCompactStart(params) | ClientRequest::ThreadUnsubscribe(params) => &params.thread_id,
@@ -73,17 +73,17 @@ fn thread_of(request: &ClientRequest) -> Option<&str> {
     })
 }
 
-/// Gives a request to the desk of its thread. A client that asks something of a loaded thread listens to it from there on.
-async fn at_desk(connection: &Arc<Connection>, name: &str, unanswered: Unanswered, request: ClientRequest) {
-    let desk = match name.parse::<ThreadId>() {
-        Ok(thread) => desk(connection, thread, Listening::v2()).await.ok_or_else(|| not_found(name)),
+/// Gives a request to the subscriber of its thread. A client that asks something of a loaded thread listens to it from there on.
+async fn at_subscriber(connection: &Arc<Connection>, name: &str, unanswered: Unanswered, request: ClientRequest) {
+    let subscriber = match name.parse::<ThreadId>() {
+        Ok(thread) => subscriber(connection, thread, Subscriptions::v2()).await.ok_or_else(|| not_found(name)),
         Err(error) => Err(ErrorObject::invalid(format!("invalid thread id: {error}"))),
     };
-    hand_over(connection, desk, Task::Serve(unanswered, request), || not_found(name)).await;
+    hand_over(connection, subscriber, SubscriberRequest::Serve(unanswered, request), || not_found(name)).await;
 }
 
-/// Gives a request to the desk of its conversation. A client listens to it when it adds a listener.
-async fn at_desk_of_conversation(
+/// Gives a request to the subscriber of its conversation. A client listens to it when it adds a listener.
+async fn at_subscriber_of_conversation(
     connection: &Arc<Connection>,
     conversation: Result<ThreadId, ErrorObject>,
     unanswered: Unanswered,
@@ -93,28 +93,28 @@ async fn at_desk_of_conversation(
         Ok(id) => id,
         Err(error) => return connection.outbox.refuse(&unanswered.id, error).await,
     };
-    let desk = desk(connection, id, Listening::default()).await.ok_or_else(|| v1::not_found(id));
-    hand_over(connection, desk, Task::Serve(unanswered, request), || v1::not_found(id)).await;
+    let subscriber = subscriber(connection, id, Subscriptions::default()).await.ok_or_else(|| v1::not_found(id));
+    hand_over(connection, subscriber, SubscriberRequest::Serve(unanswered, request), || v1::not_found(id)).await;
 }
 
 async fn hand_over(
     connection: &Connection,
-    desk: Result<mpsc::Sender<Box<Task>>, ErrorObject>,
-    task: Task,
+    subscriber: Result<mpsc::Sender<Box<SubscriberRequest>>, ErrorObject>,
+    request: SubscriberRequest,
     gone: impl Fn() -> ErrorObject,
 ) {
-    match desk {
-        Ok(desk) => match desk.try_send(Box::new(task)) {
+    match subscriber {
+        Ok(subscriber) => match subscriber.try_send(Box::new(request)) {
             Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(task)) => refuse(connection, *task, overloaded()).await,
-            Err(mpsc::error::TrySendError::Closed(task)) => refuse(connection, *task, gone()).await,
+            Err(mpsc::error::TrySendError::Full(request)) => refuse(connection, *request, overloaded()).await,
+            Err(mpsc::error::TrySendError::Closed(request)) => refuse(connection, *request, gone()).await,
         },
-        Err(error) => refuse(connection, task, error).await,
+        Err(error) => refuse(connection, request, error).await,
     }
 }
 
-async fn refuse(connection: &Connection, task: Task, error: ErrorObject) {
-    if let Task::Serve(unanswered, _) = task {
+async fn refuse(connection: &Connection, request: SubscriberRequest, error: ErrorObject) {
+    if let SubscriberRequest::Serve(unanswered, _) = request {
         connection.outbox.refuse(&unanswered.id, error).await;
     }
 }
@@ -124,39 +124,43 @@ pub(crate) fn not_found(name: &str) -> ErrorObject {
     ErrorObject::invalid(format!("thread not found: {name}"))
 }
 
-/// The desk of a loaded thread; a new one for a client that listens so.
-async fn desk(connection: &Arc<Connection>, id: ThreadId, listening: Listening) -> Option<mpsc::Sender<Box<Task>>> {
-    if let Some(desk) = connection.desk(id) {
-        return Some(desk);
+/// The subscriber of a loaded thread; a new one for a client that listens so.
+async fn subscriber(
+    connection: &Arc<Connection>,
+    id: ThreadId,
+    subscriptions: Subscriptions,
+) -> Option<mpsc::Sender<Box<SubscriberRequest>>> {
+    if let Some(subscriber) = connection.subscriber(id) {
+        return Some(subscriber);
     }
     let thread = connection.host.start.threads.get(id)?;
-    if let Some(tasks) = connection.reserve_desk(id) {
+    if let Some(requests) = connection.reserve_subscriber(id) {
         let Ok(subscription) = thread.subscribe().await else {
-            connection.remove_desk(id);
+            connection.remove_subscriber(id);
             return None;
         };
-        let mut desk = new_desk(connection, thread, subscription.feed, Wishes::default(), listening);
-        desk.take_in(&subscription.standing, false);
-        desk.repeat(subscription.running.as_ref(), &subscription.asked, Repeat::No);
-        open_desk(desk, tasks);
+        let mut subscriber = new_subscriber(connection, thread, subscription.feed, Wishes::default(), subscriptions);
+        subscriber.take_in(&subscription.standing, false);
+        subscriber.repeat(subscription.running.as_ref(), &subscription.asked, Repeat::No);
+        run_subscriber(subscriber, requests);
     }
-    connection.desk(id)
+    connection.subscriber(id)
 }
 
-/// A desk that is not open yet.
-pub(crate) fn new_desk(
+/// A subscriber that is not open yet.
+pub(crate) fn new_subscriber(
     connection: &Arc<Connection>,
     thread: Thread,
     feed: Feed,
     wishes: Wishes,
-    listening: Listening,
-) -> Desk {
-    Desk::new(Arc::clone(connection), thread, feed, wishes, listening)
+    subscriptions: Subscriptions,
+) -> ThreadSubscriber {
+    ThreadSubscriber::new(Arc::clone(connection), thread, feed, wishes, subscriptions)
 }
 
-/// Opens a desk at its place.
-pub(crate) fn open_desk(desk: Desk, tasks: mpsc::Receiver<Box<Task>>) {
-    tokio::spawn(Box::new(desk).run(tasks));
+/// Opens a subscriber at its place.
+pub(crate) fn run_subscriber(subscriber: ThreadSubscriber, requests: mpsc::Receiver<Box<SubscriberRequest>>) {
+    tokio::spawn(Box::new(subscriber).run(requests));
 }
 
 fn loaded_list(connection: &Connection, page: &PageParams) -> Result<LoadedListResponse, ErrorObject> {

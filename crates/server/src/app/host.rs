@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use super::connection::{Client, Connection, lock};
 use super::disk::Places;
-use super::hearing::Dialect;
-use codex_dialects::Vintage;
+use super::event_filter::Dialect;
+use codex_dialects::ProtocolRelease;
 
 /// How the server was started.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct Start {
     /// The name this program gives itself to providers.
     pub originator: String,
     /// Which release's ways are followed; found out from the configuration if unset.
-    pub vintage: Option<Vintage>,
+    pub release: Option<ProtocolRelease>,
     /// The dialect of clients that choose none; found out from how they ask if unset.
     pub dialect: Option<Dialect>,
 }
@@ -81,20 +81,20 @@ impl Host {
     }
 
     /// Which release's ways are followed. A home that names a catalogue of models was written for the newer ones.
-    pub(crate) fn vintage(&self) -> Vintage {
-        self.start.vintage.unwrap_or_else(|| {
+    pub(crate) fn release(&self) -> ProtocolRelease {
+        self.start.release.unwrap_or_else(|| {
             let config = self.config().ok();
             let names_catalogue = config.is_some_and(|config| config.model.catalogue.is_some());
-            if names_catalogue { Vintage::V0166 } else { Vintage::V077 }
+            if names_catalogue { ProtocolRelease::V0166 } else { ProtocolRelease::V077 }
         })
     }
 
     /// Who requests on behalf of a client say they come from: the client, unless a variable says otherwise or 0.77 is
     /// emulated, which had one name for all.
     pub(crate) fn originator<'a>(&'a self, client: &'a str) -> &'a str {
-        let Start { originator, config, vintage, .. } = &self.start;
-        let is_given =
-            *vintage == Some(Vintage::V077) || config.env().text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").is_some();
+        let Start { originator, config, release, .. } = &self.start;
+        let is_given = *release == Some(ProtocolRelease::V077)
+            || config.env().text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").is_some();
         if is_given { originator } else { client }
     }
 
@@ -105,17 +105,17 @@ impl Host {
             overrides: wishes(options),
             base_instructions: options.base_instructions.clone(),
             originator: client.map(|client| self.originator(&client.name).to_owned()),
-            profile: profile(client.map(|client| client.vintage).unwrap_or_default()),
+            profile: profile(client.map(|client| client.release).unwrap_or_default()),
             beginning: Beginning::New,
         }
     }
 }
 
 /// What clients of a release expect.
-fn profile(vintage: Vintage) -> ClientProfile {
-    match vintage {
-        Vintage::V077 => ClientProfile::V077,
-        Vintage::V0166 => ClientProfile::V0166,
+fn profile(release: ProtocolRelease) -> ClientProfile {
+    match release {
+        ProtocolRelease::V077 => ClientProfile::V077,
+        ProtocolRelease::V0166 => ClientProfile::V0166,
     }
 }
 

@@ -79,7 +79,15 @@ pub(crate) fn read(
 
 /// Adds an event. Thoughts have a line for each part, and are one item.
 fn push(events: &mut Vec<Event>, event: Event) {
+    if let Body::ItemInterrupted(item) = &event.body {
+        return break_off(events, item.clone(), event);
+    }
     let last = events.last_mut().filter(|last| last.turn == event.turn);
+    if let (Some(Event { body: Body::ItemStarted(begun), .. }), Body::ItemStarted(more)) = (&last, &event.body)
+        && begun.id() == more.id()
+    {
+        return;
+    }
     let Some(Event { seq, body: Body::ItemCompleted(item), .. }) = last else { return events.push(event) };
     let goes_on = |more: &Item| item.is_thought() && more.is_thought() && more.id() == item.id();
     match &event.body {
@@ -89,5 +97,16 @@ fn push(events: &mut Vec<Event>, event: Event) {
             item.think_on(more);
         }
         _ => events.push(event),
+    }
+}
+
+/// Adds an item that broke off. Clients are told that it has begun, with all that there was of it.
+fn break_off(events: &mut Vec<Event>, item: Item, event: Event) {
+    match events.last_mut() {
+        Some(Event { seq, body: Body::ItemStarted(begun), .. }) if begun.id() == item.id() => {
+            *seq = event.seq;
+            if item.is_thought() { begun.think_on(&item) } else { *begun = item }
+        }
+        _ => events.push(Event { body: Body::ItemStarted(item), ..event }),
     }
 }

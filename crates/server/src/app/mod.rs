@@ -2,33 +2,33 @@
 //!
 //! ```text
 //! line in → connection ─┬─ at once
-//!                       ├─ opening: threads are started, resumed, listed
-//!                       └─ desk (one for each thread): requests in order, the log as notifications
+//!                       ├─ open_thread: threads are started, resumed, listed
+//!                       └─ subscriber (one for each thread): requests in order, the log as notifications
 //!                                                    └▶ outbox → line out
 //! ```
 
-mod beside;
+mod backlog;
 mod config_warnings;
 mod connection;
-mod desk;
 mod disk;
 mod dispatch;
+mod event_filter;
 mod goals;
-mod hearing;
-mod held;
 mod host;
 mod missed;
-mod news;
-mod notes;
-mod opening;
+mod open_thread;
 mod outbox;
+mod outgoing;
 mod pages;
 mod questions;
 mod serve;
+mod server_methods;
 mod shared;
-mod shelf;
 mod stored;
+mod stored_threads;
+mod subscriber;
 mod subscription;
+mod thread_metadata;
 mod v1;
 pub(crate) mod v2;
 
@@ -39,7 +39,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 
 use self::connection::Connection;
-pub use self::hearing::Dialect;
+pub use self::event_filter::Dialect;
 use self::host::Host;
 pub use self::host::Start;
 use self::outbox::Outbox;

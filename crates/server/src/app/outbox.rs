@@ -1,6 +1,6 @@
 //! Everything a connection sends, in one queue of bounded size.
 //!
-//! Answers have room of their own, so that a client which is slow to read what a thread says can still stop it. News
+//! Answers have room of their own, so that a client which is slow to read what a thread says can still stop it. Notifications
 //! wait for room; what waits with them is merged by the feed they come from.
 
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// How many bytes of news may wait to be written.
-const NEWS_BYTES: u32 = 256 * 1024;
+/// How many bytes of notifications may wait to be written.
+const NOTIFICATION_BYTES: u32 = 256 * 1024;
 /// How many bytes of answers may wait to be written; more make the reading side wait.
 const ANSWER_BYTES: u32 = 4 * 1024 * 1024;
 /// How many bytes are gathered before they are written, while more is at hand.
@@ -24,7 +24,7 @@ const WRITE_BYTES: usize = 256 * 1024;
 #[derive(Debug)]
 pub(crate) struct Outbox {
     queue: mpsc::UnboundedSender<Chunk>,
-    news: Arc<Semaphore>,
+    notifications: Arc<Semaphore>,
     answers: Arc<Semaphore>,
     next_request: AtomicI64,
 }
@@ -35,7 +35,7 @@ struct Chunk {
     room: Option<OwnedSemaphorePermit>,
 }
 
-/// Room for news.
+/// Room for notifications.
 #[derive(Debug)]
 pub(crate) struct Room(Option<OwnedSemaphorePermit>);
 
@@ -52,7 +52,7 @@ impl Outbox {
         let room = |bytes: u32| Arc::new(Semaphore::new(bytes as usize));
         let outbox = Self {
             queue: sender,
-            news: room(NEWS_BYTES),
+            notifications: room(NOTIFICATION_BYTES),
             answers: room(ANSWER_BYTES),
             next_request: AtomicI64::new(0),
         };
@@ -88,13 +88,13 @@ impl Outbox {
         (id, bytes)
     }
 
-    /// Waits for room for so many bytes of news.
+    /// Waits for room for so many bytes of notifications.
     pub(crate) async fn room(&self, bytes: usize) -> Room {
-        Room(acquire(&self.news, bytes, NEWS_BYTES).await)
+        Room(acquire(&self.notifications, bytes, NOTIFICATION_BYTES).await)
     }
 
-    /// Sends news for which there is room.
-    pub(crate) fn send_news(&self, bytes: Vec<u8>, room: Room) {
+    /// Sends notifications for which there is room.
+    pub(crate) fn send_notification(&self, bytes: Vec<u8>, room: Room) {
         self.push(bytes, room.0);
     }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::item::{ThreadItem, TimedItem};
 use codex_protocol::v2::pages::{
@@ -16,8 +16,8 @@ use codex_wire::collaboration::CollaborationMode;
 
 use super::connection::Connection;
 use super::disk::blocking;
-use super::shelf::parse_name;
 use super::stored;
+use super::stored_threads::parse_name;
 
 /// How many entries a page has when the client does not say.
 const PAGE: usize = 25;
@@ -84,14 +84,14 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
     };
     let is_loaded = loaded.is_some();
     // The methods came with this release, so turns are told as it tells them, whatever the connection follows.
-    let (host, vintage) = (Arc::clone(&connection.host), Vintage::V0166);
+    let (host, release) = (Arc::clone(&connection.host), ProtocolRelease::V0166);
     let mut turns = blocking(move || {
         if !is_loaded {
             let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
             found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?;
         }
         // A thread that was never saved has no turns on disk.
-        Ok(stored::turns(&*host.store, id, vintage).unwrap_or_default())
+        Ok(stored::turns(&*host.store, id, release).unwrap_or_default())
     })
     .await?;
     if let (Some(running), Some(last)) = (running, turns.last_mut())

@@ -10,7 +10,7 @@ use codex_wire::decision::ReviewDecision;
 use codex_wire::ids::{RequestId, ThreadId};
 
 use super::connection::{Asked, Connection};
-use super::desk::Desk;
+use super::subscriber::ThreadSubscriber;
 
 /// The questions of a thread that its client has not answered, by name.
 pub(crate) type Questions = HashMap<QuestionId, Vec<PutQuestion>>;
@@ -36,10 +36,10 @@ pub(crate) enum Repeat {
     Yes,
 }
 
-impl Desk {
+impl ThreadSubscriber {
     /// Asks the client, in each dialect that it hears.
     pub(crate) fn ask(&mut self, turn: &str, asked: &Question, at_ms: i64, repeat: Repeat) {
-        let hears = [(self.hearing.v1_questions, Wording::V1), (self.hearing.v2_questions, Wording::V2)];
+        let hears = [(self.filter.v1_questions, Wording::V1), (self.filter.v2_questions, Wording::V2)];
         for wording in hears.into_iter().filter_map(|(is_heard, wording)| is_heard.then_some(wording)) {
             let put = self.questions.entry(asked.id.clone()).or_default();
             if repeat == Repeat::No && put.iter().any(|question| question.wording == wording) {
@@ -50,8 +50,8 @@ impl Desk {
             put.push(PutQuestion { number, wording });
             let question = asked.id.clone();
             self.connection.ask(number, Asked { thread: self.thread.id(), question });
-            self.news.add_lines(&line);
-            self.news.number_here();
+            self.outgoing.add_lines(&line);
+            self.outgoing.number_here();
         }
     }
 
@@ -112,7 +112,7 @@ fn worded(
 ) -> ServerRequest {
     match wording {
         Wording::V1 => codex_dialects::v1::question(thread, asked),
-        Wording::V2 => codex_dialects::v2::question(connection.vintage(), thread, turn, asked, at_ms),
+        Wording::V2 => codex_dialects::v2::question(connection.release(), thread, turn, asked, at_ms),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a desk does with the requests about its thread.
+//! What a subscriber does with the requests about its thread.
 
 use std::time::Duration;
 
@@ -24,74 +24,78 @@ use codex_wire::input::UserInput;
 use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewRequest, ReviewTarget};
 
 use super::connection::Unanswered;
-use super::desk::Desk;
 use super::dispatch::not_found;
 use super::goals;
 use super::questions::Repeat;
-use super::shelf::Turns;
-use codex_dialects::Vintage;
+use super::stored_threads::Turns;
+use super::subscriber::ThreadSubscriber;
+use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::project::review_turn;
 
-/// Serves a request about the desk's thread.
-pub(crate) async fn serve(desk: &mut Desk, unanswered: Unanswered, request: ClientRequest) {
-    let (connection, id) = (std::sync::Arc::clone(&desk.connection), &unanswered.id);
+/// Serves a request about the subscriber's thread.
+pub(crate) async fn serve(subscriber: &mut ThreadSubscriber, unanswered: Unanswered, request: ClientRequest) {
+    let (connection, id) = (std::sync::Arc::clone(&subscriber.connection), &unanswered.id);
     let outbox = &connection.outbox;
     match request {
-        ClientRequest::TurnStart(params) => outbox.answer::<call::TurnStart>(id, start(desk, *params).await).await,
-        ClientRequest::TurnSteer(params) => outbox.answer::<call::TurnSteer>(id, steer(desk, *params).await).await,
+        ClientRequest::TurnStart(params) => {
+            outbox.answer::<call::TurnStart>(id, start(subscriber, *params).await).await;
+        }
+        ClientRequest::TurnSteer(params) => {
+            outbox.answer::<call::TurnSteer>(id, steer(subscriber, *params).await).await;
+        }
         ClientRequest::TurnInterrupt(params) => {
-            outbox.answer::<call::TurnInterrupt>(id, interrupt(desk, *params).await).await;
+            outbox.answer::<call::TurnInterrupt>(id, interrupt(subscriber, *params).await).await;
         }
         ClientRequest::ReviewStart(params) => {
-            outbox.answer::<call::ReviewStart>(id, start_review(desk, *params).await).await;
+            outbox.answer::<call::ReviewStart>(id, start_review(subscriber, *params).await).await;
         }
         ClientRequest::ThreadCompactStart(_) => {
-            let done = desk.thread.compact(fresh_turn()).await.map(|()| Empty {});
-            outbox.answer::<call::ThreadCompactStart>(id, done.map_err(|_| closed(desk))).await;
+            let done = subscriber.thread.compact(fresh_turn()).await.map(|()| Empty {});
+            outbox.answer::<call::ThreadCompactStart>(id, done.map_err(|_| closed(subscriber))).await;
         }
         ClientRequest::ThreadSettingsUpdate(params) => {
-            let done = desk.thread.configure(settings(*params)).await.map(|_| Empty {});
-            outbox.answer::<call::ThreadSettingsUpdate>(id, done.map_err(|_| closed(desk))).await;
+            let done = subscriber.thread.configure(settings(*params)).await.map(|_| Empty {});
+            outbox.answer::<call::ThreadSettingsUpdate>(id, done.map_err(|_| closed(subscriber))).await;
         }
         ClientRequest::ThreadSubscribe(params) => {
-            return super::subscription::at_desk(desk, unanswered, *params).await;
+            return super::subscription::at_subscriber(subscriber, unanswered, *params).await;
         }
         ClientRequest::ThreadUnsubscribe(_) => {
-            let status = desk.leave().await;
+            let status = subscriber.leave().await;
             outbox.answer::<call::ThreadUnsubscribe>(id, Ok(ThreadUnsubscribeResponse { status })).await;
         }
         ClientRequest::ThreadResume(params) => {
             let turns = Turns::wanted(!params.exclude_turns);
-            let answer = super::opening::describe(&connection, &desk.thread, turns).await;
+            let answer = super::open_thread::describe(&connection, &subscriber.thread, turns).await;
             outbox.answer::<call::ThreadResume>(id, answer).await;
-            goals::tell(desk, true).await;
-            desk.ask_again(Repeat::Yes).await;
+            goals::tell(subscriber, true).await;
+            subscriber.ask_again(Repeat::Yes).await;
         }
         ClientRequest::ThreadRollback(params) => {
-            let done = roll_back(desk, params.num_turns as usize).await;
-            taken_back::<call::ThreadRollback>(desk, id, done).await;
+            let done = roll_back(subscriber, params.num_turns as usize).await;
+            taken_back::<call::ThreadRollback>(subscriber, id, done).await;
         }
         ClientRequest::ThreadRevert(params) => {
-            let done = revert(desk, params.before_turn_id).await;
-            taken_back::<call::ThreadRevert>(desk, id, done).await;
+            let done = revert(subscriber, params.before_turn_id).await;
+            taken_back::<call::ThreadRevert>(subscriber, id, done).await;
         }
         ClientRequest::ServerRequestList(_) => {
-            let data = desk.pending().await;
+            let data = subscriber.pending().await;
             outbox.answer::<call::ServerRequestList>(id, Ok(ServerRequestListResponse { data })).await;
         }
         ClientRequest::ThreadInjectItems(params) => {
-            outbox.answer::<call::ThreadInjectItems>(id, inject(desk, params.items).await).await;
+            outbox.answer::<call::ThreadInjectItems>(id, inject(subscriber, params.items).await).await;
         }
         ClientRequest::ThreadShellCommand(params) => {
-            outbox.answer::<call::ThreadShellCommand>(id, run_user_shell(desk, *params).await).await;
+            outbox.answer::<call::ThreadShellCommand>(id, run_user_shell(subscriber, *params).await).await;
         }
-        request => goals::serve(desk, unanswered, request).await,
+        request => goals::serve(subscriber, unanswered, request).await,
     }
 }
 
-/// The desk's thread has ended.
-pub(crate) fn closed(desk: &Desk) -> ErrorObject {
-    not_found(&desk.thread.id().to_string())
+/// The subscriber's thread has ended.
+pub(crate) fn closed(subscriber: &ThreadSubscriber) -> ErrorObject {
+    not_found(&subscriber.thread.id().to_string())
 }
 
 /// A name for a turn that no other has.
@@ -99,7 +103,7 @@ pub(crate) fn fresh_turn() -> TurnId {
     TurnId::new(ThreadId::fresh().to_string())
 }
 
-async fn start(desk: &mut Desk, params: TurnStartParams) -> Result<TurnStartResponse, ErrorObject> {
+async fn start(subscriber: &mut ThreadSubscriber, params: TurnStartParams) -> Result<TurnStartResponse, ErrorObject> {
     if params.input.is_empty() {
         return Err(ErrorObject::invalid("input must not be empty"));
     }
@@ -116,33 +120,38 @@ async fn start(desk: &mut Desk, params: TurnStartParams) -> Result<TurnStartResp
     }
     .under(params.collaboration_mode);
     let key = params.client_user_message_id.map(Into::into);
-    let turn = match say(desk, TurnInput { content: params.input, change, key }).await? {
+    let turn = match say(subscriber, TurnInput { content: params.input, change, key }).await? {
         Taken { turn, is_new: true } => Turn::begun(turn),
-        Taken { turn, is_new: false } => earlier(desk, turn).await?,
+        Taken { turn, is_new: false } => earlier(subscriber, turn).await?,
     };
     Ok(TurnStartResponse { turn })
 }
 
 /// A turn that was there before, with what it came to if it is over.
-async fn earlier(desk: &Desk, id: String) -> Result<Turn, ErrorObject> {
-    let running = desk.thread.running().await.map_err(|_| closed(desk))?;
+async fn earlier(subscriber: &ThreadSubscriber, id: String) -> Result<Turn, ErrorObject> {
+    let running = subscriber.thread.running().await.map_err(|_| closed(subscriber))?;
     if running.is_some_and(|running| running.as_str() == id) {
         return Ok(Turn::begun(id));
     }
-    let turns = stored_turns(desk).await?;
+    let turns = stored_turns(subscriber).await?;
     Ok(turns.into_iter().find(|turn| turn.id == id).unwrap_or_else(|| Turn::begun(id)))
 }
 
-async fn stored_turns(desk: &Desk) -> Result<Vec<Turn>, ErrorObject> {
-    let (host, id, vintage) = (Arc::clone(&desk.connection.host), desk.thread.id(), desk.connection.vintage());
-    super::disk::blocking(move || super::stored::turns(&*host.store, id, vintage).map_err(ErrorObject::from_display))
+async fn stored_turns(subscriber: &ThreadSubscriber) -> Result<Vec<Turn>, ErrorObject> {
+    let (host, id, release) =
+        (Arc::clone(&subscriber.connection.host), subscriber.thread.id(), subscriber.connection.release());
+    super::disk::blocking(move || super::stored::turns(&*host.store, id, release).map_err(ErrorObject::from_display))
         .await
 }
 
 /// Checks what is about to be said: that its folder is there, and that its pictures are not too large.
-pub(crate) async fn check_turn(desk: &Desk, change: &SettingsChange, input: &[UserInput]) -> Result<(), ErrorObject> {
-    let places = &desk.connection.host.places.files;
-    super::disk::check_turn(places, change.cwd.as_deref(), &desk.thread.started().settings.cwd, input).await
+pub(crate) async fn check_turn(
+    subscriber: &ThreadSubscriber,
+    change: &SettingsChange,
+    input: &[UserInput],
+) -> Result<(), ErrorObject> {
+    let places = &subscriber.connection.host.places.files;
+    super::disk::check_turn(places, change.cwd.as_deref(), &subscriber.thread.started().settings.cwd, input).await
 }
 
 /// What became of something that was said.
@@ -154,10 +163,10 @@ struct Taken {
 }
 
 /// Says something.
-async fn say(desk: &Desk, input: TurnInput) -> Result<Taken, ErrorObject> {
-    check_turn(desk, &input.change, &input.content).await?;
+async fn say(subscriber: &ThreadSubscriber, input: TurnInput) -> Result<Taken, ErrorObject> {
+    check_turn(subscriber, &input.change, &input.content).await?;
     let turn = fresh_turn();
-    let start = desk.thread.say_once(turn.clone(), input).await.map_err(|_| closed(desk))?;
+    let start = subscriber.thread.say_once(turn.clone(), input).await.map_err(|_| closed(subscriber))?;
     Ok(match start {
         TurnStart::Started => Taken { turn: turn.as_str().to_owned(), is_new: true },
         TurnStart::Joined(running) => Taken { turn: running.as_str().to_owned(), is_new: true },
@@ -165,20 +174,20 @@ async fn say(desk: &Desk, input: TurnInput) -> Result<Taken, ErrorObject> {
     })
 }
 
-async fn steer(desk: &mut Desk, params: TurnSteerParams) -> Result<TurnSteerResponse, ErrorObject> {
+async fn steer(subscriber: &mut ThreadSubscriber, params: TurnSteerParams) -> Result<TurnSteerResponse, ErrorObject> {
     let TurnSteerParams { expected_turn_id, input, client_user_message_id, .. } = params;
     if input.is_empty() {
         return Err(ErrorObject::invalid("input must not be empty"));
     }
-    check_running(desk, &expected_turn_id).await?;
+    check_running(subscriber, &expected_turn_id).await?;
     let key = client_user_message_id.map(Into::into);
-    let turn_id = say(desk, TurnInput { content: input, key, ..TurnInput::default() }).await?.turn;
+    let turn_id = say(subscriber, TurnInput { content: input, key, ..TurnInput::default() }).await?.turn;
     Ok(TurnSteerResponse { turn_id })
 }
 
 /// Tells whether that turn runs.
-async fn check_running(desk: &Desk, expected: &str) -> Result<(), ErrorObject> {
-    let running = desk.thread.running().await.map_err(|_| closed(desk))?;
+async fn check_running(subscriber: &ThreadSubscriber, expected: &str) -> Result<(), ErrorObject> {
+    let running = subscriber.thread.running().await.map_err(|_| closed(subscriber))?;
     match running {
         Some(turn) if turn.as_str() == expected => Ok(()),
         Some(turn) => {
@@ -188,28 +197,31 @@ async fn check_running(desk: &Desk, expected: &str) -> Result<(), ErrorObject> {
     }
 }
 
-async fn interrupt(desk: &mut Desk, params: TurnInterruptParams) -> Result<Empty, ErrorObject> {
-    if let Some(turn) = params.turn_id.filter(|_| desk.connection.vintage() == Vintage::V0166) {
-        check_running(desk, &turn).await?;
+async fn interrupt(subscriber: &mut ThreadSubscriber, params: TurnInterruptParams) -> Result<Empty, ErrorObject> {
+    if let Some(turn) = params.turn_id.filter(|_| subscriber.connection.release() == ProtocolRelease::V0166) {
+        check_running(subscriber, &turn).await?;
     }
-    match desk.thread.interrupt().await {
+    match subscriber.thread.interrupt().await {
         Ok(true) => Ok(Empty {}),
         Ok(false) => Err(ErrorObject::invalid("no active turn to interrupt")),
-        Err(_) => Err(closed(desk)),
+        Err(_) => Err(closed(subscriber)),
     }
 }
 
-async fn start_review(desk: &mut Desk, params: ReviewStartParams) -> Result<ReviewStartResponse, ErrorObject> {
+async fn start_review(
+    subscriber: &mut ThreadSubscriber,
+    params: ReviewStartParams,
+) -> Result<ReviewStartResponse, ErrorObject> {
     let ReviewStartParams { target, delivery, .. } = params;
     let target = trimmed(target)?;
     let turn = fresh_turn();
     let text = review::hint(&target);
     let request = ReviewRequest { target, user_facing_hint: None };
     let thread = match delivery.unwrap_or_default() {
-        ReviewDelivery::Inline => desk.thread.clone(),
-        ReviewDelivery::Detached => super::opening::beside(desk).await?,
+        ReviewDelivery::Inline => subscriber.thread.clone(),
+        ReviewDelivery::Detached => super::open_thread::start_sibling(subscriber).await?,
     };
-    thread.review(turn.clone(), request).await.map_err(|_| closed(desk))?;
+    thread.review(turn.clone(), request).await.map_err(|_| closed(subscriber))?;
     Ok(ReviewStartResponse { turn: review_turn(turn.as_str(), text), review_thread_id: thread.id().to_string() })
 }
 
@@ -238,58 +250,62 @@ fn trimmed(target: ReviewTarget) -> Result<ReviewTarget, ErrorObject> {
     })
 }
 
-async fn run_user_shell(desk: &mut Desk, params: ThreadShellCommandParams) -> Result<Empty, ErrorObject> {
+async fn run_user_shell(
+    subscriber: &mut ThreadSubscriber,
+    params: ThreadShellCommandParams,
+) -> Result<Empty, ErrorObject> {
     if params.command.trim().is_empty() {
         return Err(ErrorObject::invalid("command must not be empty"));
     }
     let timeout = params.timeout_ms.map(Duration::from_millis);
-    match desk.thread.run_user_shell(fresh_turn(), params.command, timeout).await {
+    match subscriber.thread.run_user_shell(fresh_turn(), params.command, timeout).await {
         Ok(true) => Ok(Empty {}),
         Ok(false) => Err(ErrorObject::invalid("a turn is running; wait for its end or interrupt it")),
-        Err(_) => Err(closed(desk)),
+        Err(_) => Err(closed(subscriber)),
     }
 }
 
-async fn inject(desk: &mut Desk, items: Vec<serde_json::Value>) -> Result<Empty, ErrorObject> {
-    let items = super::opening::read_items(items)?;
-    match desk.thread.inject(items).await {
+async fn inject(subscriber: &mut ThreadSubscriber, items: Vec<serde_json::Value>) -> Result<Empty, ErrorObject> {
+    let items = super::open_thread::read_items(items)?;
+    match subscriber.thread.inject(items).await {
         Ok(true) => Ok(Empty {}),
         Ok(false) => Err(ErrorObject::invalid("a turn is running; wait for its end or interrupt it")),
-        Err(_) => Err(closed(desk)),
+        Err(_) => Err(closed(subscriber)),
     }
 }
 
-async fn roll_back(desk: &mut Desk, turns: usize) -> Result<ThreadResponse, ErrorObject> {
+async fn roll_back(subscriber: &mut ThreadSubscriber, turns: usize) -> Result<ThreadResponse, ErrorObject> {
     if turns == 0 {
         return Err(ErrorObject::invalid("numTurns must be at least 1"));
     }
-    if !desk.thread.roll_back(turns).await.map_err(|_| closed(desk))? {
+    if !subscriber.thread.roll_back(turns).await.map_err(|_| closed(subscriber))? {
         let text = "cannot roll back: a turn runs, or the thread has not so many turns since its last summary";
         return Err(ErrorObject::invalid(text));
     }
-    let settings = desk.thread.configure(SettingsChange::default()).await.map_err(|_| closed(desk))?;
-    let thread = super::shelf::describe(&desk.connection, &desk.thread, &settings, Turns::Wanted).await?;
+    let settings = subscriber.thread.configure(SettingsChange::default()).await.map_err(|_| closed(subscriber))?;
+    let thread =
+        super::stored_threads::describe(&subscriber.connection, &subscriber.thread, &settings, Turns::Wanted).await?;
     Ok(ThreadResponse { thread })
 }
 
 /// Answers a client that wanted turns forgotten, and notes which are left to read.
-async fn taken_back<M>(desk: &Desk, id: &RequestId, done: Result<ThreadResponse, ErrorObject>)
+async fn taken_back<M>(subscriber: &ThreadSubscriber, id: &RequestId, done: Result<ThreadResponse, ErrorObject>)
 where
     M: Method<Response = ThreadResponse>,
 {
     let names = |done: &ThreadResponse| done.thread.turns.iter().map(|turn| turn.id.clone()).collect();
     let left: Option<Vec<String>> = done.as_ref().ok().map(names);
-    desk.connection.outbox.answer::<M>(id, done).await;
+    subscriber.connection.outbox.answer::<M>(id, done).await;
     if let Some(left) = left {
-        super::notes::turns_left(&desk.connection, desk.thread.id(), left).await;
+        super::thread_metadata::turns_left(&subscriber.connection, subscriber.thread.id(), left).await;
     }
 }
 
-async fn revert(desk: &mut Desk, before: String) -> Result<ThreadResponse, ErrorObject> {
-    let turns = stored_turns(desk).await?;
+async fn revert(subscriber: &mut ThreadSubscriber, before: String) -> Result<ThreadResponse, ErrorObject> {
+    let turns = stored_turns(subscriber).await?;
     let place = turns.iter().position(|turn| turn.id == before);
     let place = place.ok_or_else(|| ErrorObject::invalid(format!("turn not found: {before}")))?;
-    roll_back(desk, turns.len() - place).await
+    roll_back(subscriber, turns.len() - place).await
 }
 
 fn settings(params: ThreadSettingsUpdateParams) -> SettingsChange {

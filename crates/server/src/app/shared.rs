@@ -21,7 +21,7 @@ const PIPE_BYTES: usize = 64 * 1024;
 /// How often threads are looked at that nobody listens to, at most and at least.
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Closes a client's desks when it is gone, however that came about.
+/// Closes a client's subscribers when it is gone, however that came about.
 struct Presence(Arc<Connection>);
 
 impl Drop for Presence {

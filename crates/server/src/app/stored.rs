@@ -1,6 +1,6 @@
 //! What is stored of threads, in the words of clients. It blocks; run it off the async threads.
 
-use codex_dialects::{Vintage, v1, v2};
+use codex_dialects::{ProtocolRelease, v1, v2};
 use codex_log::line::Line;
 use codex_log::store::{Entry, ReadFrom, StoreError, ThreadStore};
 use codex_protocol::v2::turn::Turn;
@@ -8,8 +8,12 @@ use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
 
 /// The turns of a thread.
-pub(crate) fn turns(store: &dyn ThreadStore, thread: ThreadId, vintage: Vintage) -> Result<Vec<Turn>, StoreError> {
-    let mut reader = v2::TurnReader::new(vintage);
+pub(crate) fn turns(
+    store: &dyn ThreadStore,
+    thread: ThreadId,
+    release: ProtocolRelease,
+) -> Result<Vec<Turn>, StoreError> {
+    let mut reader = v2::TurnReader::new(release);
     each_line(store, thread, |line| reader.take(line))?;
     Ok(reader.into_turns())
 }

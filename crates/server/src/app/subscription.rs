@@ -1,4 +1,4 @@
-//! Listening by numbers: a client that was cut off goes on where it stopped.
+//! Subscriptions by numbers: a client that was cut off goes on where it stopped.
 //!
 //! The last message that an event gives carries the event's number as `seq`. A client that comes back names the last
 //! number it has seen, is told what it has missed, and then that it has caught up. What is not remembered is read from the
@@ -17,13 +17,13 @@ use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered};
-use super::desk::{Desk, Task};
-use super::dispatch::{new_desk, not_found, open_desk};
-use super::hearing::Listening;
+use super::dispatch::{new_subscriber, not_found, run_subscriber};
+use super::event_filter::Subscriptions;
 use super::missed::{self, Missed};
-use super::opening::{self, Opened, Resumed};
+use super::open_thread::{self, Opened, Resumed};
 use super::questions::Repeat;
-use super::shelf::{Turns, parse_name};
+use super::stored_threads::{Turns, parse_name};
+use super::subscriber::{SubscriberRequest, ThreadSubscriber};
 use codex_dialects::v2::project::Wishes;
 
 /// How far a client that listens by numbers has come.
@@ -63,19 +63,20 @@ pub(crate) fn add_number(lines: &mut Vec<u8>, end: usize, seq: Seq) {
     }
 }
 
-/// Serves `thread/subscribe` where the client has no desk for the thread yet.
+/// Serves `thread/subscribe` where the client has no subscriber for the thread yet.
 pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, params: ThreadSubscribeParams) {
     match open(connection, &params).await {
         Ok(Seat::New(new)) => {
-            let New { mut desk, tasks, answer, told } = *new;
+            let New { mut subscriber, requests, answer, told } = *new;
             connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(answer)).await;
-            desk.mark_if_caught_up(told);
-            open_desk(desk, tasks);
+            subscriber.mark_if_caught_up(told);
+            run_subscriber(subscriber, requests);
         }
-        Ok(Seat::AtDesk(desk)) => {
-            let task = Box::new(Task::Serve(unanswered, ClientRequest::ThreadSubscribe(Box::new(params))));
-            if let Err(mpsc::error::SendError(task)) = desk.send(task).await
-                && let Task::Serve(unanswered, _) = *task
+        Ok(Seat::Subscribed(subscriber)) => {
+            let request =
+                Box::new(SubscriberRequest::Serve(unanswered, ClientRequest::ThreadSubscribe(Box::new(params))));
+            if let Err(mpsc::error::SendError(request)) = subscriber.send(request).await
+                && let SubscriberRequest::Serve(unanswered, _) = *request
             {
                 connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
             }
@@ -86,16 +87,16 @@ pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, 
 
 /// Where a client listens.
 enum Seat {
-    /// At a desk that is opened for it.
+    /// At a subscriber that is opened for it.
     New(Box<New>),
     /// Where it listens already.
-    AtDesk(mpsc::Sender<Box<Task>>),
+    Subscribed(mpsc::Sender<Box<SubscriberRequest>>),
 }
 
-/// A desk that is not open yet.
+/// A subscriber that is not open yet.
 struct New {
-    desk: Desk,
-    tasks: mpsc::Receiver<Box<Task>>,
+    subscriber: ThreadSubscriber,
+    requests: mpsc::Receiver<Box<SubscriberRequest>>,
     answer: ThreadSubscribeResponse,
     /// The last event the client knows of.
     told: Option<Seq>,
@@ -105,20 +106,20 @@ async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
     let id = parse_name(&params.thread_id)?;
     {
         let _turn = connection.host.start.threads.turn_to_open(id).await;
-        if let Some(desk) = connection.desk(id) {
-            return Ok(Seat::AtDesk(desk));
+        if let Some(subscriber) = connection.subscriber(id) {
+            return Ok(Seat::Subscribed(subscriber));
         }
         if let Some(thread) = connection.host.start.threads.get(id)
-            && let Some(tasks) = connection.reserve_desk(id)
+            && let Some(requests) = connection.reserve_subscriber(id)
         {
             let gone = |_| not_found(&params.thread_id);
             let subscription = subscribe(connection, &thread, params).await.map_err(gone)?;
             let Subscription { feed, running, asked, standing, begins, .. } = subscription;
-            let mut desk = new_desk(connection, thread, feed, Wishes::default(), Listening::v2());
-            desk.take_in(&standing, begins.is_unbroken);
-            let (answer, told) = begin(&mut desk, params, begins).await?;
-            desk.repeat(running.as_ref(), &asked, Repeat::No);
-            return Ok(Seat::New(Box::new(New { desk, tasks, answer, told })));
+            let mut subscriber = new_subscriber(connection, thread, feed, Wishes::default(), Subscriptions::v2());
+            subscriber.take_in(&standing, begins.is_unbroken);
+            let (answer, told) = begin(&mut subscriber, params, begins).await?;
+            subscriber.repeat(running.as_ref(), &asked, Repeat::No);
+            return Ok(Seat::New(Box::new(New { subscriber, requests, answer, told })));
         }
     }
     load(connection, params).await
@@ -134,26 +135,26 @@ async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
         initial_turns_page: None,
         options: ThreadOptions::default(),
     };
-    match opening::resume(connection, resume).await? {
-        Resumed::AtDesk(desk) => Ok(Seat::AtDesk(desk)),
+    match open_thread::resume(connection, resume).await? {
+        Resumed::Subscribed(subscriber) => Ok(Seat::Subscribed(subscriber)),
         Resumed::Opened(opened) => {
-            let Opened { mut desk, tasks, answer, .. } = *opened;
+            let Opened { mut subscriber, requests, answer, .. } = *opened;
             let gone = |_| not_found(&params.thread_id);
-            let subscription = subscribe(connection, &desk.thread, params).await.map_err(gone)?;
+            let subscription = subscribe(connection, &subscriber.thread, params).await.map_err(gone)?;
             if subscription.begins.is_unbroken {
                 let Subscription { feed, running, asked, standing, begins, .. } = subscription;
-                desk.read_from(feed);
-                desk.take_in(&standing, true);
-                let (answer, told) = begin(&mut desk, params, begins).await?;
-                desk.repeat(running.as_ref(), &asked, Repeat::No);
-                return Ok(Seat::New(Box::new(New { desk, tasks, answer, told })));
+                subscriber.read_from(feed);
+                subscriber.take_in(&standing, true);
+                let (answer, told) = begin(&mut subscriber, params, begins).await?;
+                subscriber.repeat(running.as_ref(), &asked, Repeat::No);
+                return Ok(Seat::New(Box::new(New { subscriber, requests, answer, told })));
             }
-            let now = desk.thread.subscribe().await.map_err(|_| not_found(&params.thread_id))?;
-            desk.numbering = Some(Numbering::new(now.begins.log, None, now.begins.last));
-            desk.repeat(now.running.as_ref(), &now.asked, Repeat::No);
+            let now = subscriber.thread.subscribe().await.map_err(|_| not_found(&params.thread_id))?;
+            subscriber.numbering = Some(Numbering::new(now.begins.log, None, now.begins.last));
+            subscriber.repeat(now.running.as_ref(), &now.asked, Repeat::No);
             let (log_id, seq) = (now.begins.log.to_string(), Some(now.begins.last.number()));
             let answer = ThreadSubscribeResponse { thread: answer.thread, log_id, seq, reset: true };
-            Ok(Seat::New(Box::new(New { desk, tasks, answer, told: None })))
+            Ok(Seat::New(Box::new(New { subscriber, requests, answer, told: None })))
         }
     }
 }
@@ -176,37 +177,41 @@ async fn subscribe(
     Ok(subscription)
 }
 
-/// Numbers a desk's messages from here on.
+/// Numbers a subscriber's messages from here on.
 async fn begin(
-    desk: &mut Desk,
+    subscriber: &mut ThreadSubscriber,
     params: &ThreadSubscribeParams,
     begins: FeedStart,
 ) -> Result<(ThreadSubscribeResponse, Option<Seq>), ErrorObject> {
     let FeedStart { log, last, is_unbroken, .. } = begins;
     let told = if is_unbroken { params.after.map(Seq::new) } else { Some(last) };
-    desk.numbering = Some(Numbering::new(log, told, last));
-    let opened = opening::describe(&desk.connection, &desk.thread, Turns::wanted(!is_unbroken)).await?;
+    subscriber.numbering = Some(Numbering::new(log, told, last));
+    let opened = open_thread::describe(&subscriber.connection, &subscriber.thread, Turns::wanted(!is_unbroken)).await?;
     let (log_id, seq) = (log.to_string(), Some(last.number()));
     let answer = ThreadSubscribeResponse { thread: opened.thread, log_id, seq, reset: !is_unbroken };
     Ok((answer, told))
 }
 
-/// Serves `thread/subscribe` at the desk where the client listens already.
-pub(crate) async fn at_desk(desk: &mut Desk, unanswered: Unanswered, params: ThreadSubscribeParams) {
-    let connection = Arc::clone(&desk.connection);
+/// Serves `thread/subscribe` at the subscriber where the client listens already.
+pub(crate) async fn at_subscriber(
+    subscriber: &mut ThreadSubscriber,
+    unanswered: Unanswered,
+    params: ThreadSubscribeParams,
+) {
+    let connection = Arc::clone(&subscriber.connection);
     // What was told before the answer is told before it, for it is told again after it.
-    desk.flush().await;
-    let begun = match subscribe(&connection, &desk.thread, &params).await {
-        Ok(subscription) => begin(desk, &params, subscription.begins).await.map(|begun| (begun, subscription)),
+    subscriber.flush().await;
+    let begun = match subscribe(&connection, &subscriber.thread, &params).await {
+        Ok(subscription) => begin(subscriber, &params, subscription.begins).await.map(|begun| (begun, subscription)),
         Err(_) => Err(not_found(&params.thread_id)),
     };
     match begun {
         Ok(((answer, told), Subscription { feed, running, asked, standing, begins, .. })) => {
-            desk.read_from(feed);
-            desk.take_in(&standing, begins.is_unbroken);
+            subscriber.read_from(feed);
+            subscriber.take_in(&standing, begins.is_unbroken);
             connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(answer)).await;
-            desk.repeat(running.as_ref(), &asked, Repeat::Yes);
-            desk.mark_if_caught_up(told);
+            subscriber.repeat(running.as_ref(), &asked, Repeat::Yes);
+            subscriber.mark_if_caught_up(told);
         }
         Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
     }

@@ -16,7 +16,7 @@ use codex_protocol::rpc::Notification;
 use serde::Serialize;
 use serde_json::json;
 
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_dialects::exec;
 use codex_dialects::replay::Player;
 use codex_dialects::v2::project::{Projector, Wishes};
@@ -127,8 +127,9 @@ impl Voice {
                 out.extend(messages.iter().filter_map(|msg| due(at_ms, &json!({"id": id, "msg": msg}))));
             }
             Self::V2(projector) => {
-                let projector = projector
-                    .get_or_insert_with(|| Projector::new(event.thread.to_string(), Vintage::V0166, Wishes::default()));
+                let projector = projector.get_or_insert_with(|| {
+                    Projector::new(event.thread.to_string(), ProtocolRelease::V0166, Wishes::default())
+                });
                 let mut notifications = Vec::new();
                 projector.project(event, &mut notifications);
                 out.extend(notifications.iter().filter_map(|params| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::{ConfigSource, Env, Home, Overrides};
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_engine::{HostOptions, LocalHost};
 use codex_server::app::{AppServer, Dialect, Start};
 use codex_store::FileStore;
@@ -29,7 +29,7 @@ const PROVIDER: &str = "model_provider = 'mine'\n[model_providers.mine]\nname = 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hello {
     /// The release that the server emulates.
-    pub(crate) vintage: Option<Vintage>,
+    pub(crate) release: Option<ProtocolRelease>,
     /// The dialect that the server speaks.
     pub(crate) dialect: Option<Dialect>,
     /// What the client can.
@@ -55,17 +55,17 @@ pub(crate) struct AppClient {
 impl AppClient {
     /// A client of 0.77 with a home whose `config.toml` says this.
     pub(crate) async fn start(config: &str) -> Self {
-        Self::start_as(Vintage::V077, config).await
+        Self::start_as(ProtocolRelease::V077, config).await
     }
 
     /// A client of 0.166.
     pub(crate) async fn start_new(config: &str) -> Self {
-        Self::start_as(Vintage::V0166, config).await
+        Self::start_as(ProtocolRelease::V0166, config).await
     }
 
     /// A client of a release, with a provider that asks nobody unless the configuration names one.
-    pub(crate) async fn start_as(vintage: Vintage, config: &str) -> Self {
-        Self::start_with(Hello { vintage: Some(vintage), ..Hello::default() }, config).await
+    pub(crate) async fn start_as(release: ProtocolRelease, config: &str) -> Self {
+        Self::start_with(Hello { release: Some(release), ..Hello::default() }, config).await
     }
 
     /// A client that says this of itself.
@@ -116,7 +116,7 @@ impl AppClient {
             cwd,
             programs: None,
             originator,
-            vintage: hello.vintage,
+            release: hello.release,
             dialect: hello.dialect,
         });
         let alone = server.clone();
@@ -202,7 +202,7 @@ impl AppClient {
         let line = line.expect("the server writes text")?;
         let message: Value = serde_json::from_str(&line).expect("every line is JSON");
         let asked = message["id"].as_i64().and_then(|id| self.asked.get(&id));
-        shapes::check(&message, asked.map(String::as_str), self.hello.vintage.unwrap_or(Vintage::V0166));
+        shapes::check(&message, asked.map(String::as_str), self.hello.release.unwrap_or(ProtocolRelease::V0166));
         Some(message)
     }
 

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
@@ -169,8 +169,8 @@ async fn what_does_not_go_together_is_refused() {
 /// Whoever hangs up can talk to no command any more, and nothing may be left of one.
 #[tokio::test]
 async fn a_command_without_an_end_of_its_own_ends_with_the_connection() {
-    for vintage in [Vintage::V077, Vintage::V0166] {
-        let mut client = AppClient::start_as(vintage, FREE).await;
+    for release in [ProtocolRelease::V077, ProtocolRelease::V0166] {
+        let mut client = AppClient::start_as(release, FREE).await;
         let pid = client.work("pid");
         let endless = shell("echo $$ > pid.new; mv pid.new pid; echo up; sleep 600");
         let params = json!({"processId": "p", "disableTimeout": true, "streamStdoutStderr": true});

@@ -1,6 +1,6 @@
 //! Goals over the app-server: what clients set, what they are told, and what those hear who know none.
 
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
@@ -18,7 +18,7 @@ fn complete() -> Value {
 async fn scripted_old(script: &Value) -> AppClient {
     let provider = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
                     script = 'script.json'\n";
-    let client = AppClient::start_as(Vintage::V077, provider).await;
+    let client = AppClient::start_as(ProtocolRelease::V077, provider).await;
     std::fs::write(client.home("script.json"), script.to_string()).expect("a file can be written");
     client
 }

@@ -1,6 +1,6 @@
 //! Ways of other releases that clients and their tests rely on.
 
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
 
 use crate::app_client::{AppClient, Hello};
@@ -93,15 +93,15 @@ async fn files_of_instructions_are_named() {
 
 #[tokio::test]
 async fn a_copy_is_told_with_its_turns_but_in_the_newest_release() {
-    for (vintage, turns) in [(Vintage::V077, 1), (Vintage::V0166, 0)] {
-        let hello = Hello { vintage: Some(vintage), ..Hello::default() };
+    for (release, turns) in [(ProtocolRelease::V077, 1), (ProtocolRelease::V0166, 0)] {
+        let hello = Hello { release: Some(release), ..Hello::default() };
         let mut client = saying(hello, FREE, &json!([text("One.")])).await;
         let thread = start(&mut client).await;
         turn(&mut client, &thread, "a").await;
         let copy = client.ok("thread/fork", json!({"threadId": thread})).await;
         assert_eq!(copy["thread"]["turns"].as_array().map(Vec::len), Some(1));
         let told = client.next_notification("thread/started").await;
-        assert_eq!(told["thread"]["turns"].as_array().map(Vec::len), Some(turns), "{vintage:?}");
+        assert_eq!(told["thread"]["turns"].as_array().map(Vec::len), Some(turns), "{release:?}");
         client.end_unread().await;
     }
 }
@@ -212,8 +212,8 @@ async fn a_mode_sets_the_model_its_effort_and_what_it_is_told() {
 
 #[tokio::test]
 async fn files_are_told_without_a_kind_where_there_are_only_files() {
-    for (vintage, kind) in [(Vintage::V077, None), (Vintage::V0166, Some(&json!("file")))] {
-        let mut client = AppClient::start_as(vintage, "").await;
+    for (release, kind) in [(ProtocolRelease::V077, None), (ProtocolRelease::V0166, Some(&json!("file")))] {
+        let mut client = AppClient::start_as(release, "").await;
         std::fs::write(client.work("alpha.txt"), "").expect("a file can be written");
         let roots = [client.work("")];
         let found = client.ok("fuzzyFileSearch", json!({"query": "alp", "roots": roots})).await;

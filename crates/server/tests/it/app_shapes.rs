@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
@@ -95,7 +95,7 @@ async fn a_client_of_0_77_can_read_a_session_with_everything_in_it() {
          [model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\nscript = '{}'\nrequest_max_retries = 0\n",
         file.display()
     );
-    let mut client = AppClient::start_as(Vintage::V077, &config).await;
+    let mut client = AppClient::start_as(ProtocolRelease::V077, &config).await;
     // The smallest picture there is.
     let picture = [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0"[..], &[0; 32]].concat();
     std::fs::write(client.work("picture.png"), picture).expect("a file can be written");

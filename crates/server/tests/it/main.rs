@@ -6,6 +6,7 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod app_account;
+mod app_backlog;
 mod app_catalogue;
 mod app_client;
 mod app_commands;
@@ -13,18 +14,17 @@ mod app_config;
 mod app_endless;
 mod app_files;
 mod app_goals;
-mod app_held;
 mod app_known_items;
 mod app_known_threads;
 mod app_known_ways;
 mod app_methods;
-mod app_notes;
 mod app_pages;
 mod app_restarts;
 mod app_revived;
 mod app_shapes;
 mod app_skills;
 mod app_subscribe;
+mod app_thread_metadata;
 mod app_threads;
 mod app_turns;
 mod approvals;
@@ -36,7 +36,7 @@ mod settings;
 mod shapes;
 mod turns;
 mod v1_approvals;
-mod v1_beside;
 mod v1_conversations;
 mod v1_dialects;
-mod v1_shelf;
+mod v1_server_methods;
+mod v1_stored_threads;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_protocol::schema::BUNDLE;
 use serde_json::Value;
 
@@ -13,11 +13,11 @@ static OF_077: LazyLock<Checker> = LazyLock::new(|| Checker::of(include_str!("pr
 
 /// Fails if the server sends something that its own schema does not allow, or that a client of 0.77 cannot read.
 #[track_caller]
-pub(crate) fn check(message: &Value, asked: Option<&str>, vintage: Vintage) {
+pub(crate) fn check(message: &Value, asked: Option<&str>, release: ProtocolRelease) {
     if let Some(complaint) = OURS.complaint(message, asked) {
         panic!("our schema does not allow this (if a type has changed, write `schema/` anew): {message}\n{complaint}");
     }
-    if vintage == Vintage::V077
+    if release == ProtocolRelease::V077
         && !is_wrong_in_077(message)
         && let Some(complaint) = OF_077.complaint(message, asked)
     {

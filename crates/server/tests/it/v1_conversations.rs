@@ -1,13 +1,13 @@
 //! Conversations end to end: opened, listened to, spoken in, stopped.
 
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
 
 use crate::app_client::{AppClient, Hello};
 
 /// A client of 0.77 whose model plays a script, anew for each conversation.
 pub(crate) async fn conversing(config: &str, script: &Value) -> AppClient {
-    saying(Hello { vintage: Some(Vintage::V077), ..Hello::default() }, config, script).await
+    saying(Hello { release: Some(ProtocolRelease::V077), ..Hello::default() }, config, script).await
 }
 
 /// A client that says this of itself, whose model plays a script, anew for each conversation.

@@ -1,6 +1,6 @@
 //! Several dialects on one connection: what is heard follows from how it was asked for, and nothing is heard twice.
 
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_server::app::Dialect;
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ async fn a_thread_that_is_heard_both_ways_is_told_once_in_each() {
 
 #[tokio::test]
 async fn threads_and_conversations_lie_side_by_side() {
-    let hello = Hello { vintage: Some(Vintage::V0166), ..Hello::default() };
+    let hello = Hello { release: Some(ProtocolRelease::V0166), ..Hello::default() };
     let mut client = saying(hello, FREE, &json!([text("Done.")])).await;
     let thread = start(&mut client).await;
     let (conversation, _) = open(&mut client).await;
@@ -108,7 +108,7 @@ async fn a_listener_of_the_older_release_hears_of_items_too_but_not_of_what_came
 
 #[tokio::test]
 async fn a_conversation_is_heard_as_a_thread_once_it_is_asked_like_one() {
-    let hello = Hello { vintage: Some(Vintage::V0166), ..Hello::default() };
+    let hello = Hello { release: Some(ProtocolRelease::V0166), ..Hello::default() };
     let mut client = saying(hello, FREE, &json!([text("One."), text("Two.")])).await;
     let (conversation, _) = open(&mut client).await;
     listen(&mut client, &conversation).await;

@@ -6,7 +6,7 @@ use std::io::Write;
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::{ItemHead, Line};
 use codex_log::store::Entry;
-use codex_log::{Body, Outcome};
+use codex_log::{Body, Item, Outcome};
 use codex_wire::rollout::SessionMeta;
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub struct MarkdownReader {
 
 impl Default for MarkdownReader {
     fn default() -> Self {
-        let wanted = Wanted::META | Wanted::TURNS | Wanted::RECORDS | Wanted::COMPACTIONS;
+        let wanted = Wanted::META | Wanted::TURNS | Wanted::RECORDS | Wanted::COMPACTIONS | Wanted::BROKEN_OFF;
         Self { decoder: Decoder::new(wanted) }
     }
 }
@@ -58,6 +58,7 @@ fn markdown(body: &Body) -> Option<String> {
         Body::Compacted(_) | Body::WentBack { .. } => {
             Some("---\n\n*What was said before this was summed up for the model.*\n\n".to_owned())
         }
+        Body::ItemInterrupted(item) => broken_off(item),
         Body::TurnEnded(Outcome::Aborted(_)) => Some("*The turn was interrupted.*\n\n".to_owned()),
         _ => None,
     }
@@ -100,6 +101,28 @@ fn item(payload: &str) -> Option<String> {
     }
 }
 
+/// What there was of an item that broke off. The conversation with the model has nothing of what it said, but its calls.
+fn broken_off(item: &Item) -> Option<String> {
+    const NOTE: &str = "*It broke off here.*\n\n";
+    let text = item.title();
+    if item.answer().is_some() {
+        return Some(format!("## Assistant\n\n{}\n\n{NOTE}", text.trim()));
+    }
+    if item.is_thought() {
+        return quoted(&text).map(|text| text + NOTE);
+    }
+    let output = &item.command()?.end.as_ref()?.aggregated;
+    Some(fenced(beginning(output, OUTPUT_BYTES)) + NOTE)
+}
+
+fn quoted(text: &str) -> Option<String> {
+    let mut quoted = String::new();
+    for line in text.trim().lines() {
+        writeln!(quoted, "> {line}").ok()?;
+    }
+    (!quoted.is_empty()).then(|| quoted + "\n")
+}
+
 fn reasoning(payload: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Reasoning {
@@ -108,11 +131,7 @@ fn reasoning(payload: &str) -> Option<String> {
     }
     let reasoning: Reasoning = serde_json::from_str(payload).ok()?;
     let parts: Vec<&str> = reasoning.summary.iter().filter_map(|part| part.get("text")?.as_str()).collect();
-    let mut text = String::new();
-    for line in parts.join("\n\n").trim().lines() {
-        writeln!(text, "> {line}").ok()?;
-    }
-    (!text.is_empty()).then(|| text + "\n")
+    quoted(&parts.join("\n\n"))
 }
 
 /// What a call returned. Older releases wrap the text of a command in JSON of its own.

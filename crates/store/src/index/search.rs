@@ -144,7 +144,7 @@ fn read_text(connection: &Connection, home: &Path, file: &Unread) -> rusqlite::R
     let mut room = THREAD_BYTES - text_bytes(connection, file.thread)?;
     let from = u64::try_from(file.scanned).unwrap_or(0);
     let Ok(mut lines) = RolloutLines::open_at(&home.join(&file.path), from) else { return Ok(file.scanned) };
-    let (mut decoder, mut events) = (Decoder::new(Wanted::RECORDS), Vec::new());
+    let (mut decoder, mut events) = (Decoder::new(Wanted::RECORDS | Wanted::BROKEN_OFF), Vec::new());
     let mut passage = String::new();
     let mut scanned = from;
     while let Ok(Some(entry)) = lines.next_entry() {
@@ -189,7 +189,11 @@ fn add_passage(connection: &Connection, thread: i64, text: &str) -> rusqlite::Re
 
 /// What of an event can be found: what was said, and what was run. What commands wrote would drown it.
 fn searchable(body: &Body) -> Option<String> {
-    let Body::Recorded(record) = body else { return None };
+    let record = match body {
+        Body::Recorded(record) => record,
+        Body::ItemInterrupted(item) => return item.answer().map(|text| text.as_str().to_owned()),
+        _ => return None,
+    };
     let json = record.json.json();
     let head: ItemHead<'_> = serde_json::from_str(&json).ok()?;
     match &*head.kind {

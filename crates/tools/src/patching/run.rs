@@ -149,7 +149,7 @@ fn plan(
     let (text, cwd) = (request.text.clone(), request.cwd.clone());
     async move {
         // What held the names of files while a command ran is no file of the user's.
-        codex_sandbox::tidied().await;
+        codex_sandbox::cleanup_done().await;
         let planning = tokio::task::spawn_blocking(move || {
             let patch = codex_patch::parse(&text).map_err(|error| full_message(&error))?;
             let plan = patch.plan(&cwd).map_err(|error| full_message(&error))?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_config::{ConfigSource, Env, Home, Overrides};
-use codex_dialects::Vintage;
+use codex_dialects::ProtocolRelease;
 use codex_engine::{HostOptions, LocalHost};
 use codex_server::app::{AppServer, Start};
 use codex_store::FileStore;
@@ -73,7 +73,7 @@ impl World {
             cwd,
             programs: None,
             originator,
-            vintage: Some(Vintage::V0166),
+            release: Some(ProtocolRelease::V0166),
             dialect: None,
         });
         let (stop, _) = watch::channel(false);

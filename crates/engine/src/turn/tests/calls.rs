@@ -185,6 +185,7 @@ fn an_interrupt_keeps_what_had_ended_and_tells_what_was_cut_off() {
                 RUN 4
             stop 1 cut off
                 CANCEL
+                BREAK OFF
                 record output 1 Text("cut off")
                 record output 2 Text("two")
                 record output 3 Text("aborted")

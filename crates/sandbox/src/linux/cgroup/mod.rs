@@ -17,7 +17,7 @@ mod tests;
 use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -229,20 +229,22 @@ impl Handle {
 
     /// Moves this process in.
     pub(super) fn enter(&self) -> Result<(), Errno> {
-        rustix::io::write(sys::borrow(self.entrance), b"0").map(drop)
+        sys::write(self.entrance, b"0").map(drop)
     }
 
     /// Ends whoever is in it, those that are just being started included.
     pub(super) fn end_all(&self) {
         if let Some(kill) = self.kill {
-            let _ = rustix::io::write(sys::borrow(kill), b"1");
+            let _ = sys::write(kill, b"1");
         }
     }
 
     /// Whether a process in it was ended because memory ran out.
     pub(super) fn is_out_of_memory(&self) -> bool {
         let mut text = [0_u8; 512];
-        let length = rustix::io::pread(sys::borrow(self.events), &mut text, 0).unwrap_or(0);
+        // SAFETY: a descriptor of the plan, which the supervisor keeps until it ends.
+        let events = unsafe { BorrowedFd::borrow_raw(self.events) };
+        let length = rustix::io::pread(events, &mut text, 0).unwrap_or(0);
         has_killed(text.get(..length).unwrap_or_default())
     }
 

@@ -1,4 +1,4 @@
-//! The listeners of a conversation, as its desk keeps them.
+//! The listeners of a conversation, as its subscriber keeps them.
 
 use codex_log::{Abort, Outcome};
 use codex_protocol::methods::{Method, call};
@@ -9,34 +9,34 @@ use codex_protocol::v2::warning::Warning;
 use codex_wire::event::{BackgroundEventEvent, EventMsg, TurnAbortReason};
 
 use crate::app::connection::Unanswered;
-use crate::app::desk::Desk;
-use crate::app::hearing::{Events, Hearing};
+use crate::app::event_filter::{EventFilter, Events};
 use crate::app::now_ms;
 use crate::app::questions::Repeat;
+use crate::app::subscriber::ThreadSubscriber;
 
-impl Desk {
+impl ThreadSubscriber {
     /// How many listeners there are.
     pub(crate) fn listeners(&self) -> usize {
-        self.listening.names().len()
+        self.subscriptions.names().len()
     }
 
     /// Adds a listener.
     pub(super) async fn add_listener(&mut self, name: String, raw_items: bool) {
         self.connection.add_listener(name.clone(), self.thread.id());
-        self.listening.add(name, raw_items);
+        self.subscriptions.add(name, raw_items);
         self.listen().await;
     }
 
     /// Removes a listener. After the last one the thread goes on unheard.
     pub(super) fn remove_listener(&mut self, name: &str) {
         self.connection.remove_listener(name);
-        self.listening.remove(name);
+        self.subscriptions.remove(name);
         self.listen_less();
     }
 
     /// Removes all listeners, because the thread has ended.
     pub(crate) fn remove_listeners(&mut self) {
-        let names: Vec<String> = self.listening.names().cloned().collect();
+        let names: Vec<String> = self.subscriptions.names().cloned().collect();
         for name in names {
             self.remove_listener(&name);
         }
@@ -44,18 +44,18 @@ impl Desk {
 
     /// Lets the client hear what it has asked for by now.
     pub(crate) async fn listen(&mut self) {
-        let before = self.hearing;
-        self.hearing = Hearing::of(self.connection.client(), &self.listening);
-        if !before.is_deaf() {
+        let before = self.filter;
+        self.filter = EventFilter::of(self.connection.client(), &self.subscriptions);
+        if !before.is_muted() {
             // What was asked in one dialect is asked in the other too.
-            if before != self.hearing {
+            if before != self.filter {
                 self.ask_again(Repeat::No).await;
             }
             return;
         }
         self.tell_of_loss();
         for (turn, question) in std::mem::take(&mut self.unasked) {
-            if !self.held.is_settled(&question.id) {
+            if !self.backlog.is_settled(&question.id) {
                 self.ask(&turn, &question, 0, Repeat::No);
             }
         }
@@ -63,8 +63,8 @@ impl Desk {
 
     /// Lets the client hear no more than it still asks for.
     pub(crate) fn listen_less(&mut self) {
-        self.hearing = Hearing::of(self.connection.client(), &self.listening);
-        if self.hearing.events == Events::None {
+        self.filter = EventFilter::of(self.connection.client(), &self.subscriptions);
+        if self.filter.events == Events::None {
             // These waited for an event that is not told any more.
             self.answer_all_interrupts(&TurnAbortReason::Interrupted);
         }
@@ -72,7 +72,7 @@ impl Desk {
 
     /// Says so if not everything was kept while nobody listened.
     fn tell_of_loss(&mut self) {
-        let lost = self.held.take_lost();
+        let lost = self.backlog.take_lost();
         if lost > 0 {
             let message = format!("{lost} events were not kept while nobody listened; the thread's file has them");
             let event = EventMsg::BackgroundEvent(BackgroundEventEvent { message: message.clone() });
@@ -89,9 +89,9 @@ impl Desk {
         }
     }
 
-    /// Answers behind all news that came before.
-    pub(super) fn answer_behind_news<M: Method>(&mut self, unanswered: &Unanswered, result: M::Response) {
-        self.news.add(&Response::Result { id: &unanswered.id, result });
+    /// Answers after all notifications that came before.
+    pub(super) fn answer_after_notifications<M: Method>(&mut self, unanswered: &Unanswered, result: M::Response) {
+        self.outgoing.add(&Response::Result { id: &unanswered.id, result });
     }
 
     /// Answers those who wanted the turn to end, which it has.
@@ -109,7 +109,7 @@ impl Desk {
     fn answer_all_interrupts(&mut self, abort_reason: &TurnAbortReason) {
         for unanswered in std::mem::take(&mut self.interrupts) {
             let result = InterruptConversationResponse { abort_reason: abort_reason.clone() };
-            self.answer_behind_news::<call::InterruptConversation>(&unanswered, result);
+            self.answer_after_notifications::<call::InterruptConversation>(&unanswered, result);
         }
     }
 }

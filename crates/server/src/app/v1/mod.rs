@@ -1,12 +1,12 @@
 //! The first version, as the clients of 2025 speak it: conversations, listeners, events of the queue.
 //!
 //! A conversation is a thread, and its events are those of `codex proto`. What is here translates methods and answers;
-//! what a listener hears comes from the desk of its thread, as for every other client.
+//! what a listener hears comes from the subscriber of its thread, as for every other client.
 
 mod listeners;
-mod opening;
+mod open_conversation;
 mod serve;
-mod shelf;
+mod stored_threads;
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use codex_wire::ids::ThreadId;
 use super::connection::{Connection, Unanswered};
 pub(crate) use serve::serve;
 
-/// The conversation whose desk serves a request.
+/// The conversation whose subscriber serves a request.
 pub(crate) fn conversation_of(
     connection: &Connection,
     request: &ClientRequest,
@@ -42,8 +42,8 @@ pub(crate) async fn serve_aside(
     unanswered: Unanswered,
     request: ClientRequest,
 ) -> Option<(Unanswered, ClientRequest)> {
-    let (unanswered, request) = opening::serve(connection, unanswered, request).await?;
-    shelf::serve(connection, unanswered, request).await
+    let (unanswered, request) = open_conversation::serve(connection, unanswered, request).await?;
+    stored_threads::serve(connection, unanswered, request).await
 }
 
 /// There is no such conversation here.

@@ -1,4 +1,4 @@
-//! What a desk does with the requests of the first version about its conversation.
+//! What a subscriber does with the requests of the first version about its conversation.
 
 use std::sync::Arc;
 
@@ -13,46 +13,46 @@ use codex_wire::input::UserInput;
 
 use super::not_found;
 use crate::app::connection::Unanswered;
-use crate::app::desk::Desk;
-use crate::app::hearing::Events;
+use crate::app::event_filter::Events;
+use crate::app::subscriber::ThreadSubscriber;
 
 /// How many listeners of one conversation a client may have.
 const MOST_LISTENERS: usize = 256;
 
-/// Serves a request about the desk's conversation, or hands it back if it is not of this version.
+/// Serves a request about the subscriber's conversation, or hands it back if it is not of this version.
 pub(crate) async fn serve(
-    desk: &mut Desk,
+    subscriber: &mut ThreadSubscriber,
     unanswered: Unanswered,
     request: ClientRequest,
 ) -> Option<(Unanswered, ClientRequest)> {
-    let (connection, id) = (Arc::clone(&desk.connection), &unanswered.id);
+    let (connection, id) = (Arc::clone(&subscriber.connection), &unanswered.id);
     let outbox = &connection.outbox;
     match request {
         ClientRequest::SendUserMessage(params) => {
-            let said = say(desk, params.items, SettingsChange::default()).await;
+            let said = say(subscriber, params.items, SettingsChange::default()).await;
             outbox.answer::<call::SendUserMessage>(id, said).await;
         }
         ClientRequest::SendUserTurn(params) => {
-            let said = say_under(desk, *params).await;
+            let said = say_under(subscriber, *params).await;
             outbox.answer::<call::SendUserTurn>(id, said).await;
         }
-        ClientRequest::InterruptConversation(_) => interrupt(desk, unanswered).await,
+        ClientRequest::InterruptConversation(_) => interrupt(subscriber, unanswered).await,
         ClientRequest::AddConversationListener(params) => {
-            let added = new_listener(desk).await;
+            let added = new_listener(subscriber).await;
             let name = added.as_ref().ok().map(|added| added.subscription_id.clone());
             // The answer goes first: the client must know the name of what it hears from here on.
             outbox.answer::<call::AddConversationListener>(id, added).await;
             if let Some(name) = name {
-                desk.add_listener(name, params.experimental_raw_events).await;
+                subscriber.add_listener(name, params.experimental_raw_events).await;
                 if params.experimental_raw_events {
-                    desk.tell_beginning().await;
+                    subscriber.tell_beginning().await;
                 }
             }
         }
         ClientRequest::RemoveConversationListener(params) => {
             // What was under way is heard before the answer, and nothing after it.
-            desk.answer_behind_news::<call::RemoveConversationListener>(&unanswered, Empty {});
-            desk.remove_listener(&params.subscription_id);
+            subscriber.answer_after_notifications::<call::RemoveConversationListener>(&unanswered, Empty {});
+            subscriber.remove_listener(&params.subscription_id);
         }
         other => return Some((unanswered, other)),
     }
@@ -60,25 +60,29 @@ pub(crate) async fn serve(
 }
 
 /// A name for a listener, if there is room for one.
-async fn new_listener(desk: &Desk) -> Result<AddConversationListenerResponse, ErrorObject> {
-    if desk.listeners() >= MOST_LISTENERS {
+async fn new_listener(subscriber: &ThreadSubscriber) -> Result<AddConversationListenerResponse, ErrorObject> {
+    if subscriber.listeners() >= MOST_LISTENERS {
         return Err(ErrorObject::invalid(format!("a conversation has at most {MOST_LISTENERS} listeners")));
     }
     // A conversation that has just ended has nothing more to say.
-    desk.thread.running().await.map_err(|_| not_found(desk.thread.id()))?;
+    subscriber.thread.running().await.map_err(|_| not_found(subscriber.thread.id()))?;
     Ok(AddConversationListenerResponse { subscription_id: ThreadId::fresh().to_string() })
 }
 
-async fn say(desk: &Desk, items: Vec<UserInput>, change: SettingsChange) -> Result<Empty, ErrorObject> {
+async fn say(
+    subscriber: &ThreadSubscriber,
+    items: Vec<UserInput>,
+    change: SettingsChange,
+) -> Result<Empty, ErrorObject> {
     if items.is_empty() {
         return Err(ErrorObject::invalid("items must not be empty"));
     }
-    crate::app::serve::check_turn(desk, &change, &items).await?;
-    let said = desk.thread.say(crate::app::serve::fresh_turn(), items, change).await;
-    said.map(|_| Empty {}).map_err(|_| not_found(desk.thread.id()))
+    crate::app::serve::check_turn(subscriber, &change, &items).await?;
+    let said = subscriber.thread.say(crate::app::serve::fresh_turn(), items, change).await;
+    said.map(|_| Empty {}).map_err(|_| not_found(subscriber.thread.id()))
 }
 
-async fn say_under(desk: &Desk, params: SendUserTurnParams) -> Result<Empty, ErrorObject> {
+async fn say_under(subscriber: &ThreadSubscriber, params: SendUserTurnParams) -> Result<Empty, ErrorObject> {
     let change = SettingsChange {
         cwd: Some(params.cwd),
         approval_policy: Some(params.approval_policy),
@@ -90,19 +94,19 @@ async fn say_under(desk: &Desk, params: SendUserTurnParams) -> Result<Empty, Err
         output_schema: params.output_schema,
         mode: None,
     };
-    say(desk, params.items, change).await
+    say(subscriber, params.items, change).await
 }
 
 /// Stops the running turn. A client that listens is answered after it has heard that the turn is over.
-async fn interrupt(desk: &mut Desk, unanswered: Unanswered) {
-    let stopped = match desk.thread.interrupt().await {
+async fn interrupt(subscriber: &mut ThreadSubscriber, unanswered: Unanswered) {
+    let stopped = match subscriber.thread.interrupt().await {
         Ok(true) => Ok(InterruptConversationResponse { abort_reason: TurnAbortReason::Interrupted }),
         Ok(false) => Err(ErrorObject::invalid("no turn is running that could be interrupted")),
-        Err(_) => Err(not_found(desk.thread.id())),
+        Err(_) => Err(not_found(subscriber.thread.id())),
     };
-    if stopped.is_ok() && desk.hearing.events != Events::None {
-        desk.interrupts.push(unanswered);
+    if stopped.is_ok() && subscriber.filter.events != Events::None {
+        subscriber.interrupts.push(unanswered);
         return;
     }
-    desk.connection.outbox.answer::<call::InterruptConversation>(&unanswered.id, stopped).await;
+    subscriber.connection.outbox.answer::<call::InterruptConversation>(&unanswered.id, stopped).await;
 }

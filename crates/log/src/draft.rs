@@ -1,0 +1,230 @@
+//! What items have grown by that are not whole yet.
+//!
+//! Invariant: memory is bounded. Of one item at most [`MOST_BYTES`] are kept, and nothing of a turn that is over.
+
+use std::borrow::Cow;
+
+use crate::{Body, Delta, Event, Item, ItemId};
+
+/// The most bytes that are kept of one item.
+pub const MOST_BYTES: usize = 1024 * 1024;
+
+/// How many bytes a character has at most.
+const LONGEST_CHAR: usize = 4;
+
+/// What a part of an item has grown by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    kind: RunKind,
+    /// Which part of the thoughts, from 0; 0 for everything else.
+    index: i64,
+    /// The text, which may end within a character. What commands print need not be text.
+    bytes: Vec<u8>,
+}
+
+/// What a run is a part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunKind {
+    /// A message.
+    Text,
+    /// A summary of thoughts.
+    Summary,
+    /// The thoughts themselves.
+    Raw,
+    /// What a command prints, on both streams.
+    Output,
+}
+
+impl Run {
+    /// The texts of one kind in the order of their parts, without those that are empty.
+    pub(crate) fn texts(runs: &[Self], kind: RunKind) -> Vec<Cow<'_, str>> {
+        let mut runs: Vec<&Self> = runs.iter().filter(|run| run.kind == kind).collect();
+        runs.sort_by_key(|run| run.index);
+        let texts = runs.into_iter().map(|run| String::from_utf8_lossy(&run.bytes[..whole_length(&run.bytes)]));
+        texts.filter(|text| !text.is_empty()).collect()
+    }
+}
+
+/// How many of these bytes there are before a character at their end that is not whole.
+fn whole_length(bytes: &[u8]) -> usize {
+    let is_continuation = |byte: &u8| byte & 0xC0 == 0x80;
+    let last = bytes.len().saturating_sub(LONGEST_CHAR);
+    let Some(lead) = bytes[last..].iter().rposition(|byte| !is_continuation(byte)) else { return bytes.len() };
+    let lead = last + lead;
+    let is_torn = std::str::from_utf8(&bytes[lead..]).is_err_and(|error| error.error_len().is_none());
+    if is_torn { lead } else { bytes.len() }
+}
+
+/// An item that grows.
+#[derive(Debug)]
+struct Draft {
+    /// As it began.
+    item: Item,
+    runs: Vec<Run>,
+    bytes: usize,
+}
+
+impl Draft {
+    fn grow(&mut self, delta: &Delta) {
+        let (kind, index, more) = match delta {
+            Delta::Text(text) => (RunKind::Text, 0, text.as_bytes()),
+            Delta::Summary { index, text } => (RunKind::Summary, *index, text.as_bytes()),
+            Delta::Raw { index, text } => (RunKind::Raw, *index, text.as_bytes()),
+            Delta::Output { bytes, .. } => (RunKind::Output, 0, bytes.as_slice()),
+            Delta::SummaryPart { .. } => return,
+        };
+        let more = &more[..more.len().min(MOST_BYTES - self.bytes)];
+        if more.is_empty() {
+            return;
+        }
+        self.bytes += more.len();
+        let is_meant = |run: &Run| run.kind == kind && run.index == index;
+        match self.runs.iter_mut().rfind(|run| is_meant(run)) {
+            Some(run) => run.bytes.extend_from_slice(more),
+            None => self.runs.push(Run { kind, index, bytes: more.to_vec() }),
+        }
+    }
+
+    /// Whether it is a part of the model's answer, which goes with the answer when that is asked for again.
+    fn is_answer(&self) -> bool {
+        !self.item.is_call()
+    }
+}
+
+/// The items of the running turn that are not whole, with what they have grown by.
+#[derive(Debug, Default)]
+pub struct Drafts {
+    open: Vec<Draft>,
+}
+
+impl Drafts {
+    /// Goes on by one event.
+    pub fn take(&mut self, event: &Event) {
+        match &event.body {
+            Body::ItemDelta { item, delta } => self.grow(item, delta),
+            // What the user says begins and is whole at once.
+            Body::ItemStarted(item) if item.said().is_none() => {
+                self.close(item.id());
+                self.open.push(Draft { item: item.clone(), runs: Vec::new(), bytes: 0 });
+            }
+            Body::ItemCompleted(item) | Body::ItemInterrupted(item) => self.close(item.id()),
+            Body::AnswerRetried { .. } => self.open.retain(|draft| !draft.is_answer()),
+            Body::TurnEnded(_) => self.open = Vec::new(),
+            _ => {}
+        }
+    }
+
+    /// What the model was saying and thinking, as far as it has come. Calls end in their own way.
+    #[must_use]
+    pub fn broken_off(&self) -> Vec<Item> {
+        let answers = self.open.iter().filter(|draft| draft.is_answer() && draft.bytes > 0);
+        answers.map(|draft| draft.item.broken_off(&draft.runs)).collect()
+    }
+
+    fn grow(&mut self, id: &ItemId, delta: &Delta) {
+        if let Some(draft) = self.open.iter_mut().rfind(|draft| draft.item.id() == id) {
+            draft.grow(delta);
+        }
+    }
+
+    fn close(&mut self, id: &ItemId) {
+        self.open.retain(|draft| draft.item.id() != id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use codex_wire::error_info::CodexErrorInfo;
+    use codex_wire::event::ExecOutputStream;
+    use codex_wire::ids::ThreadId;
+
+    use super::*;
+    use crate::{AgentMessage, Failure, Outcome, Reasoning, Seq, TurnId};
+
+    fn take(drafts: &mut Drafts, bodies: impl IntoIterator<Item = Body>) {
+        for body in bodies {
+            let turn = Some(TurnId::new("t"));
+            drafts.take(&Event { thread: ThreadId::unknown(), seq: Seq::default(), at_ms: 0, turn, body });
+        }
+    }
+
+    fn grown(id: &str, delta: Delta) -> Body {
+        Body::ItemDelta { item: ItemId::new(id), delta }
+    }
+
+    fn text(id: &str, text: &str) -> Body {
+        grown(id, Delta::Text(text.into()))
+    }
+
+    fn message(id: &str) -> Body {
+        Body::ItemStarted(AgentMessage::empty(ItemId::new(id)).into())
+    }
+
+    fn titles(drafts: &Drafts) -> Vec<String> {
+        drafts.broken_off().iter().map(|item| item.title().into_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_open_and_has_grown_breaks_off() {
+        let mut drafts = Drafts::default();
+        take(&mut drafts, [message("a"), message("b"), message("c")]);
+        take(&mut drafts, [text("a", "one "), text("b", "two"), text("a", "more"), text("nobody", "three")]);
+        assert_eq!(titles(&drafts), ["one more", "two"]);
+        take(&mut drafts, [Body::ItemCompleted(AgentMessage::empty(ItemId::new("a")).into())]);
+        assert_eq!(titles(&drafts), ["two"]);
+        take(&mut drafts, [Body::TurnEnded(Outcome::Completed { last_message: None, bookmark: None })]);
+        assert!(drafts.broken_off().is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_is_asked_for_again_is_dropped() {
+        let mut drafts = Drafts::default();
+        take(&mut drafts, [message("a"), text("a", "one")]);
+        let failure = Failure { message: String::new(), hint: None, info: CodexErrorInfo::Other };
+        take(&mut drafts, [Body::AnswerRetried { failure, attempt: 1, limit: 2, delay: Duration::ZERO }]);
+        assert!(drafts.broken_off().is_empty());
+        take(&mut drafts, [message("a"), text("a", "two")]);
+        assert_eq!(titles(&drafts), ["two"]);
+    }
+
+    #[test]
+    fn thoughts_break_off_in_their_parts() {
+        let mut drafts = Drafts::default();
+        let summary = |index, text: &str| grown("r", Delta::Summary { index, text: text.into() });
+        let raw = |text: &str| grown("r", Delta::Raw { index: 0, text: text.into() });
+        take(&mut drafts, [Body::ItemStarted(Reasoning::empty(ItemId::new("r")).into())]);
+        take(&mut drafts, [grown("r", Delta::SummaryPart { index: 0 }), summary(0, "a"), raw("x")]);
+        take(&mut drafts, [summary(1, "c"), summary(0, "b"), raw("y")]);
+        let expected = Reasoning {
+            id: ItemId::new("r"),
+            summary: vec!["ab".to_owned(), "c".to_owned()],
+            raw: vec!["xy".to_owned()],
+        };
+        assert_eq!(drafts.broken_off(), [expected.into()]);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for() {
+        let mut drafts = Drafts::default();
+        take(&mut drafts, [message("a"), text("a", "é")]);
+        for _ in 0..4 {
+            take(&mut drafts, [text("a", &"é".repeat(MOST_BYTES / 4)), text("a", "x")]);
+        }
+        let kept = titles(&drafts).concat();
+        assert!(kept.len() <= MOST_BYTES && kept.len() > MOST_BYTES - 2, "{}", kept.len());
+        assert!(kept.chars().all(|char| char == 'é' || char == 'x'));
+    }
+
+    #[test]
+    fn output_that_is_no_text_is_kept_as_far_as_it_is() {
+        let stream = ExecOutputStream::Stdout;
+        let item = AgentMessage::empty(ItemId::new("a")).into();
+        let mut draft = Draft { item, runs: Vec::new(), bytes: 0 };
+        for bytes in [&b"a\xff"[..], b"\xe2\x82", b"\xac\xe2\x82"] {
+            draft.grow(&Delta::Output { stream, bytes: bytes.to_vec() });
+        }
+        assert_eq!(Run::texts(&draft.runs, RunKind::Output), ["a\u{fffd}€"]);
+    }
+}

@@ -1,0 +1,185 @@
+//! What a client hears of a thread, and in which dialect: that follows from how it asked, unless it has chosen.
+
+use std::collections::HashMap;
+
+pub use codex_protocol::v2::initialize::Dialect;
+use codex_protocol::v2::notification::ServerNotification;
+use codex_wire::event::EventMsg;
+
+use super::connection::Client;
+use codex_dialects::ProtocolRelease;
+
+/// How a client has asked to hear of a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions {
+    /// Whether it did with a method of the second version.
+    pub(crate) is_v2: bool,
+    /// The listeners it has added, and whether each wants every item of the conversation with the model.
+    listeners: HashMap<String, bool>,
+}
+
+impl Subscriptions {
+    /// How a client listens that has opened a thread, or asked something of it, in the second version.
+    pub(crate) fn v2() -> Self {
+        Self { is_v2: true, listeners: HashMap::new() }
+    }
+
+    /// Adds a listener.
+    pub(crate) fn add(&mut self, name: String, raw_items: bool) {
+        self.listeners.insert(name, raw_items);
+    }
+
+    /// Removes a listener.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.listeners.remove(name);
+    }
+
+    /// The names of the listeners.
+    pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &String> {
+        self.listeners.keys()
+    }
+
+    /// Whether a listener wants every item of the conversation with the model.
+    pub(crate) fn wants_raw_items(&self) -> bool {
+        self.listeners.values().any(|is_wanted| *is_wanted)
+    }
+}
+
+/// What a client hears of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventFilter {
+    pub(crate) events: Events,
+    pub(crate) notifications: Notifications,
+    /// Whether it hears `item/created` and `item/delta`.
+    pub(crate) items: bool,
+    /// Whether it is asked in the words of the first version.
+    pub(crate) v1_questions: bool,
+    /// Whether it is asked in the words of the second version.
+    pub(crate) v2_questions: bool,
+}
+
+/// Which events of the queue a client hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Events {
+    None,
+    /// Those that say nothing of what `item/created` and `item/delta` tell.
+    BesideItems,
+    All,
+}
+
+/// Which notifications of the second version a client hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notifications {
+    None,
+    /// Those that 0.77 gives to a listener of a conversation too.
+    OfConversations,
+    /// Those about turns and threads, without their items.
+    OfTurns,
+    All,
+}
+
+impl EventFilter {
+    const NOTHING: Self = Self {
+        events: Events::None,
+        notifications: Notifications::None,
+        items: false,
+        v1_questions: false,
+        v2_questions: false,
+    };
+
+    /// What a client hears that listens so.
+    pub(crate) fn of(client: Option<&Client>, subscriptions: &Subscriptions) -> Self {
+        let (is_v1, is_v2) = (!subscriptions.listeners.is_empty(), subscriptions.is_v2);
+        if !is_v1 && !is_v2 {
+            return Self::NOTHING;
+        }
+        let all = Notifications::All;
+        match client.and_then(|client| client.dialect) {
+            Some(Dialect::V1) => Self { events: Events::All, v1_questions: true, ..Self::NOTHING },
+            Some(Dialect::V2) => Self { notifications: all, v2_questions: true, ..Self::NOTHING },
+            Some(Dialect::Both) => {
+                Self { events: Events::All, notifications: all, items: false, v1_questions: true, v2_questions: true }
+            }
+            Some(Dialect::Items) => Self {
+                events: Events::BesideItems,
+                notifications: Notifications::OfTurns,
+                items: true,
+                v1_questions: true,
+                v2_questions: false,
+            },
+            None => {
+                let has_events = is_v1 || client.is_none_or(|client| client.has_events);
+                let is_077 = client.is_none_or(|client| client.release == ProtocolRelease::V077);
+                Self {
+                    events: if has_events { Events::All } else { Events::None },
+                    notifications: match (is_v2, is_077) {
+                        (true, _) => all,
+                        (false, true) => Notifications::OfConversations,
+                        (false, false) => Notifications::None,
+                    },
+                    items: false,
+                    v1_questions: is_v1,
+                    v2_questions: is_v2,
+                }
+            }
+        }
+    }
+
+    /// Whether it hears nothing at all.
+    pub(crate) fn is_muted(self) -> bool {
+        self == Self::NOTHING
+    }
+
+    /// Whether it hears an event of the queue.
+    pub(crate) fn hears_event(self, event: &EventMsg) -> bool {
+        match self.events {
+            Events::None => false,
+            Events::BesideItems => !is_told_as_item(event),
+            Events::All => true,
+        }
+    }
+
+    /// Whether it hears a notification.
+    pub(crate) fn hears(self, notification: &ServerNotification) -> bool {
+        use ServerNotification as N;
+        match self.notifications {
+            Notifications::None => false,
+            Notifications::OfConversations => !matches!(
+                notification,
+                N::ThreadStarted(_)
+                    | N::ThreadStatusChanged(_)
+                    | N::ThreadClosed(_)
+                    | N::ThreadReverted(_)
+                    | N::TurnStarted(_)
+                    | N::ServerRequestResolved(_)
+                    | N::Warning(_)
+            ),
+            Notifications::OfTurns => {
+                let method = notification.method();
+                !method.starts_with("item/") && !matches!(notification, N::TurnPlanUpdated(_))
+            }
+            Notifications::All => true,
+        }
+    }
+}
+
+/// Whether `item/created` and `item/delta` tell the same.
+fn is_told_as_item(event: &EventMsg) -> bool {
+    matches!(
+        event,
+        EventMsg::AgentMessage(_)
+            | EventMsg::AgentMessageDelta(_)
+            | EventMsg::AgentMessageContentDelta(_)
+            | EventMsg::AgentReasoning(_)
+            | EventMsg::AgentReasoningDelta(_)
+            | EventMsg::AgentReasoningRawContent(_)
+            | EventMsg::AgentReasoningRawContentDelta(_)
+            | EventMsg::AgentReasoningSectionBreak(_)
+            | EventMsg::ReasoningContentDelta(_)
+            | EventMsg::ReasoningRawContentDelta(_)
+            | EventMsg::ItemStarted(_)
+            | EventMsg::ItemCompleted(_)
+            | EventMsg::PlanUpdate(_)
+            | EventMsg::ViewImageToolCall(_)
+    )
+}

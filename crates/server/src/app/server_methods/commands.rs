@@ -1,0 +1,275 @@
+//! `command/exec` and what can be done to a command while it runs.
+//!
+//! Invariant: every command ends with the connection that it came over.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::command_exec::{
+    CommandExecParams, CommandExecResizeParams, CommandExecResponse, CommandExecTerminalSize,
+    CommandExecTerminateParams, CommandExecWriteParams,
+};
+use codex_protocol::v2::empty::Empty;
+use codex_tools::one_off::{OneOff, Streams};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
+
+use super::running_command::{Control, Printed, RunningCommand};
+use super::{Passed, explain, group, with_host};
+use crate::app::connection::{Connection, Unanswered, lock, overloaded};
+use crate::app::host::Host;
+
+/// How many commands of a client may run at once.
+const MOST_COMMANDS: usize = 64;
+/// How long a command may take that names no limit.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How much of each stream is kept when the client names no limit.
+const KEPT_BYTES: usize = 1024 * 1024;
+/// How much of each stream is kept at most, for an answer is one line.
+const MOST_KEPT_BYTES: usize = 24 * 1024 * 1024;
+/// How large a terminal is when the client does not say.
+const TERMINAL: CommandExecTerminalSize = CommandExecTerminalSize { rows: 24, cols: 80 };
+/// How many requests about a command may wait.
+const WAITING_CONTROLS: usize = 64;
+
+/// How far a connection is on its way to its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// The client asks and is answered.
+    #[default]
+    Open,
+    /// The client can ask nothing more.
+    HungUp,
+    /// Nobody hears any answer.
+    Gone,
+}
+
+/// The commands of a client that run.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    phase: watch::Sender<Phase>,
+    count: AtomicUsize,
+    /// Those that the client has given a name.
+    named: Mutex<HashMap<String, Handle>>,
+}
+
+/// How a command is reached.
+#[derive(Debug, Clone)]
+struct Handle {
+    controls: mpsc::Sender<Control>,
+    stop: Arc<Notify>,
+    has_input: bool,
+    has_terminal: bool,
+}
+
+impl Commands {
+    /// Says how far the connection is.
+    pub(super) fn enter(&self, phase: Phase) {
+        self.phase.send_replace(phase);
+    }
+
+    fn find(&self, name: &str) -> Result<Handle, ErrorObject> {
+        let found = lock(&self.named).get(name).cloned();
+        found.ok_or_else(|| ErrorObject::invalid(format!("no active command/exec for process id {name:?}")))
+    }
+}
+
+/// Serves the requests of this group.
+pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    match request {
+        // The command has its name before the next line is read, which may be about it.
+        ClientRequest::CommandExec(params) => {
+            match admit(connection, *params) {
+                Ok(admitted) => drop(tokio::spawn(run(Arc::clone(connection), unanswered, admitted))),
+                Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
+            }
+            None
+        }
+        request => group! {
+            connection, unanswered, request;
+            plain {
+                CommandExecWrite => write,
+                CommandExecResize => resize,
+                CommandExecTerminate => terminate,
+            }
+            now {}
+            aside {}
+        },
+    }
+}
+
+/// A command that may run, and how it is reached.
+struct Admitted {
+    command: OneOff,
+    controls: mpsc::Receiver<Control>,
+    stop: Arc<Notify>,
+    timeout: Option<Duration>,
+    printed: Printed,
+    /// When in the life of the connection the command ends.
+    ends_at: Phase,
+    _place: Place,
+}
+
+/// A command's place among those that run. Dropping it makes room and frees the name.
+struct Place {
+    connection: Arc<Connection>,
+    name: Option<String>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let commands = &self.connection.resources.commands;
+        commands.count.fetch_sub(1, Ordering::Relaxed);
+        if let Some(name) = &self.name {
+            lock(&commands.named).remove(name);
+        }
+    }
+}
+
+fn admit(connection: &Arc<Connection>, params: CommandExecParams) -> Result<Admitted, ErrorObject> {
+    check(&params)?;
+    let CommandExecParams { tty, stream_stdin, stream_stdout_stderr, .. } = params;
+    let size = params.size.unwrap_or(TERMINAL);
+    let streams = match (tty, stream_stdin) {
+        (true, _) => Streams::Terminal { rows: size.rows, cols: size.cols },
+        (false, true) => Streams::InputAndOutput,
+        (false, false) => Streams::Output,
+    };
+    let (sender, controls) = mpsc::channel(WAITING_CONTROLS);
+    let stop = Arc::new(Notify::new());
+    let has_input = tty || stream_stdin;
+    let handle = Handle { controls: sender, stop: Arc::clone(&stop), has_input, has_terminal: tty };
+    let place = take_place(connection, params.process_id.clone(), handle)?;
+    let cap = match (params.output_bytes_cap, params.disable_output_cap) {
+        (_, true) => MOST_KEPT_BYTES,
+        (None, false) => KEPT_BYTES,
+        (Some(cap), false) => usize::try_from(cap).unwrap_or(MOST_KEPT_BYTES).min(MOST_KEPT_BYTES),
+    };
+    let limit = params.timeout_ms.and_then(|limit| u64::try_from(limit).ok()).map_or(TIMEOUT, Duration::from_millis);
+    let start = &connection.host.start;
+    Ok(Admitted {
+        command: OneOff {
+            argv: params.command,
+            cwd: params.cwd.map_or_else(|| start.cwd.clone(), |cwd| start.cwd.join(cwd)),
+            env: params.env.unwrap_or_default(),
+            policy: params.sandbox_policy,
+            streams,
+        },
+        printed: Printed::new(params.process_id.filter(|_| tty || stream_stdout_stderr), cap),
+        controls,
+        stop,
+        timeout: (!params.disable_timeout).then_some(limit),
+        // What waits for the client to say something, or has no other end, waits in vain once the client hangs up.
+        ends_at: if has_input || params.disable_timeout { Phase::HungUp } else { Phase::Gone },
+        _place: place,
+    })
+}
+
+/// Says what is wrong with a request.
+fn check(params: &CommandExecParams) -> Result<(), ErrorObject> {
+    let complaint = if params.command.is_empty() {
+        "command must not be empty".to_owned()
+    } else if params.process_id.is_none() && (params.tty || params.stream_stdin || params.stream_stdout_stderr) {
+        "command/exec with a terminal or with streams needs a processId".to_owned()
+    } else if params.size.is_some() && !params.tty {
+        "command/exec takes a size only with tty".to_owned()
+    } else if params.size.is_some_and(|size| size.rows == 0 || size.cols == 0) {
+        "the size of a terminal must not be zero".to_owned()
+    } else if params.disable_timeout && params.timeout_ms.is_some() {
+        "command/exec cannot take both timeoutMs and disableTimeout".to_owned()
+    } else if params.disable_output_cap && params.output_bytes_cap.is_some() {
+        "command/exec cannot take both outputBytesCap and disableOutputCap".to_owned()
+    } else if let Some(limit) = params.timeout_ms.filter(|limit| *limit < 0) {
+        format!("timeoutMs must not be negative, got {limit}")
+    } else {
+        return Ok(());
+    };
+    Err(ErrorObject::invalid(complaint))
+}
+
+fn take_place(connection: &Arc<Connection>, name: Option<String>, handle: Handle) -> Result<Place, ErrorObject> {
+    let commands = &connection.resources.commands;
+    let mut named = lock(&commands.named);
+    if let Some(name) = name.as_ref().filter(|name| named.contains_key(*name)) {
+        return Err(ErrorObject::invalid(format!("duplicate active command/exec process id: {name:?}")));
+    }
+    if commands.count.load(Ordering::Relaxed) >= MOST_COMMANDS {
+        return Err(overloaded());
+    }
+    commands.count.fetch_add(1, Ordering::Relaxed);
+    if let Some(name) = &name {
+        named.insert(name.clone(), handle);
+    }
+    drop(named);
+    Ok(Place { connection: Arc::clone(connection), name })
+}
+
+/// Runs a command and answers when it has ended. Its name is free again before the client hears of the end.
+async fn run(connection: Arc<Connection>, unanswered: Unanswered, admitted: Admitted) {
+    let result = run_to_end(&connection, admitted).await;
+    connection.outbox.answer::<call::CommandExec>(&unanswered.id, result).await;
+}
+
+async fn run_to_end(connection: &Arc<Connection>, admitted: Admitted) -> Result<CommandExecResponse, ErrorObject> {
+    let Admitted { command, controls, stop, timeout, printed, ends_at, _place } = admitted;
+    let config = with_host(connection, Host::config).await?;
+    let start = &connection.host.start;
+    let started = command.start(&config, start.config.home(), start.programs.as_deref());
+    let started = started.map_err(|error| {
+        let hint = error.hint().map(str::to_owned);
+        ErrorObject::internal(format!("exec failed: {}", explain(&error, hint)))
+    })?;
+    let running = RunningCommand {
+        connection: Arc::clone(connection),
+        process: started.process,
+        input: started.input,
+        terminal: started.terminal,
+        controls,
+        stop,
+        deadline: timeout.and_then(|limit| Instant::now().checked_add(limit)),
+        typed: Vec::new(),
+        is_input_over: false,
+        printed,
+    };
+    running.run(connection.resources.commands.phase.subscribe(), ends_at).await
+}
+
+fn control(handle: &Handle, control: Control) -> Result<Empty, ErrorObject> {
+    match handle.controls.try_send(control) {
+        Ok(()) => Ok(Empty {}),
+        Err(mpsc::error::TrySendError::Full(_)) => Err(overloaded()),
+        Err(mpsc::error::TrySendError::Closed(_)) => Err(ErrorObject::invalid("the command has ended")),
+    }
+}
+
+fn write(connection: &Arc<Connection>, params: CommandExecWriteParams) -> Result<Empty, ErrorObject> {
+    let CommandExecWriteParams { process_id, delta, close_stdin } = params;
+    let handle = connection.resources.commands.find(&process_id)?;
+    if !handle.has_input {
+        return Err(ErrorObject::invalid("the command was started without streamStdin and takes no input"));
+    }
+    if delta.is_none() && !close_stdin {
+        return Err(ErrorObject::invalid("command/exec/write needs deltaBase64 or closeStdin"));
+    }
+    control(&handle, Control::Type { bytes: delta.unwrap_or_default(), is_last: close_stdin })
+}
+
+fn resize(connection: &Arc<Connection>, params: CommandExecResizeParams) -> Result<Empty, ErrorObject> {
+    let handle = connection.resources.commands.find(&params.process_id)?;
+    if !handle.has_terminal {
+        return Err(ErrorObject::invalid("the command was started without tty and has no size"));
+    }
+    if params.size.rows == 0 || params.size.cols == 0 {
+        return Err(ErrorObject::invalid("the size of a terminal must not be zero"));
+    }
+    control(&handle, Control::Resize(params.size))
+}
+
+fn terminate(connection: &Arc<Connection>, params: CommandExecTerminateParams) -> Result<Empty, ErrorObject> {
+    connection.resources.commands.find(&params.process_id)?.stop.notify_one();
+    Ok(Empty {})
+}

@@ -1,0 +1,198 @@
+//! `fuzzyFileSearch` and its sessions.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::search::{
+    FuzzyFileSearchMatchType, FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchResult,
+    FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionStartParams, FuzzyFileSearchSessionStopParams,
+    FuzzyFileSearchSessionUpdateParams, FuzzyFileSearchSessionUpdatedNotification,
+};
+use codex_workspace::search::{DEFAULT_LIMIT, Match, Report, Scope, Session};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use super::{Passed, group};
+use crate::app::connection::{Connection, Unanswered, lock, overloaded};
+use crate::app::disk::{self, in_place};
+use crate::app::stored_threads::tell;
+use codex_dialects::ProtocolRelease;
+
+/// How many sessions a client may have; each has a thread of its own.
+const MOST_SESSIONS: usize = 16;
+
+/// The searches of a client that go on.
+#[derive(Debug, Default)]
+pub(super) struct Searches {
+    next: AtomicU64,
+    /// Single searches by number.
+    running: Mutex<HashMap<u64, Running>>,
+    sessions: Mutex<HashMap<String, Place<Session>>>,
+}
+
+/// Something that has one of the places of the server.
+#[derive(Debug)]
+struct Place<T> {
+    of: T,
+    _held: OwnedSemaphorePermit,
+}
+
+/// A single search: the token that the client gave it, and the flag that ends it.
+type Running = (Option<String>, Arc<AtomicBool>);
+
+impl Searches {
+    /// Ends the sessions, which nobody can ask any more.
+    pub(super) fn end_sessions(&self) {
+        lock(&self.sessions).clear();
+    }
+
+    /// Ends everything.
+    pub(super) fn end(&self) {
+        self.end_sessions();
+        for (_, flag) in lock(&self.running).values() {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Begins a single search and ends the one before it with the same token.
+    fn begin(&self, token: Option<String>) -> (u64, Arc<AtomicBool>) {
+        let (number, flag) = (self.next.fetch_add(1, Ordering::Relaxed), Arc::new(AtomicBool::new(false)));
+        let mut running = lock(&self.running);
+        if token.is_some() {
+            for (_, flag) in running.values().filter(|(other, _)| *other == token) {
+                flag.store(true, Ordering::Relaxed);
+            }
+        }
+        running.insert(number, (token, Arc::clone(&flag)));
+        (number, flag)
+    }
+}
+
+/// Serves the requests of this group.
+pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    group! {
+        connection, unanswered, request;
+        sure { FuzzyFileSearchSessionStop => stop, }
+        plain {
+            FuzzyFileSearchSessionStart => start,
+            FuzzyFileSearchSessionUpdate => update,
+        }
+        now {
+        }
+        aside { FuzzyFileSearch => search, }
+    }
+}
+
+/// Where to look. Older clients know files alone.
+fn scope(connection: &Connection, roots: Vec<PathBuf>) -> Scope {
+    let roots = roots.into_iter().map(|root| connection.host.start.cwd.join(root)).collect();
+    Scope { roots, limit: DEFAULT_LIMIT, folders: connection.release() == ProtocolRelease::V0166 }
+}
+
+async fn search(
+    connection: &Arc<Connection>,
+    params: FuzzyFileSearchParams,
+) -> Result<FuzzyFileSearchResponse, ErrorObject> {
+    let FuzzyFileSearchParams { query, roots, cancellation_token } = params;
+    let scope = scope(connection, roots);
+    let searches = &connection.resources.searches;
+    let (number, flag) = searches.begin(cancellation_token);
+    let ended = Arc::clone(&flag);
+    let places = &connection.host.places.searches;
+    let found = in_place(places, disk::USUAL, move || Ok(codex_workspace::search::search(&query, &scope, &flag))).await;
+    // One that was given up in the meantime does not go on.
+    ended.store(true, Ordering::Relaxed);
+    lock(&searches.running).remove(&number);
+    let release = connection.release();
+    Ok(FuzzyFileSearchResponse { files: found?.into_iter().map(|found| result(found, release)).collect() })
+}
+
+/// A match. Clients of releases that list files alone know what everything is.
+fn result(found: Match, release: ProtocolRelease) -> FuzzyFileSearchResult {
+    let Match { root, path, is_folder, file_name, score, indices } = found;
+    let kind = if is_folder { FuzzyFileSearchMatchType::Directory } else { FuzzyFileSearchMatchType::File };
+    let match_type = (release == ProtocolRelease::V0166).then_some(kind);
+    FuzzyFileSearchResult { root, path, match_type, file_name, score, indices: Some(indices) }
+}
+
+/// What a session has found. Only the newest is kept, so a client that does not read costs nothing.
+#[derive(Debug, Default)]
+struct SearchState {
+    updates: u64,
+    query: String,
+    files: Vec<Match>,
+    is_complete: bool,
+}
+
+fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams) -> Result<Empty, ErrorObject> {
+    let FuzzyFileSearchSessionStartParams { session_id, roots } = params;
+    if session_id.is_empty() {
+        return Err(ErrorObject::invalid("sessionId must not be empty"));
+    }
+    let sessions = &connection.resources.searches.sessions;
+    if lock(sessions).len() >= MOST_SESSIONS && !lock(sessions).contains_key(&session_id) {
+        return Err(ErrorObject::invalid(format!("at most {MOST_SESSIONS} search sessions may be open")));
+    }
+    let places = Arc::clone(&connection.host.places.sessions);
+    let place = places.try_acquire_owned().map_err(|_| overloaded())?;
+    let (sender, receiver) = watch::channel(SearchState::default());
+    let report = move |report| {
+        sender.send_modify(|state| match report {
+            Report::Updated { query, files } => {
+                *state = SearchState { updates: state.updates + 1, query, files, is_complete: false };
+            }
+            Report::Completed => state.is_complete = true,
+        });
+    };
+    let session = Session::start(scope(connection, roots), report).map_err(ErrorObject::internal_from)?;
+    // A session of the same name ends here.
+    lock(sessions).insert(session_id.clone(), Place { of: session, _held: place });
+    tokio::spawn(pass_on(Arc::clone(connection), session_id, receiver));
+    Ok(Empty {})
+}
+
+/// Tells the client what a session finds, until the session ends.
+async fn pass_on(connection: Arc<Connection>, session_id: String, mut receiver: watch::Receiver<SearchState>) {
+    let mut told = 0;
+    while receiver.changed().await.is_ok() {
+        let (updated, is_complete) = {
+            let state = receiver.borrow_and_update();
+            let is_new = state.updates > told;
+            told = state.updates;
+            (is_new.then(|| (state.query.clone(), state.files.clone())), state.is_complete)
+        };
+        if let Some((query, files)) = updated {
+            let session_id = session_id.clone();
+            let files = files.into_iter().map(|found| result(found, connection.release())).collect();
+            let updated = FuzzyFileSearchSessionUpdatedNotification { session_id, query, files };
+            tell(&connection, ServerNotification::FuzzyFileSearchSessionUpdated(updated)).await;
+        }
+        if is_complete {
+            let completed = FuzzyFileSearchSessionCompletedNotification { session_id: session_id.clone() };
+            tell(&connection, ServerNotification::FuzzyFileSearchSessionCompleted(completed)).await;
+        }
+    }
+}
+
+fn update(connection: &Arc<Connection>, params: FuzzyFileSearchSessionUpdateParams) -> Result<Empty, ErrorObject> {
+    let FuzzyFileSearchSessionUpdateParams { session_id, query } = params;
+    match lock(&connection.resources.searches.sessions).get(&session_id) {
+        Some(session) => {
+            session.of.update(query);
+            Ok(Empty {})
+        }
+        None => Err(ErrorObject::invalid(format!("fuzzy file search session not found: {session_id}"))),
+    }
+}
+
+fn stop(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStopParams) -> Empty {
+    // A session that has ended already is what the client wants.
+    let ended = lock(&connection.resources.searches.sessions).remove(&params.session_id);
+    drop(ended);
+    Empty {}
+}

@@ -1,0 +1,243 @@
+//! `fs/watch`, `fs/unwatch` and `fs/changed`.
+//!
+//! A folder is watched with the files that lie in it, but not with what lies deeper. Anything else is watched through
+//! its folder, so that a file which is replaced, removed or not there yet is seen as well.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::fs::{FsUnwatchParams, FsWatchParams, FsWatchResponse};
+use tokio::task::AbortHandle;
+
+use super::files::failed;
+use super::{Passed, group};
+use crate::app::connection::{Connection, Unanswered, lock};
+use crate::app::disk::{self, in_place};
+
+/// How many watches a client may have; each takes a descriptor.
+const MOST_WATCHES: usize = 64;
+
+/// What a client watches, by its own names.
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    all: Mutex<HashMap<String, AbortHandle>>,
+}
+
+impl Watches {
+    /// Ends all of them.
+    pub(super) fn end(&self) {
+        for (_, watch) in lock(&self.all).drain() {
+            watch.abort();
+        }
+    }
+}
+
+/// Serves the requests of this group.
+pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
+    group! {
+        connection, unanswered, request;
+        sure { FsUnwatch => unwatch, }
+        now { FsWatch => watch, }
+        aside {}
+    }
+}
+
+async fn watch(connection: &Arc<Connection>, params: FsWatchParams) -> Result<FsWatchResponse, ErrorObject> {
+    let path = super::files::absolute(params.path)?;
+    let places = &connection.host.places.files;
+    let opened = in_place(places, disk::USUAL, move || platform::open(&path).map_err(failed("watch", &path))).await?;
+    let mut all = lock(&connection.resources.watches.all);
+    // A watch whose folder is gone has ended by itself.
+    all.retain(|_, watch| !watch.is_finished());
+    if all.contains_key(&params.watch_id) {
+        return Err(ErrorObject::invalid(format!("there is a watch {:?} already", params.watch_id)));
+    }
+    if all.len() >= MOST_WATCHES {
+        return Err(ErrorObject::invalid(format!("at most {MOST_WATCHES} paths may be watched")));
+    }
+    let (path, watch) = platform::start(connection, params.watch_id.clone(), opened)?;
+    all.insert(params.watch_id, watch);
+    Ok(FsWatchResponse { path })
+}
+
+fn unwatch(connection: &Arc<Connection>, params: FsUnwatchParams) -> Empty {
+    // A watch that is not there is what the client wants.
+    if let Some(watch) = lock(&connection.resources.watches.all).remove(&params.watch_id) {
+        watch.abort();
+    }
+    Empty {}
+}
+
+#[cfg(target_os = "linux")]
+mod platform {
+    use std::collections::BTreeSet;
+    use std::ffi::{OsStr, OsString};
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use codex_protocol::rpc::ErrorObject;
+    use codex_protocol::v2::fs::FsChangedNotification;
+    use codex_protocol::v2::notification::ServerNotification;
+    use rustix::fs::inotify::{CreateFlags, ReadFlags, WatchFlags, add_watch, init};
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::unix::pipe::Receiver;
+    use tokio::task::AbortHandle;
+
+    use crate::app::connection::Connection;
+    use crate::app::server_methods::files::failed;
+    use crate::app::stored_threads::tell;
+
+    /// How long changes are gathered before they are told: one save is several of them.
+    const GATHERED: Duration = Duration::from_millis(50);
+    /// How many bytes of changes are read at once.
+    const READ_BYTES: usize = 16 * 1024;
+    /// The part of a change that has always the same size: watch, kind, cookie and the length of the name.
+    const HEAD_BYTES: usize = 16;
+
+    /// What is watched.
+    struct Watched {
+        folder: PathBuf,
+        /// The only name in it that counts.
+        only: Option<OsString>,
+        changes: Receiver,
+    }
+
+    /// What is watched, before anybody waits for its changes.
+    pub(super) struct Opened {
+        /// What the client is shown.
+        shown: PathBuf,
+        folder: PathBuf,
+        only: Option<OsString>,
+        inotify: OwnedFd,
+    }
+
+    /// Begins to watch and returns what is watched, without links.
+    pub(super) fn start(
+        connection: &Arc<Connection>,
+        name: String,
+        opened: Opened,
+    ) -> Result<(PathBuf, AbortHandle), ErrorObject> {
+        let Opened { shown, folder, only, inotify } = opened;
+        // It is no pipe, but it is read like one.
+        let inotify = Receiver::from_owned_fd_unchecked(inotify).map_err(failed("watch", &shown))?;
+        let mut watched = Watched { folder, only, changes: inotify };
+        let (connection, root) = (Arc::clone(connection), shown.clone());
+        let task = tokio::spawn(async move {
+            while let Ok((changed, is_last)) = watched.next(&root).await {
+                if !changed.is_empty() {
+                    let (watch_id, changed_paths) = (name.clone(), changed.into_iter().collect());
+                    let changed = FsChangedNotification { watch_id, changed_paths };
+                    tell(&connection, ServerNotification::FsChanged(changed)).await;
+                }
+                if is_last {
+                    break;
+                }
+            }
+        });
+        Ok((shown, task.abort_handle()))
+    }
+
+    /// Finds what a path leads to and watches it. It blocks; run it off the async threads.
+    pub(super) fn open(path: &Path) -> io::Result<Opened> {
+        let real = path.canonicalize();
+        let (folder, only) = match &real {
+            Ok(real) if real.is_dir() => (real.clone(), None),
+            _ => {
+                let path = real.as_deref().unwrap_or(path);
+                let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+                (path.parent().ok_or(io::ErrorKind::InvalidInput)?.canonicalize()?, Some(name.to_owned()))
+            }
+        };
+        let inotify = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        let kinds = WatchFlags::ATTRIB
+            | WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::DELETE_SELF
+            | WatchFlags::MODIFY
+            | WatchFlags::MOVE
+            | WatchFlags::MOVE_SELF
+            | WatchFlags::ONLYDIR;
+        add_watch(&inotify, &folder, kinds)?;
+        let shown = only.as_ref().map_or_else(|| folder.clone(), |name| folder.join(name));
+        Ok(Opened { shown, folder, only, inotify })
+    }
+
+    impl Watched {
+        /// Waits for changes and gathers them. Says too whether they are the last, because the folder is gone.
+        async fn next(&mut self, root: &Path) -> io::Result<(BTreeSet<PathBuf>, bool)> {
+            let (mut changed, mut is_last) = (BTreeSet::new(), false);
+            let mut buffer = vec![0; READ_BYTES];
+            let mut length = self.changes.read(&mut buffer).await?;
+            tokio::time::sleep(GATHERED).await;
+            loop {
+                if length == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                is_last |= self.add(root, buffer.get(..length).unwrap_or_default(), &mut changed);
+                match self.changes.try_read(&mut buffer) {
+                    Ok(more) => length = more,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((changed, is_last)),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+
+        /// Adds the changes in some bytes, and says whether the folder is gone.
+        fn add(&self, root: &Path, mut bytes: &[u8], changed: &mut BTreeSet<PathBuf>) -> bool {
+            let mut is_gone = false;
+            while let Some((kind, name, rest)) = split(bytes) {
+                bytes = rest;
+                is_gone |= kind.contains(ReadFlags::IGNORED);
+                match &self.only {
+                    // Changes that were too many to be kept may have been about anything.
+                    _ if kind.contains(ReadFlags::QUEUE_OVERFLOW) => drop(changed.insert(root.to_owned())),
+                    Some(only) if name != Some(only) && !kind.contains(ReadFlags::IGNORED) => {}
+                    _ => drop(changed.insert(name.map_or_else(|| root.to_owned(), |name| self.folder.join(name)))),
+                }
+            }
+            is_gone
+        }
+    }
+
+    /// The first change in some bytes: its kind, the name that it is about, and the rest.
+    fn split(bytes: &[u8]) -> Option<(ReadFlags, Option<&OsStr>, &[u8])> {
+        let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+        let number = |at: usize| Some(u32::from_ne_bytes(*head.get(at..)?.first_chunk()?));
+        let (kind, length) = (number(4)?, usize::try_from(number(12)?).ok()?);
+        let (name, rest) = rest.split_at_checked(length)?;
+        let name = name.split(|byte| *byte == 0).next().filter(|name| !name.is_empty());
+        Some((ReadFlags::from_bits_retain(kind), name.map(OsStr::from_bytes), rest))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod platform {
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    use codex_protocol::rpc::ErrorObject;
+    use tokio::task::AbortHandle;
+
+    use crate::app::connection::Connection;
+
+    /// What cannot be watched.
+    pub(super) struct Opened;
+
+    /// Finds nothing out.
+    #[expect(clippy::unnecessary_wraps, reason = "it fails elsewhere")]
+    pub(super) fn open(_: &Path) -> std::io::Result<Opened> {
+        Ok(Opened)
+    }
+
+    /// Refuses: files are watched on Linux only.
+    pub(super) fn start(_: &Arc<Connection>, _: String, _: Opened) -> Result<(PathBuf, AbortHandle), ErrorObject> {
+        Err(ErrorObject::invalid(format!("this release cannot watch files on {}", std::env::consts::OS)))
+    }
+}

@@ -1,0 +1,364 @@
+//! Requests about threads on disk, loaded or not. They are served beside all others.
+
+use std::sync::Arc;
+
+use codex_log::settings::Settings;
+use codex_log::store::{ListQuery, SectionFilter, SortKey, SourceKind, StoreError, StoreErrorKind, ThreadStore};
+use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::rpc::{ErrorObject, Notification};
+use codex_protocol::v2::empty::Empty;
+use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed, ThreadStatusChanged};
+use codex_protocol::v2::pages::SortDirection;
+use codex_protocol::v2::read_state::ThreadReadResponse;
+use codex_protocol::v2::thread::{
+    ActiveFlag, Thread as ShownThread, ThreadNameSetParams, ThreadReadParams, ThreadResponse, ThreadStatus,
+};
+use codex_protocol::v2::thread_list::{OneOrMany, ThreadListParams, ThreadListResponse, ThreadSortKey};
+use codex_protocol::v2::turn::{Turn, TurnStatus};
+use codex_thread::Thread;
+use codex_wire::ids::ThreadId;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::connection::{Connection, Unanswered};
+use super::disk::{self, blocking};
+use super::outbox::add_line;
+use super::pages;
+use super::stored;
+use super::thread_metadata;
+use super::v2::thread;
+use codex_dialects::ProtocolRelease;
+
+/// How many threads a page has when the client does not say.
+const PAGE: usize = 25;
+/// How many threads a page has at most.
+const LARGEST_PAGE: usize = 100;
+
+/// Serves a request.
+pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
+    let (outbox, id) = (&connection.outbox, &unanswered.id);
+    match request {
+        ClientRequest::ThreadList(params) => {
+            outbox.answer::<call::ThreadList>(id, list(connection, *params).await).await;
+        }
+        ClientRequest::ThreadRead(params) => {
+            outbox.answer::<call::ThreadRead>(id, read(connection, *params).await).await;
+        }
+        ClientRequest::ThreadTurnsList(params) => {
+            outbox.answer::<call::ThreadTurnsList>(id, pages::list_turns(connection, *params).await).await;
+        }
+        ClientRequest::ThreadItemsList(params) => {
+            outbox.answer::<call::ThreadItemsList>(id, pages::list_items(connection, *params).await).await;
+        }
+        ClientRequest::ThreadArchive(params) => put_away(connection, unanswered, params.thread_id).await,
+        ClientRequest::ThreadUnarchive(params) => {
+            let done = unarchive(connection, &params.thread_id).await;
+            let is_done = done.is_ok();
+            outbox.answer::<call::ThreadUnarchive>(id, done).await;
+            if is_done {
+                let named = ThreadNamed { thread_id: params.thread_id.clone() };
+                tell_all(connection, &ServerNotification::ThreadUnarchived(named)).await;
+            }
+        }
+        ClientRequest::ThreadDelete(params) => {
+            let done = delete(connection, &params.thread_id).await;
+            let is_done = done.is_ok();
+            outbox.answer::<call::ThreadDelete>(id, done).await;
+            if is_done {
+                let named = ThreadNamed { thread_id: params.thread_id.clone() };
+                tell_all(connection, &ServerNotification::ThreadDeleted(named)).await;
+            }
+        }
+        ClientRequest::ThreadNameSet(params) => {
+            let ThreadNameSetParams { thread_id, name } = *params;
+            let done = rename(connection, &thread_id, name.clone()).await;
+            let is_done = done.is_ok();
+            outbox.answer::<call::ThreadNameSet>(id, done).await;
+            if is_done {
+                let updated = ThreadNameUpdated { thread_id, thread_name: Some(name) };
+                tell_all(connection, &ServerNotification::ThreadNameUpdated(updated)).await;
+            }
+        }
+        // The others are served elsewhere.
+        _ => outbox.refuse(id, ErrorObject::internal("the request went to the wrong place")).await,
+    }
+}
+
+async fn put_away(connection: &Arc<Connection>, unanswered: Unanswered, thread_id: String) {
+    let was_loaded = parse_name(&thread_id).is_ok_and(|id| connection.host.start.threads.get(id).is_some());
+    let done = archive(connection, &thread_id).await;
+    let is_done = done.is_ok();
+    connection.outbox.answer::<call::ThreadArchive>(&unanswered.id, done).await;
+    if was_loaded {
+        let unloaded = ThreadStatusChanged { thread_id: thread_id.clone(), status: ThreadStatus::NotLoaded };
+        tell_all(connection, &ServerNotification::ThreadStatusChanged(unloaded)).await;
+    }
+    if is_done {
+        tell_all(connection, &ServerNotification::ThreadArchived(ThreadNamed { thread_id })).await;
+    }
+}
+
+/// The thread of that name, if it is one.
+pub(crate) fn parse_name(name: &str) -> Result<ThreadId, ErrorObject> {
+    name.parse().map_err(|error| ErrorObject::invalid(format!("invalid thread id: {error}")))
+}
+
+/// Tells the client something that is not part of a thread's log.
+pub(crate) async fn tell(connection: &Connection, notification: ServerNotification) {
+    let (method, params) = (notification.method(), &notification);
+    if connection.client().is_some_and(|client| client.is_unwanted(method)) {
+        return;
+    }
+    let mut bytes = Vec::new();
+    add_line(&mut bytes, &Notification { method, params, emitted_at_ms: super::now_ms() });
+    let room = connection.outbox.room(bytes.len()).await;
+    connection.outbox.send_notification(bytes, room);
+}
+
+/// Tells all clients something that concerns them all. Only the one that has caused it is waited for.
+pub(crate) async fn tell_all(connection: &Arc<Connection>, notification: &ServerNotification) {
+    for other in connection.host.connections() {
+        if !Arc::ptr_eq(&other, connection) && other.client().is_some() {
+            let notification = notification.clone();
+            tokio::spawn(async move { tell(&other, notification).await });
+        }
+    }
+    tell(connection, notification.clone()).await;
+}
+
+async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<ThreadListResponse, ErrorObject> {
+    let is_of_section = matches!(params.section_id, Some(Some(_)));
+    if params.sort_key == Some(ThreadSortKey::SectionPosition) && !is_of_section {
+        return Err(ErrorObject::invalid("sortKey section_position needs the sectionId of one section"));
+    }
+    let (host, release) = (Arc::clone(&connection.host), connection.release());
+    blocking(move || {
+        let provider = host.config()?.provider.id.clone();
+        let query = query(params, &provider);
+        let page = host.store.list(&query).map_err(|error| match error.kind() {
+            StoreErrorKind::Refused => ErrorObject::from_display(error),
+            StoreErrorKind::Metadata => thread_metadata::refusal(error),
+            _ => ErrorObject::internal_from(error),
+        })?;
+        let read_states = thread_metadata::read_states(&*host.store, &page.threads, release);
+        let shown = |summary: codex_log::store::ThreadSummary| {
+            let loaded = host.start.threads.get(summary.id);
+            let status = if loaded.is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
+            let model = loaded.map(|loaded| loaded.started().settings.model.clone());
+            ShownThread { model, ..thread::stored(summary, &provider, status) }
+        };
+        let data: Vec<ShownThread> = page.threads.into_iter().map(shown).collect();
+        let (next_cursor, backwards_cursor) = (page.next_cursor, page.backwards_cursor);
+        Ok(ThreadListResponse { data, next_cursor, backwards_cursor, read_states })
+    })
+    .await
+}
+
+/// What a list is asked for.
+pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
+    // Nothing said means the threads that a person would go on with.
+    let interactive = vec![SourceKind::Cli, SourceKind::VsCode];
+    let sources = params.source_kinds.filter(|kinds| !kinds.is_empty());
+    let limit = params.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(LARGEST_PAGE));
+    ListQuery {
+        archived: params.archived.unwrap_or(false),
+        providers: params.model_providers.unwrap_or_else(|| vec![provider.to_owned()]),
+        default_provider: Some(provider.to_owned()),
+        cwds: match params.cwd {
+            None => Vec::new(),
+            Some(OneOrMany::One(cwd)) => vec![cwd],
+            Some(OneOrMany::Many(cwds)) => cwds,
+        },
+        sources: sources.map_or(interactive, |kinds| kinds.iter().filter_map(|kind| source_kind(kind)).collect()),
+        text: params.search_term,
+        silent: false,
+        sort: match params.sort_key {
+            None | Some(ThreadSortKey::CreatedAt) => SortKey::Created,
+            Some(ThreadSortKey::UpdatedAt | ThreadSortKey::RecencyAt) => SortKey::Updated,
+            Some(ThreadSortKey::SectionPosition) => SortKey::Place,
+        },
+        // A list begins with the newest, a section with what the user has put at its top.
+        ascending: match params.sort_direction {
+            Some(direction) => direction == SortDirection::Asc,
+            None => params.sort_key == Some(ThreadSortKey::SectionPosition),
+        },
+        section: match params.section_id {
+            None => SectionFilter::Any,
+            Some(None) => SectionFilter::Outside,
+            Some(Some(section)) => SectionFilter::In(section),
+        },
+        cursor: params.cursor,
+        limit: limit.clamp(1, LARGEST_PAGE),
+    }
+}
+
+fn source_kind(word: &str) -> Option<SourceKind> {
+    Some(match word {
+        "cli" => SourceKind::Cli,
+        "vscode" => SourceKind::VsCode,
+        "exec" => SourceKind::Exec,
+        "appServer" => SourceKind::AppServer,
+        "subAgent" => SourceKind::SubAgent,
+        "subAgentReview" => SourceKind::SubAgentReview,
+        "subAgentCompact" => SourceKind::SubAgentCompact,
+        "subAgentThreadSpawn" => SourceKind::SubAgentThreadSpawn,
+        "subAgentOther" => SourceKind::SubAgentOther,
+        "unknown" => SourceKind::Unknown,
+        _ => return None,
+    })
+}
+
+async fn read(connection: &Arc<Connection>, params: ThreadReadParams) -> Result<ThreadReadResponse, ErrorObject> {
+    let id = parse_name(&params.thread_id)?;
+    let thread = read_thread(connection, id, params.include_turns).await?;
+    Ok(ThreadReadResponse { thread, read_state: thread_metadata::read_state(connection, id).await })
+}
+
+/// A thread, loaded or not, with its turns if they are wanted.
+pub(crate) async fn read_thread(
+    connection: &Arc<Connection>,
+    id: ThreadId,
+    include_turns: bool,
+) -> Result<ShownThread, ErrorObject> {
+    if let Some(loaded) = connection.host.start.threads.get(id) {
+        let settings = loaded.configure(codex_log::settings::SettingsChange::default()).await;
+        let settings = settings.map_err(|_| super::dispatch::not_found(&id.to_string()))?;
+        return describe(connection, &loaded, &settings, Turns::wanted(include_turns)).await;
+    }
+    let (host, release) = (Arc::clone(&connection.host), connection.release());
+    blocking(move || {
+        let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
+        let found = found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?;
+        let turns = if include_turns {
+            stored::turns(&*host.store, id, release).map_err(ErrorObject::from_display)?
+        } else {
+            Vec::new()
+        };
+        let provider = host.config()?.provider.id.clone();
+        Ok(ShownThread { turns, ..thread::stored(found, &provider, ThreadStatus::NotLoaded) })
+    })
+    .await
+}
+
+/// The turns of a thread that is described.
+pub(crate) enum Turns {
+    /// Nobody wants them.
+    Unwanted,
+    /// They are to be read.
+    Wanted,
+    /// They are being read.
+    Coming(JoinHandle<Vec<Turn>>),
+}
+
+impl Turns {
+    /// Turns that a client wants or does not.
+    pub(crate) fn wanted(is_wanted: bool) -> Self {
+        if is_wanted { Self::Wanted } else { Self::Unwanted }
+    }
+
+    /// Begins to read the turns of a thread.
+    pub(crate) fn read(store: Arc<dyn ThreadStore>, thread: ThreadId, release: ProtocolRelease) -> Self {
+        Self::Coming(tokio::task::spawn_blocking(move || stored::turns(&*store, thread, release).unwrap_or_default()))
+    }
+}
+
+/// A loaded thread, with its turns if they are wanted.
+pub(crate) async fn describe(
+    connection: &Arc<Connection>,
+    loaded: &Thread,
+    settings: &Settings,
+    turns: Turns,
+) -> Result<ShownThread, ErrorObject> {
+    let subscription = loaded.subscribe().await.map_err(|_| super::dispatch::not_found(&loaded.id().to_string()))?;
+    let status = match &subscription.running {
+        None => ThreadStatus::Idle,
+        Some(_) if subscription.asked.is_empty() => ThreadStatus::Active { active_flags: Vec::new() },
+        Some(_) => ThreadStatus::Active { active_flags: vec![ActiveFlag::WaitingOnApproval] },
+    };
+    let mut shown = thread::loaded(loaded.started(), settings, status);
+    let (host, release) = (Arc::clone(&connection.host), connection.release());
+    let id = loaded.id();
+    let known = blocking(move || {
+        // A thread that is not saved is not found and has no turns on disk.
+        let summary = host.store.find(id).ok().flatten();
+        let read = matches!(turns, Turns::Wanted).then(|| stored::turns(&*host.store, id, release).unwrap_or_default());
+        Ok((summary, read, turns))
+    });
+    let (summary, read, turns) = known.await?;
+    if let Some(summary) = summary {
+        thread::describe(&mut shown, &summary);
+    }
+    shown.turns = match turns {
+        Turns::Unwanted => Vec::new(),
+        Turns::Wanted => read.unwrap_or_default(),
+        Turns::Coming(coming) => timeout(disk::USUAL, coming).await.ok().and_then(Result::ok).unwrap_or_default(),
+    };
+    if let (Some(running), Some(last)) = (&subscription.running, shown.turns.last_mut())
+        && last.id == running.as_str()
+    {
+        last.status = TurnStatus::InProgress;
+    }
+    Ok(shown)
+}
+
+/// Ends a thread that is loaded, so that its file can be moved.
+async fn unload(connection: &Connection, id: ThreadId) {
+    if let Some(thread) = connection.host.start.threads.release(id) {
+        thread.close().await;
+    }
+}
+
+/// Why something could not be done with a stored thread.
+fn refusal(thread: ThreadId, error: &StoreError) -> ErrorObject {
+    match error.kind() {
+        StoreErrorKind::Missing => missing(thread),
+        StoreErrorKind::Locked | StoreErrorKind::Refused => ErrorObject::from_display(error),
+        _ => ErrorObject::internal_from(error),
+    }
+}
+
+fn missing(thread: ThreadId) -> ErrorObject {
+    ErrorObject::invalid(format!("no rollout found for thread id {thread}"))
+}
+
+/// Puts a thread away.
+pub(crate) async fn archive(connection: &Arc<Connection>, name: &str) -> Result<Empty, ErrorObject> {
+    let id = parse_name(name)?;
+    unload(connection, id).await;
+    let host = Arc::clone(&connection.host);
+    blocking(move || {
+        // What is away already cannot be put away: releases say so, and clients look for it.
+        match host.store.find(id).map_err(ErrorObject::internal_from)? {
+            Some(found) if found.archived => Err(missing(id)),
+            _ => host.store.archive(id).map(|_| Empty {}).map_err(|error| refusal(id, &error)),
+        }
+    })
+    .await
+}
+
+async fn unarchive(connection: &Arc<Connection>, name: &str) -> Result<ThreadResponse, ErrorObject> {
+    let id = parse_name(name)?;
+    let host = Arc::clone(&connection.host);
+    blocking(move || {
+        let summary = host.store.unarchive(id).map_err(|error| refusal(id, &error))?;
+        let provider = host.config()?.provider.id.clone();
+        Ok(ThreadResponse { thread: thread::stored(summary, &provider, ThreadStatus::NotLoaded) })
+    })
+    .await
+}
+
+async fn delete(connection: &Arc<Connection>, name: &str) -> Result<Empty, ErrorObject> {
+    let id = parse_name(name)?;
+    unload(connection, id).await;
+    let host = Arc::clone(&connection.host);
+    blocking(move || host.store.delete(id).map(|()| Empty {}).map_err(|error| refusal(id, &error))).await
+}
+
+async fn rename(connection: &Arc<Connection>, thread: &str, name: String) -> Result<Empty, ErrorObject> {
+    let id = parse_name(thread)?;
+    if name.trim().is_empty() {
+        return Err(ErrorObject::invalid("name must not be empty"));
+    }
+    let host = Arc::clone(&connection.host);
+    blocking(move || host.store.rename(id, &name).map(|()| Empty {}).map_err(|error| refusal(id, &error))).await
+}

@@ -1,0 +1,449 @@
+//! One thread in front of one client: its requests in order, its log as notifications, its questions.
+//!
+//! One task does all three, so an answer always comes before the notifications it causes.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use codex_dialects::eq::{self, Vocabulary};
+use codex_log::{Body, Event, Question, QuestionId, Seq, TurnId};
+use codex_protocol::methods::ClientRequest;
+use codex_protocol::rpc::Notification;
+use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
+use codex_protocol::v2::thread::UnsubscribeStatus;
+use codex_thread::{Feed, Thread};
+use codex_wire::event::EventMsg;
+use codex_wire::ids::ThreadId;
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use super::backlog::Backlog;
+use super::connection::{Connection, Unanswered};
+use super::event_filter::{EventFilter, Events, Notifications, Subscriptions};
+use super::outbox::add_line;
+use super::outgoing::Outgoing;
+use super::questions::{Questions, Repeat};
+use super::subscription::Numbering;
+use codex_dialects::v2::CreatedItems;
+use codex_dialects::v2::project::{Projector, Wishes};
+
+/// How many requests about a thread may wait; more are refused.
+pub(crate) const WAITING_REQUESTS: usize = 64;
+/// How many bytes of notifications are gathered before they are sent, while more is at hand.
+const GATHERED_BYTES: usize = 32 * 1024;
+/// How many bytes an event has whose messages are large ones.
+const LARGE_BYTES: usize = 64 * 1024;
+
+/// What a subscriber is given to do.
+#[derive(Debug)]
+pub(crate) enum SubscriberRequest {
+    /// A request.
+    Serve(Unanswered, ClientRequest),
+    /// An answer of the client to a question; none if it was no answer.
+    Answered {
+        /// The number of the question.
+        number: i64,
+        /// The question.
+        question: QuestionId,
+        /// The answer as JSON.
+        answer: Option<String>,
+    },
+}
+
+/// One thread in front of one client.
+pub(crate) struct ThreadSubscriber {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) thread: Thread,
+    feed: Feed,
+    /// What came while the client did not listen.
+    pub(crate) backlog: Backlog,
+    /// Questions that waited for an answer before the client listened, or before it has caught up.
+    pub(crate) unasked: Vec<(String, Arc<Question>)>,
+    /// How the client has asked to hear of the thread, and what it hears.
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) filter: EventFilter,
+    wishes: Wishes,
+    projector: Projector,
+    created: CreatedItems,
+    /// The questions that the client was asked, by call.
+    pub(crate) questions: Questions,
+    /// Interrupts that are answered when the client has heard of the turn's end.
+    pub(crate) interrupts: Vec<Unanswered>,
+    /// How far the client has come, if it listens by numbers.
+    pub(crate) numbering: Option<Numbering>,
+    /// Whether the client listens no more, and whether the thread ends with that.
+    leaving: Option<Leaving>,
+    /// What waits for room.
+    pub(crate) outgoing: Outgoing,
+    /// About how many bytes the event in hand has.
+    weight: usize,
+    notifications: Vec<ServerNotification>,
+    events: Vec<EventMsg>,
+}
+
+/// What becomes of a thread whose client listens no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It goes on.
+    Alive,
+    /// It ends: nobody else listens, and nothing runs.
+    Unloaded,
+}
+
+/// An event of the queue in a notification.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct QueueEvent<'a> {
+    id: &'a str,
+    msg: &'a EventMsg,
+    conversation_id: ThreadId,
+    thread_id: ThreadId,
+}
+
+impl<'a> QueueEvent<'a> {
+    fn new(turn: Option<&'a TurnId>, msg: &'a EventMsg, thread: ThreadId) -> Self {
+        let id = turn.map(TurnId::as_str).unwrap_or_default();
+        Self { id, msg, conversation_id: thread, thread_id: thread }
+    }
+}
+
+impl ThreadSubscriber {
+    /// A subscriber that reads a thread's log from a feed.
+    pub(crate) fn new(
+        connection: Arc<Connection>,
+        thread: Thread,
+        feed: Feed,
+        wishes: Wishes,
+        subscriptions: Subscriptions,
+    ) -> Self {
+        Self {
+            projector: Projector::new(thread.id().to_string(), connection.release(), wishes),
+            filter: EventFilter::of(connection.client(), &subscriptions),
+            connection,
+            thread,
+            feed,
+            backlog: Backlog::default(),
+            unasked: Vec::new(),
+            subscriptions,
+            wishes,
+            created: CreatedItems::default(),
+            questions: Questions::new(),
+            interrupts: Vec::new(),
+            numbering: None,
+            leaving: None,
+            outgoing: Outgoing::default(),
+            weight: 0,
+            notifications: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Puts the questions that wait for an answer before the client, as soon as it listens and has heard what led to them.
+    pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Question>], repeat: Repeat) {
+        let turn = running.map(TurnId::as_str).unwrap_or_default();
+        for question in asked {
+            if !self.filter.is_muted() && !self.is_behind() {
+                self.ask(turn, question, 0, repeat);
+            } else if !self.unasked.iter().any(|(_, unasked)| unasked.id == question.id) {
+                self.unasked.push((turn.to_owned(), Arc::clone(question)));
+            }
+        }
+    }
+
+    /// Lets the client hear of the goal from here on: whoever asks about one knows of goals.
+    pub(crate) fn hear_of_goals(&mut self) {
+        self.wishes.goals = true;
+        self.projector.hear_of_goals();
+    }
+
+    /// Reads the thread's log from another feed.
+    pub(crate) fn read_from(&mut self, feed: Feed) {
+        self.feed = feed;
+        self.unasked.clear();
+    }
+
+    /// Takes in what the events of the feed refer to, without telling of it. A client that goes on where it was cut off has
+    /// heard of it; another hears of an item first when that goes on.
+    pub(crate) fn take_in(&mut self, standing: &[Arc<Event>], is_unbroken: bool) {
+        self.projector = Projector::new(self.thread.id().to_string(), self.connection.release(), self.wishes);
+        self.created = CreatedItems::default();
+        for event in standing {
+            self.projector.project(event, &mut Vec::new());
+            if is_unbroken {
+                self.created.project(event);
+            }
+        }
+    }
+
+    /// Sends what waits for room, and waits until there is.
+    pub(crate) async fn flush(&mut self) {
+        while !self.outgoing.is_empty() {
+            let room = self.connection.outbox.room(self.outgoing.next_bytes()).await;
+            self.connection.outbox.send_notification(self.outgoing.take(), room);
+        }
+    }
+
+    fn is_behind(&self) -> bool {
+        self.numbering.as_ref().is_some_and(Numbering::is_behind)
+    }
+
+    /// Tells a client that listens by numbers if it was behind and is not any more.
+    pub(crate) fn mark_if_caught_up(&mut self, told: Option<Seq>) {
+        let id = self.thread.id();
+        if let Some(mark) = self.numbering.as_mut().and_then(|numbering| numbering.caught_up(id, told)) {
+            for (turn, approval) in std::mem::take(&mut self.unasked) {
+                self.ask(&turn, &approval, 0, Repeat::Yes);
+            }
+            self.send(&mark, super::now_ms());
+        }
+    }
+
+    /// Puts what waits for an answer before the client once more.
+    pub(crate) async fn ask_again(&mut self, repeat: Repeat) {
+        if let Ok(subscription) = self.thread.subscribe().await {
+            self.repeat(subscription.running.as_ref(), &subscription.asked, repeat);
+        }
+    }
+
+    /// Tells what came before the first turn at once, so that it is heard before the answer to whatever is asked next.
+    pub(crate) async fn tell_beginning(&mut self) {
+        while let Some(event) = self.backlog.next().or_else(|| self.feed.try_next()) {
+            self.take(&event);
+            if event.turn.is_some() {
+                break;
+            }
+        }
+        self.flush().await;
+    }
+
+    /// Works until the connection or the thread ends.
+    pub(crate) async fn run(mut self: Box<Self>, mut requests: mpsc::Receiver<Box<SubscriberRequest>>) {
+        let connection = Arc::clone(&self.connection);
+        let mut is_staffed = true;
+        while self.leaving.is_none() {
+            if self.outgoing.is_empty()
+                && !self.filter.is_muted()
+                && let Some(event) = self.backlog.next()
+            {
+                self.gather(&event);
+                continue;
+            }
+            // Notifications that wait for room do not keep a request waiting, or a client could not stop what floods it.
+            tokio::select! {
+                biased;
+                request = requests.recv(), if is_staffed => match request {
+                    // Boxed, so that a subscriber without work costs only what it waits with.
+                    Some(request) => Box::pin(self.perform(*request)).await,
+                    None if connection.has_parted() => self.leaving = Some(Leaving::Alive),
+                    None => is_staffed = false,
+                },
+                room = connection.outbox.room(self.outgoing.next_bytes()), if !self.outgoing.is_empty() => {
+                    connection.outbox.send_notification(self.outgoing.take(), room);
+                }
+                event = self.feed.next(), if self.outgoing.is_empty() => match event {
+                    Some(event) if self.filter.is_muted() => self.backlog.push(event),
+                    Some(event) => self.gather(&event),
+                    None => break,
+                },
+            }
+        }
+        if is_staffed && self.leaving.is_none() {
+            self.tell_of_end();
+        }
+        // What came too late for the thread is answered all the same.
+        requests.close();
+        while let Some(request) = requests.recv().await {
+            Box::pin(self.perform(*request)).await;
+        }
+        self.remove_listeners();
+        if self.leaving == Some(Leaving::Unloaded) {
+            self.thread.close().await;
+        } else if self.leaving.is_none() {
+            self.connection.remove_subscriber(self.thread.id());
+        }
+        self.flush().await;
+    }
+
+    /// Lets the client listen no more, unless it listens to the thread as a conversation too. A thread that nobody else
+    /// listens to and that does nothing is unloaded.
+    pub(crate) async fn leave(&mut self) -> UnsubscribeStatus {
+        if self.leaving.is_some() || (self.listeners() > 0 && !self.subscriptions.is_v2) {
+            return UnsubscribeStatus::NotSubscribed;
+        }
+        if self.listeners() > 0 {
+            self.subscriptions.is_v2 = false;
+            self.listen_less();
+            return UnsubscribeStatus::Unsubscribed;
+        }
+        let id = self.thread.id();
+        self.connection.leave_thread(id);
+        let is_alone = self.thread.listeners().await.is_ok_and(|count| count <= 1);
+        let is_idle = matches!(self.thread.running().await, Ok(None));
+        self.leaving = Some(if is_alone && is_idle { Leaving::Unloaded } else { Leaving::Alive });
+        if self.leaving == Some(Leaving::Unloaded) {
+            self.connection.host.start.threads.release(id);
+            let closed = ThreadNamed { thread_id: id.to_string() };
+            self.notify(&ServerNotification::ThreadClosed(closed), super::now_ms());
+        }
+        UnsubscribeStatus::Unsubscribed
+    }
+
+    async fn perform(&mut self, request: SubscriberRequest) {
+        match request {
+            SubscriberRequest::Serve(unanswered, request) => {
+                let Some((unanswered, request)) = super::v1::serve(self, unanswered, request).await else { return };
+                if !self.subscriptions.is_v2 && !matches!(request, ClientRequest::ThreadUnsubscribe(_)) {
+                    self.subscriptions.is_v2 = true;
+                    self.listen().await;
+                }
+                super::serve::serve(self, unanswered, request).await;
+            }
+            SubscriberRequest::Answered { number, question, answer } => {
+                self.answered(number, question, answer.as_deref()).await;
+            }
+        }
+    }
+
+    /// Takes an event, and those behind it as long as they fit.
+    fn gather(&mut self, event: &Event) {
+        self.take(event);
+        while !self.outgoing.is_full(GATHERED_BYTES)
+            && let Some(event) = self.backlog.next().or_else(|| self.feed.try_next())
+        {
+            self.take(&event);
+        }
+        // A subscriber that waits keeps no room for what it has passed on.
+        self.notifications = Vec::new();
+        self.events = Vec::new();
+    }
+
+    fn take(&mut self, event: &Event) {
+        self.outgoing.begin();
+        self.weight = event.weight();
+        self.translate(event);
+        self.weight = 0;
+        if self.numbering.is_some() {
+            self.outgoing.number(event.seq);
+        }
+        if self.is_behind() {
+            self.mark_if_caught_up(Some(event.seq));
+        }
+    }
+
+    fn translate(&mut self, event: &Event) {
+        if self.filter.events != Events::None {
+            self.take_events(event);
+        }
+        match &event.body {
+            Body::TurnEnded(outcome) => self.answer_interrupts(outcome),
+            Body::Answered { question, .. } => self.resolve(question, event.at_ms),
+            _ => {}
+        }
+        self.take_notifications(event);
+        match &event.body {
+            // A client that is behind is asked once it has caught up, if there is still something to answer.
+            Body::Asked(asked) if !self.backlog.is_settled(&asked.id) && !self.is_behind() => {
+                let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
+                self.ask(turn, asked, event.at_ms, Repeat::No);
+            }
+            Body::TurnEnded(_) => {
+                let open: Vec<QuestionId> = self.questions.keys().cloned().collect();
+                for question in open {
+                    self.resolve(&question, event.at_ms);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn take_notifications(&mut self, event: &Event) {
+        let told = match self.filter.notifications {
+            // Who joins in the middle of a turn still hears when it began.
+            Notifications::None => matches!(event.body, Body::TurnStarted { .. }).then_some(Cow::Borrowed(event)),
+            Notifications::OfConversations => codex_dialects::v1::forwarded(event),
+            Notifications::OfTurns | Notifications::All => Some(Cow::Borrowed(event)),
+        };
+        if let Some(told) = told {
+            let mut notifications = std::mem::take(&mut self.notifications);
+            self.projector.project(&told, &mut notifications);
+            for notification in &notifications {
+                self.notify(notification, event.at_ms);
+            }
+            notifications.clear();
+            self.notifications = notifications;
+        }
+        if self.filter.items
+            && let Some(notification) = self.created.project(event)
+        {
+            self.send(&notification, event.at_ms);
+        }
+    }
+
+    fn take_events(&mut self, event: &Event) {
+        // How a thread is set up is told by the answer to the request that opened it.
+        if matches!(event.body, Body::ThreadStarted(_)) {
+            return;
+        }
+        let vocabulary = Vocabulary {
+            items: true,
+            raw_reasoning: self.wishes.raw_reasoning,
+            raw_items: self.wishes.raw_items || self.subscriptions.wants_raw_items(),
+        };
+        let mut events = std::mem::take(&mut self.events);
+        eq::project(event, vocabulary, &mut events);
+        for msg in &events {
+            self.send_event(event.turn.as_ref(), msg, event.at_ms);
+        }
+        events.clear();
+        self.events = events;
+    }
+
+    /// Queues an event of the queue, if the client hears it.
+    pub(crate) fn send_event(&mut self, turn: Option<&TurnId>, msg: &EventMsg, emitted_at_ms: i64) {
+        let method = format!("codex/event/{}", msg.kind());
+        if !self.filter.hears_event(msg) || self.is_unwanted(&method) {
+            return;
+        }
+        let thread = self.thread.id();
+        if self.weight < LARGE_BYTES {
+            let params = QueueEvent::new(turn, msg, thread);
+            self.outgoing.add(&Notification { method: &method, params, emitted_at_ms });
+        } else {
+            let (turn, msg) = (turn.cloned(), msg.clone());
+            self.outgoing.add_large(self.weight, move |line| {
+                let params = QueueEvent::new(turn.as_ref(), &msg, thread);
+                add_line(line, &Notification { method: &method, params, emitted_at_ms });
+            });
+        }
+        self.outgoing.number_here();
+    }
+
+    /// Queues a notification, if the client hears it.
+    pub(crate) fn notify(&mut self, notification: &ServerNotification, at_ms: i64) {
+        if self.filter.hears(notification) {
+            self.send(notification, at_ms);
+        }
+    }
+
+    fn send(&mut self, params: &ServerNotification, emitted_at_ms: i64) {
+        let method = params.method();
+        if self.is_unwanted(method) {
+            return;
+        }
+        if self.weight < LARGE_BYTES {
+            self.outgoing.add(&Notification { method, params, emitted_at_ms });
+        } else {
+            let params = params.clone();
+            self.outgoing
+                .add_large(self.weight, move |line| add_line(line, &Notification { method, params, emitted_at_ms }));
+        }
+        // A number in a message about the account would be one of no thread.
+        if !method.starts_with("account/") {
+            self.outgoing.number_here();
+        }
+    }
+
+    fn is_unwanted(&self, method: &str) -> bool {
+        self.connection.client().is_some_and(|client| client.is_unwanted(method))
+    }
+}
