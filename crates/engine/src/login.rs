@@ -58,7 +58,9 @@ impl Credentials for Login {
 fn read(provider: &ProviderConfig, home: &Home, env: &Env) -> Result<Authorization, ModelError> {
     let login = if provider.requires_openai_auth { Auth::load(home) } else { Ok(Auth::default()) };
     match login.and_then(|auth| auth.bearer(provider, env)) {
-        Ok(bearer) => Ok(Authorization { bearer: bearer.map(|bearer| Secret::new(bearer.token.reveal())), account: None }),
+        Ok(bearer) => {
+            Ok(Authorization { bearer: bearer.map(|bearer| Secret::new(bearer.token.reveal())), account: None })
+        }
         Err(error) => {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
             Err(unavailable(format!("{error}{hint}")))

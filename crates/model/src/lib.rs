@@ -29,6 +29,8 @@ mod retry;
 mod schema;
 pub mod scripted;
 pub mod sse;
+#[cfg(test)]
+mod testing;
 mod thinking;
 mod wait;
 

@@ -43,7 +43,7 @@ mod tests {
         let (one, other) = (accepted(&one, &traits), accepted(&other, &traits));
         assert_eq!((one.len(), other.len()), (64, 64));
         assert_ne!(one, other);
-        assert_eq!(accepted("a.b c", &traits), "a_b_c_76a3ef7f");
+        assert_eq!(accepted("a.b c", &traits), "a_b_c_133b29e5");
         assert_ne!(accepted("a.b", &traits), accepted("a:b", &traits));
         assert!(!accepted("", &traits).is_empty());
     }

@@ -170,7 +170,10 @@ mod tests {
             names(offer(ShellForm::ExecCommand, true, true)),
             "exec_command write_stdin apply_patch web_search view_image update_plan update_goal"
         );
-        assert_eq!(names(offer(ShellForm::ShellCommand, false, false)), "shell_command apply_patch view_image update_plan");
+        assert_eq!(
+            names(offer(ShellForm::ShellCommand, false, false)),
+            "shell_command apply_patch view_image update_plan"
+        );
     }
 
     #[test]

@@ -88,6 +88,7 @@ spelled! {
 
 /// What a provider takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of a table, and none depends on another")]
 pub struct ProviderTraits {
     /// The header that the key goes in as it is; `None` for a bearer token.
     pub key_header: Option<String>,

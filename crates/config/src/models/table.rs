@@ -41,8 +41,7 @@ pub(super) struct Trained {
 }
 
 /// Patches and commands as arguments of functions.
-const PLAIN: Trained =
-    Trained { patch: PatchForm::Function, shell: ShellForm::Shell, thinking: ThinkingForm::None };
+const PLAIN: Trained = Trained { patch: PatchForm::Function, shell: ShellForm::Shell, thinking: ThinkingForm::None };
 /// Patches as free text, and commands as one line.
 const CODEX: Trained =
     Trained { patch: PatchForm::Freeform, shell: ShellForm::ShellCommand, thinking: ThinkingForm::None };
@@ -78,10 +77,14 @@ pub(super) const MODELS: &[Row] = &[
     Row { id: "claude-opus-4-6", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High, XHigh], parallel: true, images: true, most_output: Some(128_000), trained: ADAPTIVE, shown: Shown::Never },
     Row { id: "claude-sonnet-4-6", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High, XHigh], parallel: true, images: true, most_output: Some(64_000), trained: ADAPTIVE, shown: Shown::Never },
     Row { id: "claude-opus-4-7", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High, XHigh], parallel: true, images: true, most_output: Some(128_000), trained: ADAPTIVE, shown: Shown::Never },
-    Row { id: "claude-opus-4", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(32_000), trained: BUDGET, shown: Shown::Never },
+    Row { id: "claude-opus-4-0", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(32_000), trained: BUDGET, shown: Shown::Never },
+    Row { id: "claude-opus-4-1", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(32_000), trained: BUDGET, shown: Shown::Never },
+    Row { id: "claude-opus-4-2025", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(32_000), trained: BUDGET, shown: Shown::Never },
     Row { id: "claude-opus-4-5", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(64_000), trained: BUDGET, shown: Shown::Never },
-    Row { id: "claude-sonnet-4", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(64_000), trained: BUDGET, shown: Shown::Never },
-    Row { id: "claude-haiku-4", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(64_000), trained: BUDGET, shown: Shown::Never },
+    Row { id: "claude-sonnet-4-0", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(64_000), trained: BUDGET, shown: Shown::Never },
+    Row { id: "claude-sonnet-4-2025", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(64_000), trained: BUDGET, shown: Shown::Never },
+    Row { id: "claude-sonnet-4-5", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(64_000), trained: BUDGET, shown: Shown::Never },
+    Row { id: "claude-haiku-4-5", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(64_000), trained: BUDGET, shown: Shown::Never },
     Row { id: "claude-3-7", name: "", description: "", window: 200_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(64_000), trained: BUDGET, shown: Shown::Never },
     Row { id: "claude-3", name: "", description: "", window: 200_000, efforts: &[], parallel: true, images: true, most_output: Some(8_192), trained: PLAIN, shown: Shown::Never },
     Row { id: "claude-3-haiku", name: "", description: "", window: 200_000, efforts: &[], parallel: true, images: true, most_output: Some(4_096), trained: PLAIN, shown: Shown::Never },
@@ -119,8 +122,9 @@ mod tests {
             ("codex-large", Some("codex-")),
             ("gpt-oss:20b", Some("gpt-oss")),
             ("gpt-4o-mini", Some("gpt-4o")),
-            ("claude-opus-4-20250514", Some("claude-opus-4")),
+            ("claude-opus-4-20250514", Some("claude-opus-4-2025")),
             ("claude-opus-4-6-fast", Some("claude-opus-4-6")),
+            ("claude-opus-4-8", Some("claude-")),
             ("claude-opus-5", Some("claude-")),
             ("claude-3-5-haiku", Some("claude-3")),
             ("mock-model", None),

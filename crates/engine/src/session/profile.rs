@@ -83,7 +83,7 @@ impl Profile {
             (_, known) => known,
         };
         let patch = if traits.custom_tools { info.patch } else { PatchForm::Function };
-        Offer { shell, patch, searches_web: setup.config.web_search, has_goal }
+        Offer { shell, patch, searches_web: setup.config.web_search && traits.hosted_tools, has_goal }
     }
 
     /// Whether the model is told that it may make several calls at once, and such calls run side by side.

@@ -20,6 +20,7 @@ use codex_log::{Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 use codex_model::{Backoff, ModelEvent, Retry};
 use codex_tools::call::{ToolCall, call_of};
 use codex_tools::registry::Registry;
+use codex_wire::conversation_item::ItemOrigin;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
@@ -488,8 +489,12 @@ fn no_summary() -> Failure {
 
 /// Puts an item into the conversation.
 fn record(item: ResponseItem, effects: &mut Vec<Effect>) {
+    record_made_by(item, None, effects);
+}
+
+fn record_made_by(item: ResponseItem, origin: Option<Arc<ItemOrigin>>, effects: &mut Vec<Effect>) {
     // An item that cannot be encoded cannot be sent either; there is none, and losing it beats ending the thread.
     if let Ok(record) = Record::new(item) {
-        effects.push(Effect::Emit(Body::Recorded(record)));
+        effects.push(Effect::Emit(Body::Recorded(record.made_by(origin))));
     }
 }

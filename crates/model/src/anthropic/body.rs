@@ -38,7 +38,7 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     let mut tail = tail(prompt, form);
     if tools != "[]" || written.has_calls {
         body.extend_from_slice(br#","tools":"#);
-        body.extend_from_slice(if tools == "[]" { NO_TOOLS } else { &*tools }.as_bytes());
+        body.extend_from_slice(if tools == "[]" { NO_TOOLS } else { &tools }.as_bytes());
         tail.insert("tool_choice".to_owned(), choice(prompt, tools == "[]"));
     }
     body.push(b',');
@@ -123,3 +123,6 @@ fn budget(effort: &ReasoningEffort, most: u32) -> u32 {
     };
     (most / 8 * eighths).max(LEAST_BUDGET)
 }
+
+#[cfg(test)]
+mod tests;

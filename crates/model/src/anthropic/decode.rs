@@ -216,11 +216,10 @@ impl AnthropicDecoder {
     fn count(&mut self, usage: Option<&RawValue>) {
         let Some(newer) = usage.and_then(|raw| serde_json::from_str::<Usage>(raw.get()).ok()) else { return };
         let known = self.usage.get_or_insert_default();
-        let Usage { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = newer;
-        known.input_tokens = input_tokens.or(known.input_tokens);
-        known.cache_creation_input_tokens = cache_creation_input_tokens.or(known.cache_creation_input_tokens);
-        known.cache_read_input_tokens = cache_read_input_tokens.or(known.cache_read_input_tokens);
-        known.output_tokens = output_tokens.or(known.output_tokens);
+        known.fresh = newer.fresh.or(known.fresh);
+        known.cache_written = newer.cache_written.or(known.cache_written);
+        known.cache_read = newer.cache_read.or(known.cache_read);
+        known.output = newer.output.or(known.output);
     }
 }
 
@@ -309,20 +308,24 @@ struct End {
 
 #[derive(Debug, Default, Deserialize)]
 struct Usage {
-    input_tokens: Option<i64>,
-    cache_creation_input_tokens: Option<i64>,
-    cache_read_input_tokens: Option<i64>,
-    output_tokens: Option<i64>,
+    #[serde(rename = "input_tokens")]
+    fresh: Option<i64>,
+    #[serde(rename = "cache_creation_input_tokens")]
+    cache_written: Option<i64>,
+    #[serde(rename = "cache_read_input_tokens")]
+    cache_read: Option<i64>,
+    #[serde(rename = "output_tokens")]
+    output: Option<i64>,
 }
 
 /// This wire counts cached tokens beside the others; ours are among them.
 impl From<Usage> for TokenUsage {
     fn from(usage: Usage) -> Self {
-        let cached_input_tokens = usage.cache_read_input_tokens.unwrap_or(0);
-        let cache_write_input_tokens = usage.cache_creation_input_tokens.unwrap_or(0);
-        let fresh = usage.input_tokens.unwrap_or(0);
+        let cached_input_tokens = usage.cache_read.unwrap_or(0);
+        let cache_write_input_tokens = usage.cache_written.unwrap_or(0);
+        let fresh = usage.fresh.unwrap_or(0);
         let input_tokens = fresh.saturating_add(cached_input_tokens).saturating_add(cache_write_input_tokens);
-        let output_tokens = usage.output_tokens.unwrap_or(0);
+        let output_tokens = usage.output.unwrap_or(0);
         Self {
             input_tokens,
             cached_input_tokens,

@@ -75,3 +75,6 @@ fn tail(prompt: &Prompt, form: &Form<'_>) -> Map<String, Value> {
     }
     tail
 }
+
+#[cfg(test)]
+mod tests;

@@ -94,13 +94,13 @@ impl Joined<'_> {
             self.begin_turn();
         }
         let Some(turn) = &mut self.turn else { return };
-        let before: &[&[u8]] = match (turn.calls, turn.has_text) {
-            (0, true) => &[br#","tool_calls":["#],
+        let before: &[u8] = match (turn.calls, turn.has_text) {
+            (0, true) => br#","tool_calls":["#,
             // Some servers want the member even where nothing was said.
-            (0, false) => &[br#","content":null,"tool_calls":["#],
-            _ => &[b","],
+            (0, false) => br#","content":null,"tool_calls":["#,
+            _ => b",",
         };
-        before.iter().for_each(|bytes| self.body.extend_from_slice(bytes));
+        self.body.extend_from_slice(before);
         self.body.extend_from_slice(json.as_bytes());
         turn.calls += 1;
     }
