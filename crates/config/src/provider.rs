@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use codex_wire::provider_traits::ProviderTraits;
 
 use self::table::{Row, traits_of};
-use crate::{Env, Reader, Secret, ValueError, words::words};
+use crate::{Env, KeyCommand, Reader, Secret, ValueError, words::words};
 
 mod table;
 
@@ -42,6 +42,8 @@ pub struct ProviderConfig {
     pub env_key_instructions: Option<String>,
     /// A token written into the configuration itself.
     pub experimental_bearer_token: Option<Secret>,
+    /// The program that says the key.
+    pub auth: Option<KeyCommand>,
     /// The protocol.
     pub wire_api: WireApi,
     /// Added to the query of every request.
@@ -78,6 +80,7 @@ impl ProviderConfig {
             env_key: None,
             env_key_instructions: None,
             experimental_bearer_token: None,
+            auth: None,
             wire_api: WireApi::Responses,
             query_params: BTreeMap::new(),
             http_headers: BTreeMap::new(),
@@ -125,6 +128,7 @@ impl ProviderConfig {
             env_key: entry.str("env_key")?.or(self.env_key),
             env_key_instructions: entry.str("env_key_instructions")?.or(self.env_key_instructions),
             experimental_bearer_token: entry.secret("experimental_bearer_token")?.or(self.experimental_bearer_token),
+            auth: KeyCommand::read(entry)?.or(self.auth),
             wire_api,
             query_params: entry.secret_map("query_params")?,
             http_headers: entry.secret_map("http_headers")?,

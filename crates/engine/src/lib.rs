@@ -6,13 +6,13 @@
 mod beginning;
 mod compaction;
 mod context;
+mod credentials;
 mod environment;
 mod foreign;
 mod goal;
 mod images;
 mod journal;
 mod local_host;
-mod login;
 mod notify;
 mod open_error;
 mod opening;
@@ -25,6 +25,7 @@ mod skills;
 mod turn;
 mod work;
 
+pub use credentials::CredentialsSource;
 pub use local_host::{HostOptions, LocalHost};
 pub use provider::{ConnectError, connect};
 pub use setup::Setup;

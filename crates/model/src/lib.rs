@@ -44,7 +44,7 @@ pub use credentials::{Authorization, Credentials, FixedKey, SharedCredentials};
 pub use error::{ModelError, Retry};
 pub use event::ModelEvent;
 pub use futures_util::{Stream, StreamExt};
-pub use http::{HttpModel, request_body};
+pub use http::{HttpModel, http_client, request_body};
 pub use prompt::{Prompt, ReasoningRequest};
 pub use provider::{Provider, Secret, WireKind};
 pub use recorded::RecordedModel;

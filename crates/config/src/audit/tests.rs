@@ -130,54 +130,54 @@ fn a_home_of_0_77_is_audited() {
     check_migrated(
         include_str!("../../tests/homes/0.77.toml"),
         expect![[r#"
-            2 model: ok
-            3 model_provider: ok
-            4 model_reasoning_effort: ok
-            5 model_reasoning_summary: ok
-            6 model_supports_reasoning_summaries: `model_supports_reasoning_summaries` has no effect: this release does not support it
-            7 approval_policy: ok
-            8 sandbox_mode: ok
-            9 profile: ok
-            10 notify: ok
-            11 file_opener: `file_opener` has no effect: the chat has no such setting
-            12 hide_agent_reasoning: ok
-            13 check_for_update_on_startup: moot: this release never looks for updates
-            14 cli_auth_credentials_store: `cli_auth_credentials_store` has no effect: credentials are kept in auth.json
-            15 mcp_oauth_credentials_store: `mcp_oauth_credentials_store` has no effect: MCP servers are not supported yet
-            16 project_doc_fallback_filenames: ok
-            19 sandbox_workspace_write.network_access: ok
-            20 sandbox_workspace_write.writable_roots: ok
-            23 shell_environment_policy.inherit: ok
-            24 shell_environment_policy.exclude: ok
-            25 shell_environment_policy.set.CI: ok
-            28 history.persistence: ok
-            31 tools.web_search: ok
-            32 tools.view_image: ok
-            35 features.undo: `features.undo` has no effect: this release has no such feature
-            36 features.skills: ok
-            37 features.unified_exec: ok
-            38 features.tui2: ok
-            39 features.shell_snapshot: `features.shell_snapshot` has no effect: this release has no such feature
-            41 tui: `tui` has no effect: the chat has no such setting
-            45 notice: moot: this release shows no such notices
-            51 otel: `otel` has no effect: telemetry is not supported yet
-            55 mcp_servers.docs: `mcp_servers.docs` has no effect: MCP servers are not supported yet
-            60 mcp_servers.issues: `mcp_servers.issues` has no effect: MCP servers are not supported yet
-            65 model_providers.azure.name: ok
-            66 model_providers.azure.base_url: ok
-            67 model_providers.azure.env_key: ok
-            68 model_providers.azure.query_params.api-version: ok
-            69 model_providers.azure.wire_api: ok
-            72 model_providers.local.name: ok
-            73 model_providers.local.base_url: ok
-            74 model_providers.local.wire_api: ok
-            77 profiles.deep.model: ok
-            78 profiles.deep.model_verbosity: ok
-            79 profiles.deep.experimental_use_freeform_apply_patch: `profiles.deep.experimental_use_freeform_apply_patch` has no effect: this release does not support it
-            82 profiles.local.model_provider: ok
-            83 profiles.local.oss_provider: `profiles.local.oss_provider` has no effect: name the server with --local-provider
-            86 projects."/home/ann/work.git/site".trust_level: ok
-        "#]],
+        2 model: ok
+        3 model_provider: ok
+        4 model_reasoning_effort: ok
+        5 model_reasoning_summary: ok
+        6 model_supports_reasoning_summaries: `model_supports_reasoning_summaries` has no effect: this release does not support it
+        7 approval_policy: ok
+        8 sandbox_mode: ok
+        9 profile: ok
+        10 notify: ok
+        11 file_opener: `file_opener` has no effect: the chat has no such setting
+        12 hide_agent_reasoning: ok
+        13 check_for_update_on_startup: moot: this release never looks for updates
+        14 cli_auth_credentials_store: ok
+        15 mcp_oauth_credentials_store: `mcp_oauth_credentials_store` has no effect: MCP servers are not supported yet
+        16 project_doc_fallback_filenames: ok
+        19 sandbox_workspace_write.network_access: ok
+        20 sandbox_workspace_write.writable_roots: ok
+        23 shell_environment_policy.inherit: ok
+        24 shell_environment_policy.exclude: ok
+        25 shell_environment_policy.set.CI: ok
+        28 history.persistence: ok
+        31 tools.web_search: ok
+        32 tools.view_image: ok
+        35 features.undo: `features.undo` has no effect: this release has no such feature
+        36 features.skills: ok
+        37 features.unified_exec: ok
+        38 features.tui2: ok
+        39 features.shell_snapshot: `features.shell_snapshot` has no effect: this release has no such feature
+        41 tui: `tui` has no effect: the chat has no such setting
+        45 notice: moot: this release shows no such notices
+        51 otel: `otel` has no effect: telemetry is not supported yet
+        55 mcp_servers.docs: `mcp_servers.docs` has no effect: MCP servers are not supported yet
+        60 mcp_servers.issues: `mcp_servers.issues` has no effect: MCP servers are not supported yet
+        65 model_providers.azure.name: ok
+        66 model_providers.azure.base_url: ok
+        67 model_providers.azure.env_key: ok
+        68 model_providers.azure.query_params.api-version: ok
+        69 model_providers.azure.wire_api: ok
+        72 model_providers.local.name: ok
+        73 model_providers.local.base_url: ok
+        74 model_providers.local.wire_api: ok
+        77 profiles.deep.model: ok
+        78 profiles.deep.model_verbosity: ok
+        79 profiles.deep.experimental_use_freeform_apply_patch: `profiles.deep.experimental_use_freeform_apply_patch` has no effect: this release does not support it
+        82 profiles.local.model_provider: ok
+        83 profiles.local.oss_provider: `profiles.local.oss_provider` has no effect: name the server with --local-provider
+        86 projects."/home/ann/work.git/site".trust_level: ok
+    "#]],
     );
 }
 

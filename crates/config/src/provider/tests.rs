@@ -34,6 +34,7 @@ fn openai_is_built_in() {
                 ),
                 env_key_instructions: None,
                 experimental_bearer_token: None,
+                auth: None,
                 wire_api: Responses,
                 query_params: {},
                 http_headers: {},
@@ -79,6 +80,7 @@ fn scripted_is_built_in_and_takes_a_script() {
                 env_key: None,
                 env_key_instructions: None,
                 experimental_bearer_token: None,
+                auth: None,
                 wire_api: Scripted,
                 query_params: {},
                 http_headers: {},
@@ -151,6 +153,7 @@ fn a_user_entry_has_every_field() {
                 experimental_bearer_token: Some(
                     ***,
                 ),
+                auth: None,
                 wire_api: Chat,
                 query_params: {
                     "api-version": ***,
@@ -206,6 +209,7 @@ fn a_user_entry_changes_a_built_in_field_by_field() {
                 ),
                 env_key_instructions: None,
                 experimental_bearer_token: None,
+                auth: None,
                 wire_api: Responses,
                 query_params: {},
                 http_headers: {},

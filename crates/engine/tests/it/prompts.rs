@@ -224,7 +224,7 @@ async fn settings_changed_during_a_turn_wait_for_the_next_one() {
     client.until_ended().await;
     client.turn("2", "more").await;
     let models: Vec<_> = client.prompts.all().into_iter().map(|prompt| prompt.model).collect();
-    assert_eq!(models, ["gpt-5.1-codex", "gpt-5.1-codex", "o3"]);
+    assert_eq!(models, ["gpt-5.1-codex", "gpt-5.1-codex", "gpt-5.2"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,11 +1,16 @@
 //! The way to a provider: its URL, the headers of every request, and a client that keeps connections open.
 
-use std::{error::Error, time::SystemTime};
+use std::{
+    error::Error,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 use codex_wire::ids::ThreadId;
 use reqwest::{
-    Client, Response, Url,
+    Certificate, Client, Response, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT},
     redirect::{Attempt, Policy},
 };
@@ -19,27 +24,64 @@ use crate::{
 /// The parameter by which some providers are told the version of their interface.
 const API_VERSION: &str = "api-version";
 
+/// How long a connection may take to come about, where nobody has said so.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The largest file of certificates.
+const MOST_CERTIFICATES: u64 = 4 * 1024 * 1024;
+
 const MOST_REDIRECTS: usize = 5;
+/// Whoever is logged in somewhere else than before needs one more address; nobody needs many.
+const MOST_ENDPOINTS: usize = 4;
+
+/// The header that names the workspace of a login with `ChatGPT`.
+const ACCOUNT: &str = "chatgpt-account-id";
 
 /// The shortest key that is looked for in what a provider says; anything shorter would match by chance.
 const SHORTEST_KEY: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Link {
+    headers: HeaderMap,
+    /// By the address that requests were authorized for: the provider's own, and the one that a login is bound to.
+    endpoints: Mutex<Vec<(String, Arc<Endpoint>)>>,
+}
+
+/// One address, with a client that keeps connections to it open.
+#[derive(Debug)]
+struct Endpoint {
     client: Client,
     url: Url,
     host: String,
-    headers: HeaderMap,
 }
 
-impl Link {
-    pub(super) fn new(provider: &Provider) -> Result<Self, ModelError> {
-        let url = request_url(provider)?;
+impl Endpoint {
+    fn new(provider: &Provider, base_url: &str) -> Result<Self, ModelError> {
+        let url = request_url(provider, base_url)?;
         let host = match (url.host_str(), url.port_or_known_default()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             _ => provider.name.clone(),
         };
-        Ok(Self { client: client(&url, provider)?, headers: headers(provider)?, host, url })
+        Ok(Self { client: client(&url, provider.connect_timeout, provider.ca_certificates.as_deref())?, host, url })
+    }
+}
+
+impl Link {
+    pub(super) fn new(provider: &Provider) -> Result<Self, ModelError> {
+        Ok(Self { headers: headers(provider)?, endpoints: Mutex::default() })
+    }
+
+    /// Where a request goes that is authorized in this way.
+    fn endpoint(&self, provider: &Provider, used: &Authorization) -> Result<Arc<Endpoint>, ModelError> {
+        let base_url = used.base_url.as_ref().unwrap_or(&provider.base_url);
+        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = endpoints.iter().find(|(of, _)| of == base_url) {
+            return Ok(Arc::clone(known));
+        }
+        let endpoint = Arc::new(Endpoint::new(provider, base_url)?);
+        endpoints.truncate(MOST_ENDPOINTS - 1);
+        endpoints.push((base_url.clone(), Arc::clone(&endpoint)));
+        Ok(endpoint)
     }
 
     /// Sends a request until a stream opens, within the provider's limits on tries and silence. What is sent may depend on
@@ -68,13 +110,13 @@ impl Link {
         let credentials = &provider.credentials;
         let used = credentials.authorize().await?;
         let bytes = Bytes::from(body(used.account.as_deref()));
-        let sent = self.send(provider, with_key(headers, &used, provider)?, bytes.clone(), &used).await;
+        let sent = self.send(provider, authorize(headers, &used, provider)?, bytes.clone(), &used).await;
         match sent {
             Err(ModelError::Unauthorized { status: 401, .. }) if credentials.refused(&used).await => {
                 let renewed = credentials.authorize().await?;
                 let is_same = renewed.account == used.account;
                 let bytes = if is_same { bytes } else { Bytes::from(body(renewed.account.as_deref())) };
-                let sent = self.send(provider, with_key(headers, &renewed, provider)?, bytes, &renewed).await;
+                let sent = self.send(provider, authorize(headers, &renewed, provider)?, bytes, &renewed).await;
                 Ok((sent?, renewed.account))
             }
             sent => Ok((sent?, used.account)),
@@ -89,11 +131,12 @@ impl Link {
         used: &Authorization,
     ) -> Result<Response, ModelError> {
         let idle = provider.stream_idle_timeout;
-        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        let endpoint = self.endpoint(provider, used)?;
+        let request = endpoint.client.post(endpoint.url.clone()).headers(headers).body(body);
         let response = tokio::time::timeout(idle, request.send())
             .await
             .map_err(|_| ModelError::Idle { after: idle })?
-            .map_err(|error| ModelError::Connect { host: self.host.clone(), source: without_url(error) })?;
+            .map_err(|error| ModelError::Connect { host: endpoint.host.clone(), source: without_url(error) })?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -132,9 +175,9 @@ pub(super) fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync>
     Box::new(error.without_url())
 }
 
-fn request_url(provider: &Provider) -> Result<Url, ModelError> {
-    let wrong = |why: &str| ModelError::Url { url: provider.base_url.clone(), why: why.to_owned() };
-    let mut url = Url::parse(provider.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
+fn request_url(provider: &Provider, base_url: &str) -> Result<Url, ModelError> {
+    let wrong = |why: &str| ModelError::Url { url: base_url.to_owned(), why: why.to_owned() };
+    let mut url = Url::parse(base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("it has to begin with http:// or https://"));
     }
@@ -170,7 +213,7 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
 }
 
 /// The headers of a request with its key, unless the configuration authorizes requests in its own way.
-fn with_key(headers: &HeaderMap, authorization: &Authorization, provider: &Provider) -> Result<HeaderMap, ModelError> {
+fn authorize(headers: &HeaderMap, authorization: &Authorization, provider: &Provider) -> Result<HeaderMap, ModelError> {
     let mut headers = headers.clone();
     let Some(key) = &authorization.bearer else { return Ok(headers) };
     let (name, text) = match &provider.traits.key_header {
@@ -183,6 +226,9 @@ fn with_key(headers: &HeaderMap, authorization: &Authorization, provider: &Provi
         value.set_sensitive(true);
         headers.insert(header, value);
     }
+    if let Some(account) = &authorization.account {
+        headers.insert(ACCOUNT, header_value(ACCOUNT, account)?);
+    }
     Ok(headers)
 }
 
@@ -190,10 +236,23 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, ModelError> {
     HeaderValue::try_from(value).map_err(|_| ModelError::Header { name: name.to_owned() })
 }
 
-fn client(url: &Url, provider: &Provider) -> Result<Client, ModelError> {
+/// A client for one host, as the system's certificates and proxies have it. It follows redirects on that host alone.
+///
+/// # Errors
+/// When TLS cannot be set up.
+pub fn http_client(url: &Url) -> Result<Client, ModelError> {
+    client(url, CONNECT_TIMEOUT, None)
+}
+
+/// A client that besides the certificates of the system trusts those of a file.
+fn client(url: &Url, connect_timeout: Duration, own_certificates: Option<&Path>) -> Result<Client, ModelError> {
     // An error means that the process has a provider of cryptography already, which is all that is needed.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = || Client::builder().connect_timeout(provider.connect_timeout).redirect(Policy::custom(redirect));
+    let own = own_certificates.map(certificates).transpose()?.unwrap_or_default();
+    let builder = || {
+        let builder = Client::builder().connect_timeout(connect_timeout).redirect(Policy::custom(redirect));
+        builder.tls_certs_merge(own.clone())
+    };
     let is_plain = url.scheme() == "http";
     let built = if is_plain && is_loopback(url) {
         // Nothing on the way to this machine speaks TLS, so the time to read the system's certificates is saved.
@@ -207,6 +266,13 @@ fn client(url: &Url, provider: &Provider) -> Result<Client, ModelError> {
         builder().build()
     };
     built.map_err(|error| ModelError::Tls { source: without_url(error) })
+}
+
+/// The certificates of a file, one after the other in PEM.
+fn certificates(path: &Path) -> Result<Vec<Certificate>, ModelError> {
+    let failed = |why: String| ModelError::Tls { source: format!("{}: {why}", path.display()).into() };
+    let pem = codex_files::read(path, MOST_CERTIFICATES).map_err(|error| failed(error.to_string()))?;
+    Certificate::from_pem_bundle(&pem).map_err(|error| failed(error.to_string()))
 }
 
 /// Redirects are followed on the same host only: elsewhere the key would go to a stranger.
@@ -230,7 +296,7 @@ mod tests {
     fn check_url(base_url: &str, query: &[(&str, &str)], expected: &str) {
         let mut provider = Provider::new("mock", base_url);
         provider.query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let shown = match request_url(&provider) {
+        let shown = match request_url(&provider, base_url) {
             Ok(url) => url.to_string(),
             Err(error) => error.to_string(),
         };
@@ -262,8 +328,8 @@ mod tests {
         );
         provider.headers = vec![("x key".to_owned(), "v".to_owned())];
         assert!(matches!(headers(&provider), Err(ModelError::Header { name }) if name == "x key"));
-        let broken = Authorization { bearer: Some("sec\nret".into()), ..Authorization::default() };
-        let refused = with_key(&HeaderMap::new(), &broken, &provider);
+        let broken = Authorization::bearer("sec\nret");
+        let refused = authorize(&HeaderMap::new(), &broken, &provider);
         assert!(matches!(refused, Err(ModelError::Header { name }) if name == "authorization"));
     }
 

@@ -11,6 +11,7 @@ use codex_wire::provider_traits::{ProviderTraits, SchemaForm};
 use futures_util::stream::try_unfold;
 use tokio::sync::OnceCell;
 
+pub use self::link::http_client;
 use self::{link::Link, stream::Stage};
 use crate::encoding::Form;
 use crate::responses::ResponsesDecoder;
