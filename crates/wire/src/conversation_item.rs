@@ -53,7 +53,7 @@ impl ItemOrigin {
 
 #[derive(Debug)]
 enum Form {
-    Json(Arc<RawValue>),
+    Json(Box<RawValue>),
     Item(Arc<ResponseItem>),
 }
 
@@ -71,7 +71,7 @@ impl ConversationItem {
     /// Only if an item held something JSON cannot express, which none does.
     pub fn new(item: &Arc<ResponseItem>) -> Result<Self, serde_json::Error> {
         if text_bytes(item) < LARGE_BYTES {
-            return serde_json::value::to_raw_value(&**item).map(|json| Self::from(Arc::<RawValue>::from(json)));
+            return serde_json::value::to_raw_value(&**item).map(Self::from);
         }
         let mut counter = Counter(0);
         serde_json::to_writer(&mut counter, &**item)?;
@@ -88,11 +88,15 @@ impl ConversationItem {
         if origin.is_none() {
             return self;
         }
-        let form = match &self.0.form {
-            Form::Json(json) => Form::Json(Arc::clone(json)),
-            Form::Item(item) => Form::Item(Arc::clone(item)),
+        let form = match Arc::try_unwrap(self.0) {
+            Ok(Inner { form, bytes, .. }) => (form, bytes),
+            Err(shared) => match &shared.form {
+                Form::Json(json) => (Form::Json(json.clone()), shared.bytes),
+                Form::Item(item) => (Form::Item(Arc::clone(item)), shared.bytes),
+            },
         };
-        Self(Arc::new(Inner { form, bytes: self.0.bytes, origin, other: OnceLock::new() }))
+        let (form, bytes) = form;
+        Self(Arc::new(Inner { form, bytes, origin, other: OnceLock::new() }))
     }
 
     /// Whose it is, if it holds something that only its maker reads.
@@ -161,8 +165,8 @@ impl ConversationItem {
     }
 }
 
-impl From<Arc<RawValue>> for ConversationItem {
-    fn from(json: Arc<RawValue>) -> Self {
+impl From<Box<RawValue>> for ConversationItem {
+    fn from(json: Box<RawValue>) -> Self {
         let bytes = json.get().len();
         Self::of(Form::Json(json), bytes)
     }
@@ -256,7 +260,7 @@ mod tests {
     #[test]
     fn what_a_file_holds_need_not_be_an_item() {
         let raw = RawValue::from_string("[ ]".to_owned()).unwrap();
-        let item = ConversationItem::from(Arc::<RawValue>::from(raw));
+        let item = ConversationItem::from(raw);
         assert_eq!(item.json(), "[ ]");
         assert!(item.typed().is_err() && item.on_wire(&Arc::from("chat"), |_| String::new()).is_err());
     }
