@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
 use codex_engine::ConnectError;
+use codex_login::LoginError;
 use codex_transport::DialError;
 
 use crate::console;
@@ -88,6 +89,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<AuthError>() {
             login::hint(error)
+        } else if let Some(error) = cause.downcast_ref::<LoginError>() {
+            error.hint()
         } else if let Some(error) = cause.downcast_ref::<ConfigWriteError>() {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<OutputError>() {
