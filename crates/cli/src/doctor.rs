@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use codex_config::{AuditedKey, Auth, Config, Env, Home, Layers, ModelTable, Overrides, Programs, Verdict, WireApi};
+use codex_config::{
+    AuditedKey, Auth, Bearer, Config, Env, Home, Layers, ModelTable, Overrides, Programs, TokenSource, Verdict, WireApi,
+};
 use codex_log::store::ListQuery;
 use codex_sandbox::{Confinement, Launch, Profile, SandboxLevel, Stdio, Surroundings};
 use codex_store::ThreadIndex;
@@ -211,6 +213,9 @@ fn room(bytes: u64) -> Finding {
 fn login(home: &Home, config: &Config, env: &Env) -> Finding {
     let bearer = Auth::load(home).and_then(|auth| auth.bearer(&config.provider, env));
     match bearer {
+        Ok(Some(Bearer { source: TokenSource::Login { .. }, .. })) => {
+            Finding::ok("login", format!("{}: ChatGPT login found", config.provider.name))
+        }
         Ok(Some(_)) => Finding::ok("login", format!("{}: API key found", config.provider.name)),
         Ok(None) => Finding::ok("login", format!("{}: no API key needed", config.provider.name)),
         Err(error) => Finding::bad("login", State::Error, error.to_string(), crate::login::hint(&error)),

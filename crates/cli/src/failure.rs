@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::process::ExitCode;
 
 use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
+use codex_login::LoginError;
 use codex_transport::DialError;
 
 use crate::console;
@@ -87,6 +88,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<AuthError>() {
             login::hint(error)
+        } else if let Some(error) = cause.downcast_ref::<LoginError>() {
+            error.hint()
         } else if let Some(error) = cause.downcast_ref::<ConfigWriteError>() {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<OutputError>() {
