@@ -139,12 +139,7 @@ impl Opening {
             Some(state) => state.meta.clone(),
             None => SessionMeta { instructions: told.user.clone(), ..meta },
         };
-        let before = stored.map(|stored| Settings {
-            cwd: stored.cwd.clone(),
-            approval_policy: stored.approval_policy,
-            sandbox_policy: stored.sandbox_policy.clone(),
-            ..configured.clone()
-        });
+        let before = stored.map(|stored| told_under(stored, &configured));
         let prompts = setup.store.prompts();
         let started = ThreadStarted {
             settings: Arc::new(configured),
@@ -159,13 +154,8 @@ impl Opening {
         let preface = told.preface(setup, &cwd);
         let (models, unread) = ModelTable::read(&setup.config.model);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
-        let (state, continued) = match state {
-            Some(mut state) => {
-                let continued = continued(&mut state, before, &preface, asks_again);
-                (state, Some(Box::new(continued)))
-            }
-            None => (ThreadState::new(started.meta.clone(), interrupted(setup)), None),
-        };
+        let mut state = state.unwrap_or_else(|| ThreadState::new(started.meta.clone(), interrupted(setup)));
+        let continued = is_resumed.then(|| Box::new(continued(&mut state, before, &preface, asks_again)));
         let mut warnings: Vec<String> =
             warnings.into_iter().chain(held_back).chain(told.warnings).chain(unread).collect();
         Ok(Self {
@@ -316,6 +306,12 @@ fn instructions_file(path: &Path) -> std::io::Result<Arc<str>> {
     let text = codex_files::read_text(path, MOST_INSTRUCTIONS)?;
     // A model without a word of how to work is never what somebody wants.
     if text.trim().is_empty() { Err(std::io::Error::other("it is empty")) } else { Ok(text.into()) }
+}
+
+/// What the model was told of its surroundings in a turn under stored settings.
+pub(crate) fn told_under(stored: &Settings, now: &Settings) -> Settings {
+    let Settings { cwd, approval_policy, sandbox_policy, .. } = stored.clone();
+    Settings { cwd, approval_policy, sandbox_policy, ..now.clone() }
 }
 
 /// The settings of a thread that begins now.

@@ -44,7 +44,7 @@ use crate::environment::{Environment, shell_name};
 use crate::goal::GoalState;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
-use crate::opening::{Continued, Opening, interrupted};
+use crate::opening::{Continued, Opening, interrupted, told_under};
 use crate::review;
 use crate::setup::Setup;
 use crate::turn::{Input, Turn, UserMessage};
@@ -471,8 +471,8 @@ impl Session {
         let Some(History { state, .. }) = found.flatten() else { return WayBack::Unknown };
         self.stop(Abort::Replaced).await;
         // What the model was told of its surroundings there; a difference is told with the next turn.
-        if let Some(Settings { cwd, approval_policy, sandbox_policy, .. }) = state.settings.as_deref().cloned() {
-            let told = Settings { cwd, approval_policy, sandbox_policy, ..(*self.profile.settings).clone() };
+        if let Some(before) = state.settings.as_deref() {
+            let told = told_under(before, &self.profile.settings);
             self.profile.environment = Environment::new(&told, shell_name(self.setup.shell.as_deref()));
         }
         self.conversations.window_used = 0;

@@ -11,7 +11,7 @@ use super::tests::{answer, call, event, meta, output, said_as, told};
 use super::*;
 use crate::encode::{LineSink, encode};
 use crate::line::Line;
-use crate::{Abort, AgentMessage, Answer, Compacted, Failure, ItemId, QuestionId, QuestionKind, RolledBack};
+use crate::{Abort, Answer, Compacted, Failure, ItemId, QuestionId, QuestionKind, RolledBack};
 
 /// Lines, and where they end.
 #[derive(Default)]
@@ -119,10 +119,7 @@ fn bodies(step: Step, state: &ThreadState) -> Vec<Body> {
     match step {
         Step::Said(text, key) => said_as("u", key.as_deref(), &text).into(),
         Step::Told(text) => vec![told(&format!("<environment_context>{text}"))],
-        Step::Answered(text) => {
-            let item = Item::AgentMessage(AgentMessage { id: ItemId::new("a"), text: text.as_str().into() });
-            vec![Body::ItemStarted(item.begun()), Body::ItemCompleted(item), answer(&text)]
-        }
+        Step::Answered(text) => vec![answer(&text)],
         Step::Called(id) => vec![call("shell", &id, "{}"), output(&id, "done")],
         Step::CutOff(id) => vec![call("shell", &id, "{}")],
         Step::Planned(id, taken) => planned(&id, taken),
