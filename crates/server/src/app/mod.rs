@@ -32,7 +32,6 @@ mod subscription;
 mod thread_metadata;
 mod turns;
 mod v1;
-pub(crate) mod v2;
 
 use std::sync::Arc;
 use std::time::Duration;
