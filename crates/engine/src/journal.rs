@@ -278,7 +278,9 @@ impl Journal {
             event.seq = self.number(&event, is_in_file);
             let event = Arc::new(event);
             self.recent.push(&event);
-            self.feeds.retain(|feed| feed.push(&event));
+            // With one reader there is nothing to share.
+            let encodings = (self.feeds.len() > 1).then(Arc::default);
+            self.feeds.retain(|feed| feed.push_shared(&event, encodings.as_ref()));
         }
         saved
     }

@@ -12,6 +12,7 @@ mod config_warnings;
 mod connection;
 mod disk;
 mod dispatch;
+mod encoded;
 mod event_filter;
 mod goals;
 mod host;
