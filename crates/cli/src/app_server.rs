@@ -20,7 +20,7 @@ use codex_wire::rollout::SessionSource;
 use self::args::{AppServerArgs, AppServerForm, Spoken};
 use crate::args::Shared;
 use crate::proto::working_directory;
-use crate::{console, host, signals, stdio, warnings};
+use crate::{console, host, memory, signals, stdio, warnings};
 
 /// How many bytes of what each thread said last are kept for clients that were cut off.
 const RECENT_BYTES: usize = 256 * 1024;
@@ -56,6 +56,7 @@ fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode
     // On the threads of the runtime, where everything else is: to wake this one for every message would take its time.
     let served = runtime.block_on(runtime.spawn(async move {
         let mut stop = signals::stop()?;
+        memory::let_go_of_start();
         tokio::select! {
             served = app.serve_alone(stdio::input(), stdio::output(output)) => served.context("the connection failed"),
             () = stop.wait() => {

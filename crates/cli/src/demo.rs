@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::{Setup, connect};
+use codex_engine::{CredentialsSource, Setup, connect};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_store::FileStore;
@@ -97,7 +97,7 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
     let overrides = Overrides { values: values.map(str::to_owned).to_vec(), ..Overrides::default() };
     let config = Config::load(&home, env, &overrides)?;
     Ok(Setup {
-        model: connect(&config, &home, env, "codex_demo")?,
+        model: connect(&config, &CredentialsSource::none(), env, "codex_demo")?,
         config: Arc::new(config),
         store: Arc::new(FileStore::of(home.path())),
         home,

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_config::ConfigSource;
-use codex_engine::{HostOptions, LocalHost};
+use codex_config::{ConfigSource, Env, Home};
+use codex_engine::{CredentialsSource, HostOptions, LocalHost};
 use codex_log::store::ThreadStore;
+use codex_login::Accounts;
 use codex_server::app::Start;
 use codex_store::FileStore;
 use codex_wire::rollout::SessionSource;
@@ -25,10 +26,20 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         config: Arc::clone(&config),
         cwd: cwd.clone(),
         programs: programs.clone(),
+        credentials: credentials(config.home(), config.env()),
         originator: originator.clone(),
         source,
         recent_bytes,
         store: Arc::clone(&store),
     });
     Start { threads: Arc::new(threads), store, config, cwd, programs, originator, release: None, dialect: None }
+}
+
+/// What requests are authorized with: keys, and the login of this process, which all its threads share.
+pub(crate) fn credentials(home: &Home, env: &Env) -> CredentialsSource {
+    of_accounts(Accounts::new(home, env))
+}
+
+fn of_accounts(accounts: Accounts) -> CredentialsSource {
+    CredentialsSource::new(move |config, provider| accounts.credentials(config.login(), provider))
 }

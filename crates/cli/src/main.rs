@@ -11,6 +11,7 @@ mod chat;
 mod console;
 mod debug;
 mod demo;
+mod diagnostics;
 mod doctor;
 mod exec;
 mod execpolicy;
@@ -36,6 +37,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use codex_config::Env;
 use codex_tui::page;
 
 use crate::args::{Args, Command, ExecpolicyArgs, ExecpolicyCommand};
@@ -58,6 +60,9 @@ fn main() -> ExitCode {
     }
     memory::give_back_large_blocks();
     let args = Args::read(std::env::args_os()).unwrap_or_else(|error| misunderstood(&error));
+    if let Err(error) = diagnostics::start(&Env::process()) {
+        return failure::report(&error);
+    }
     if args.command.as_ref().is_none_or(runs_threads) {
         codex_sandbox::raise_descriptor_limit();
     }

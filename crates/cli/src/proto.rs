@@ -13,7 +13,7 @@ use codex_thread::{Beginning, ClientProfile};
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
-use crate::{apply_patch, console, signals, stdio, warnings};
+use crate::{apply_patch, console, host, signals, stdio, warnings};
 
 /// The name the program gives itself; clients of older releases look for it.
 pub(crate) const ORIGINATOR: &str = "codex_cli_rs";
@@ -60,7 +60,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let config = Config::load(&home, env, &overrides)?;
     home.ensure()?;
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
-    let model = connect(&config, &home, env, &originator)?;
+    let model = connect(&config, &host::credentials(&home, env), env, &originator)?;
     warnings::tell(&home, env, &overrides)?;
     let programs = apply_patch::install(&home);
     let cwd = working_directory(shared)?;

@@ -2,11 +2,11 @@
 
 use std::{fs, io};
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::{
-    Auth, AuthError, Bearer, Env, Home, ProviderConfig, TokenSource, Tokens,
+    Auth, AuthError, Bearer, Claims, Env, Home, ProviderConfig, Secret, TokenSource, Tokens,
+    auth::MOST_BYTES,
     replace::{forget_unfinished, replace_secret},
 };
 
@@ -24,9 +24,6 @@ pub enum Account {
     },
 }
 
-/// The member of an identity token that says what the user pays for.
-const OPENAI_CLAIMS: &str = "https://api.openai.com/auth";
-
 impl Auth {
     /// Stores a key in place of any other login. The file is for this user's eyes only.
     pub fn store_api_key(home: &Home, key: &str) -> Result<(), AuthError> {
@@ -35,12 +32,28 @@ impl Auth {
         if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
             return Err(AuthError::BadKey);
         }
-        let path = home.auth_file();
-        let failed = |source| AuthError::Write { path: path.clone(), source };
-        let text = serde_json::to_string_pretty(&json!({"auth_mode": "apikey", "OPENAI_API_KEY": key}));
-        let text = text.map_err(|error| failed(error.into()))?;
-        home.ensure().map_err(|error| failed(io::Error::other(error)))?;
-        replace_secret(&path, &text, &home.run()).map_err(failed)
+        write(home, &json!({"auth_mode": "apikey", "OPENAI_API_KEY": key}))
+    }
+
+    /// Stores the tokens of a login with `ChatGPT` in place of any other login, in the form that all releases read. `at` is
+    /// the time, as RFC 3339 has it.
+    pub fn store_tokens(home: &Home, tokens: &Tokens, at: &str) -> Result<(), AuthError> {
+        write(
+            home,
+            &json!({
+                "auth_mode": CHATGPT, "OPENAI_API_KEY": null, "tokens": tokens_json(tokens, Map::new()), "last_refresh": at,
+            }),
+        )
+    }
+
+    /// Stores tokens in place of those that they renew. What else is in the file stays, also what this release does not know.
+    pub fn store_renewed(home: &Home, tokens: &Tokens, at: &str) -> Result<(), AuthError> {
+        let file = codex_files::read(&home.auth_file(), MOST_BYTES).unwrap_or_default();
+        let mut file: Map<String, Json> = serde_json::from_slice(&file).unwrap_or_default();
+        let known = file.get("tokens").and_then(Json::as_object).cloned().unwrap_or_default();
+        file.insert("tokens".to_owned(), tokens_json(tokens, known));
+        file.insert("last_refresh".to_owned(), at.into());
+        write(home, &Json::Object(file))
     }
 
     /// Forgets the login and says whether there was one.
@@ -72,29 +85,64 @@ impl Auth {
     /// The user's address, as the login says without proof.
     #[must_use]
     pub fn alleged_email(&self) -> Option<String> {
-        text(&claims(self.tokens.as_ref()?)?, "/email")
+        self.tokens.as_ref()?.claims().email
+    }
+
+    /// Whether the login with `ChatGPT` is the one in the file that counts.
+    #[must_use]
+    pub fn is_chatgpt(&self) -> bool {
+        self.tokens.is_some() && (self.api_key.is_none() || self.mode.as_deref() == Some(CHATGPT))
     }
 
     fn chatgpt_account(&self) -> Account {
-        let claims = self.tokens.as_ref().and_then(claims).unwrap_or_default();
-        let plan = claims.get(OPENAI_CLAIMS).and_then(|claims| text(claims, "/chatgpt_plan_type"));
-        Account::Chatgpt { email: text(&claims, "/email"), plan }
+        let Claims { email, plan, .. } = self.tokens.as_ref().map(Tokens::claims).unwrap_or_default();
+        Account::Chatgpt { email, plan }
     }
 }
 
-/// What an identity token claims. Its signature is not checked: it only says what to show to its owner.
-fn claims(tokens: &Tokens) -> Option<Json> {
-    let token = tokens.id_token.as_ref()?.reveal();
-    let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?.trim_end_matches('=')).ok()?;
-    serde_json::from_slice(&payload).ok()
+/// The `auth_mode` of a login with `ChatGPT`.
+pub(crate) const CHATGPT: &str = "chatgpt";
+
+fn write(home: &Home, file: &Json) -> Result<(), AuthError> {
+    let path = home.auth_file();
+    let failed = |source| AuthError::Write { path: path.clone(), source };
+    let text = serde_json::to_string_pretty(file).map_err(|error| failed(error.into()))?;
+    home.ensure().map_err(|error| failed(io::Error::other(error)))?;
+    replace_secret(&path, &text, &home.run()).map_err(failed)
 }
 
-fn text(claims: &Json, pointer: &str) -> Option<String> {
-    claims.pointer(pointer)?.as_str().map(str::to_owned)
+/// The member `tokens`, with what was in it besides.
+fn tokens_json(tokens: &Tokens, mut known: Map<String, Json>) -> Json {
+    let reveal = |secret: &Secret| Json::from(secret.reveal());
+    for (name, value) in [
+        ("id_token", tokens.id_token.as_ref().map(reveal)),
+        ("access_token", Some(reveal(&tokens.access_token))),
+        ("refresh_token", tokens.refresh_token.as_ref().map(reveal)),
+        ("account_id", tokens.account().map(Json::from)),
+    ] {
+        known.insert(name.to_owned(), value.unwrap_or_default());
+    }
+    Json::Object(known)
+}
+
+impl Tokens {
+    /// What the identity token says of the user.
+    #[must_use]
+    pub fn claims(&self) -> Claims {
+        self.id_token.as_ref().map(Claims::of).unwrap_or_default()
+    }
+
+    /// The workspace that requests name.
+    #[must_use]
+    pub fn account(&self) -> Option<String> {
+        let claimed = || self.claims().account_id.or_else(|| Claims::of(&self.access_token).account_id);
+        self.account_id.clone().or_else(claimed)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
     use tempfile::TempDir;
 
     use super::*;
@@ -175,6 +223,36 @@ mod tests {
         fs::write(home.auth_file(), r#"{"tokens":{"id_token":"broken","access_token":"t"}}"#).unwrap();
         let account = Account::Chatgpt { email: None, plan: None };
         assert_eq!(account_of(&home, &openai(&home)), Some(account));
+    }
+
+    #[test]
+    fn tokens_are_stored_in_the_form_of_other_releases_and_renewed_without_losing_anything() {
+        let temp = TempDir::new().unwrap();
+        let home = Home::at(temp.path().join("new"));
+        let mut tokens = Tokens {
+            id_token: Some(Secret::new("i")),
+            access_token: Secret::new("a"),
+            refresh_token: Some(Secret::new("r")),
+            account_id: Some("acct".to_owned()),
+        };
+        Auth::store_tokens(&home, &tokens, "2026-01-01T00:00:00Z").unwrap();
+        let written = fs::read_to_string(home.auth_file()).unwrap();
+        assert_eq!(
+            written,
+            "{\n  \"auth_mode\": \"chatgpt\",\n  \"OPENAI_API_KEY\": null,\n  \"tokens\": {\n    \"id_token\": \"i\",\n    \
+             \"access_token\": \"a\",\n    \"refresh_token\": \"r\",\n    \"account_id\": \"acct\"\n  },\n  \
+             \"last_refresh\": \"2026-01-01T00:00:00Z\"\n}"
+        );
+        assert_eq!(Auth::load(&home).unwrap().tokens, Some(tokens.clone()));
+
+        let foreign = written.replacen("{\n", "{\n  \"agent_identity\": 7,\n", 1).replace("\"r\"", "\"r\", \"x\": 1");
+        fs::write(home.auth_file(), foreign).unwrap();
+        tokens.access_token = Secret::new("b");
+        Auth::store_renewed(&home, &tokens, "2026-01-02T00:00:00Z").unwrap();
+        let file: Json = serde_json::from_slice(&fs::read(home.auth_file()).unwrap()).unwrap();
+        assert_eq!((&file["agent_identity"], &file["tokens"]["x"]), (&json!(7), &json!(1)));
+        assert_eq!(file["tokens"]["access_token"], "b");
+        assert_eq!(file["last_refresh"], "2026-01-02T00:00:00Z");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::{
 const CODEX_API_KEY: &str = "CODEX_API_KEY";
 
 /// The largest `auth.json`.
-const MOST_BYTES: u64 = 1024 * 1024;
+pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
 
 /// What `auth.json` holds; all empty when there is no such file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -226,11 +226,11 @@ impl Auth {
     fn stored(&self) -> Option<Bearer> {
         let key = || Some(Bearer { token: self.api_key.clone()?, source: TokenSource::ApiKey });
         let login = || {
-            let Tokens { access_token, account_id, .. } = self.tokens.as_ref()?;
-            let source = TokenSource::Login { account_id: account_id.clone() };
-            Some(Bearer { token: access_token.clone(), source })
+            let tokens = self.tokens.as_ref()?;
+            let source = TokenSource::Login { account_id: tokens.account() };
+            Some(Bearer { token: tokens.access_token.clone(), source })
         };
-        if self.mode.as_deref() == Some("chatgpt") { login().or_else(key) } else { key().or_else(login) }
+        if self.is_chatgpt() { login() } else { key() }
     }
 }
 

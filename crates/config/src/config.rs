@@ -13,9 +13,9 @@ use std::{
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 
 use crate::{
-    Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, ModelConfig, Origin, Overrides, Price,
-    ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, SkillsConfig, Tree, TrustLevel,
-    Value, ValueError, WireApi, audit::ConfigWarning, layers::Layers, provider::read_providers,
+    Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, ModelConfig, Origin, Overrides,
+    Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, SkillsConfig, Tree,
+    TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning, layers::Layers, provider::read_providers,
 };
 
 /// The provider when none is set.
@@ -184,6 +184,8 @@ impl Config {
     /// Everything but the tree.
     pub(crate) fn read(root: &Reader<'_>, profile: Option<String>, env: &Env) -> Result<Self, ConfigError> {
         let providers = read_providers(root, env)?;
+        // What is wrong with it is told now; who logs in reads it again.
+        LoginConfig::read(root)?;
         let tools = root.section("tools")?;
         let features = root.map("features", switch)?;
         let web_search = switch(&tools, "web_search")?.or(tools.bool("web_search_request")?);
@@ -218,6 +220,13 @@ impl Config {
             Value::String(way) => Some(way),
             _ => None,
         }
+    }
+
+    /// How people log in with `ChatGPT`.
+    #[must_use]
+    pub fn login(&self) -> LoginConfig {
+        // It was read without an error before.
+        LoginConfig::read(&Reader::new(&self.tree, None)).unwrap_or_default()
     }
 
     /// When to ask; on request of the model unless it was set otherwise.

@@ -198,12 +198,6 @@ impl Home {
     pub fn server_log(&self) -> PathBuf {
         self.run().join("app-server.log")
     }
-
-    /// The user's instructions for every project; the first one that exists counts.
-    #[must_use]
-    pub fn agents_files(&self) -> [PathBuf; 2] {
-        ["AGENTS.override.md", "AGENTS.md"].map(|name| self.root.join(name))
-    }
 }
 
 /// Checks what `CODEX_HOME` names and gives its absolute path.
@@ -324,7 +318,6 @@ mod tests {
     #[test]
     fn everything_lies_below_the_folder() {
         let home = Home::at("/h");
-        let [first, second] = home.agents_files();
         let all = [
             home.config_file(),
             home.auth_file(),
@@ -337,8 +330,6 @@ mod tests {
             home.server_socket(),
             home.server_token_file(),
             home.server_log(),
-            first,
-            second,
         ];
         let shown: Vec<_> = all.iter().map(|path| path.display().to_string()).collect();
         expect!["/h/config.toml /h/auth.json /h/sessions /h/archived_sessions /h/history.jsonl /h/prompts /h/rules /h/skills /h/run/app-server.sock /h/run/app-server.token /h/run/app-server.log /h/AGENTS.override.md /h/AGENTS.md"].assert_eq(&shown.join(" "));

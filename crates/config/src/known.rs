@@ -68,7 +68,6 @@ const fn moot(pattern: &'static str, why: &'static str) -> Known {
 }
 
 const MCP: &str = "MCP servers are not supported yet";
-const CHATGPT: &str = "ChatGPT login is not supported yet";
 const CHAT_API: &str = "the Chat Completions API is not supported yet, so this provider cannot be used";
 const CHAT: &str = "the chat has no such setting";
 const ABSENT: &str = "this release does not support it";
@@ -107,6 +106,11 @@ pub(crate) const KEYS: &[Known] = &[
     own("model_providers.*.env_key"),
     own("model_providers.*.env_key_instructions"),
     own("model_providers.*.experimental_bearer_token"),
+    own("model_providers.*.auth.command"),
+    own("model_providers.*.auth.args"),
+    own("model_providers.*.auth.timeout_ms"),
+    own("model_providers.*.auth.refresh_interval_ms"),
+    own("model_providers.*.auth.cwd"),
     only("model_providers.*.wire_api", &["responses", "scripted"], CHAT_API),
     own("model_providers.*.query_params.*"),
     own("model_providers.*.http_headers.*"),
@@ -139,6 +143,9 @@ pub(crate) const KEYS: &[Known] = &[
     own("shell_environment_policy.set.*"),
     own("shell_environment_policy.include_only"),
     own("forced_login_method"),
+    own("chatgpt_base_url"),
+    own("forced_chatgpt_workspace_id"),
+    own("cli_auth_credentials_store"),
     // The rest that counts.
     own("hide_agent_reasoning"),
     own("show_raw_agent_reasoning"),
@@ -169,9 +176,6 @@ pub(crate) const KEYS: &[Known] = &[
     moot("windows.**", "it is for Windows"),
     moot("windows_wsl_setup_acknowledged", "it is for Windows"),
     unused("ghost_snapshot.**", "there are no snapshots to go back to"),
-    unused("chatgpt_base_url", CHATGPT),
-    unused("forced_chatgpt_workspace_id", CHATGPT),
-    only("cli_auth_credentials_store", &["file"], "credentials are kept in auth.json"),
     unused("oss_provider", "name the server with --local-provider"),
     unused("compact_prompt", "the prompt for summaries is built in"),
     unused("experimental_compact_prompt_file", "the prompt for summaries is built in"),
@@ -234,7 +238,6 @@ pub(crate) const KEYS: &[Known] = &[
     unused("js_repl_node_path", ABSENT),
     unused("js_repl_node_module_dirs", ABSENT),
     unused("shell_environment_policy.experimental_use_profile", ABSENT),
-    unused("model_providers.*.auth.**", "set env_key instead"),
     unused("model_providers.*.aws.**", ABSENT),
     unused("model_providers.*.supports_websockets", ABSENT),
     unused("model_providers.*.websocket_connect_timeout_ms", ABSENT),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use crate::{Env, Reader, Secret, ValueError, words::words};
+use crate::{Env, KeyCommand, Reader, Secret, ValueError, words::words};
 
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
@@ -35,6 +35,8 @@ pub struct ProviderConfig {
     pub env_key_instructions: Option<String>,
     /// A token written into the configuration itself.
     pub experimental_bearer_token: Option<Secret>,
+    /// The program that says the key.
+    pub auth: Option<KeyCommand>,
     /// The protocol.
     pub wire_api: WireApi,
     /// Added to the query of every request.
@@ -67,6 +69,7 @@ impl ProviderConfig {
             env_key: None,
             env_key_instructions: None,
             experimental_bearer_token: None,
+            auth: None,
             wire_api: WireApi::Responses,
             query_params: BTreeMap::new(),
             http_headers: BTreeMap::new(),
@@ -112,6 +115,7 @@ impl ProviderConfig {
             env_key: entry.str("env_key")?.or(self.env_key),
             env_key_instructions: entry.str("env_key_instructions")?.or(self.env_key_instructions),
             experimental_bearer_token: entry.secret("experimental_bearer_token")?.or(self.experimental_bearer_token),
+            auth: KeyCommand::read(entry)?.or(self.auth),
             wire_api: entry.word("wire_api")?.unwrap_or(self.wire_api),
             query_params: entry.secret_map("query_params")?,
             http_headers: entry.secret_map("http_headers")?,
@@ -202,6 +206,7 @@ mod tests {
                     ),
                     env_key_instructions: None,
                     experimental_bearer_token: None,
+                    auth: None,
                     wire_api: Responses,
                     query_params: {},
                     http_headers: {},
@@ -230,6 +235,7 @@ mod tests {
                     env_key: None,
                     env_key_instructions: None,
                     experimental_bearer_token: None,
+                    auth: None,
                     wire_api: Scripted,
                     query_params: {},
                     http_headers: {},
@@ -285,6 +291,7 @@ mod tests {
                     experimental_bearer_token: Some(
                         ***,
                     ),
+                    auth: None,
                     wire_api: Chat,
                     query_params: {
                         "api-version": ***,
@@ -323,6 +330,7 @@ mod tests {
                     ),
                     env_key_instructions: None,
                     experimental_bearer_token: None,
+                    auth: None,
                     wire_api: Responses,
                     query_params: {},
                     http_headers: {},

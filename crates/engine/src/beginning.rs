@@ -1,15 +1,12 @@
 //! What a thread goes on with: its own past, or somebody else's.
 
-use codex_log::history::{History, TurnBegin};
-use codex_log::settings::{Mode, Settings};
+use codex_log::settings::Settings;
+use codex_log::state::{ThreadState, TurnBegin};
 use codex_thread::ExplicitOverrides;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::response::{
     CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
 };
-use codex_wire::rollout::TurnContextItem;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::compaction::is_summary;
 use codex_tools::call::{ToolCall, call_of};
@@ -18,7 +15,7 @@ use codex_tools::call::{ToolCall, call_of};
 const LOST: &str = "aborted";
 
 /// The settings a thread goes on with: as configured now, but never looser than before, unless somebody says so.
-pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &TurnContextItem) -> Settings {
+pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &Settings) -> Settings {
     Settings {
         cwd: if explicit.cwd || !before.cwd.is_dir() { now.cwd } else { before.cwd.clone() },
         model: if explicit.model { now.model } else { before.model.clone() },
@@ -33,7 +30,7 @@ pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &TurnCo
         } else {
             now.sandbox_policy.tighter(&before.sandbox_policy)
         },
-        mode: before.collaboration_mode.as_ref().map(Mode::of).unwrap_or_default(),
+        mode: before.mode.clone(),
         ..now
     }
 }
@@ -56,25 +53,23 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// What a history says of the conversation. Questions that nobody has answered are asked again, or count as lost.
-    pub(crate) fn of(history: &mut History, asks_again: bool) -> Self {
-        let items = std::mem::take(&mut history.items);
-        let preface = items.iter().take_while(|item| is_preface(item)).count();
-        let carried = (preface..history.replaced).filter(|place| !history.said.contains(place));
-        let said = carried
-            .chain(history.said.iter().copied())
-            .filter_map(|place| Some((place, read_user(items.get(place)?)?)))
-            .collect();
+    /// What the state of a thread says of the conversation. Questions that nobody has answered are asked again, or count as
+    /// lost.
+    pub(crate) fn of(state: &ThreadState, asks_again: bool) -> Self {
+        let conversation = &state.conversation;
+        let items = conversation.items().to_vec();
+        let said = conversation.said_messages().into_iter().filter(|(_, message)| !is_summary(&message.text()));
         let (mut lost, mut asked) = (Vec::new(), Vec::new());
-        for open in &history.open_calls {
-            let again = items.get(open.item).filter(|_| asks_again && open.is_asked).and_then(|item| read_call(item));
-            match again {
+        for open in conversation.open_calls() {
+            let is_asked = || state.questions.iter().any(|question| question.item().as_str() == open.call_id);
+            let item = items.get(open.item).and_then(|item| item.typed().ok());
+            match item.as_deref().filter(|_| asks_again && is_asked()).and_then(call_of) {
                 Some(call) => asked.push(call),
-                None => lost.push(lost_output(&open.kind, open.call_id.clone())),
+                None => lost.push(lost_output(item.as_deref(), open.call_id.to_owned())),
             }
         }
-        let items = items.into_iter().map(ConversationItem::from).collect();
-        Self { items, preface, said, turns: std::mem::take(&mut history.turns), lost, asked }
+        let (preface, turns) = (conversation.preface().len(), conversation.turns().to_vec());
+        Self { items, preface, said: said.collect(), turns, lost, asked }
     }
 
     /// Puts items before everything else.
@@ -89,51 +84,18 @@ impl Past {
     }
 }
 
-/// The call that an item of the conversation is.
-fn read_call(item: &RawValue) -> Option<ToolCall> {
-    call_of(&serde_json::from_str(item.get()).ok()?)
-}
-
-fn lost_output(kind: &str, call_id: String) -> ResponseItem {
+fn lost_output(call: Option<&ResponseItem>, call_id: String) -> ResponseItem {
     let output = FunctionCallOutputPayload::Text(LOST.to_owned());
-    if kind == "custom_tool_call" {
+    if matches!(call, Some(ResponseItem::CustomToolCall(_))) {
         ResponseItem::CustomToolCallOutput(CustomToolCallOutput { call_id, output })
     } else {
         ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id, output })
     }
 }
 
-/// Whether an item is one of those that conversations begin with, before anything is said.
-fn is_preface(item: &RawValue) -> bool {
-    const BEGINNINGS: [&str; 4] =
-        ["# AGENTS.md instructions for ", "<user_instructions>", "<environment_context>", "<INSTRUCTIONS>"];
-    let Some(message) = read_message(item) else { return false };
-    let text = message.text();
-    message.role == "developer" || (message.role == "user" && BEGINNINGS.iter().any(|it| text.starts_with(it)))
-}
-
-/// A message of the user, unless it is one of our own making.
-fn read_user(item: &RawValue) -> Option<Message> {
-    let message = read_message(item)?;
-    (message.role == "user" && !is_summary(&message.text())).then_some(message)
-}
-
-fn read_message(item: &RawValue) -> Option<Message> {
-    #[derive(Deserialize)]
-    struct Head<'a> {
-        #[serde(rename = "type")]
-        kind: Option<&'a str>,
-        role: Option<&'a str>,
-    }
-    let head: Head<'_> = serde_json::from_str(item.get()).ok()?;
-    // Old files leave the type of a message out.
-    (head.role.is_some() && head.kind.is_none_or(|kind| kind == "message"))
-        .then(|| serde_json::from_str(item.get()).ok())
-        .flatten()
-}
-
 #[cfg(test)]
 mod tests {
+    use codex_log::settings::Mode;
     use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
     use codex_wire::reasoning::ReasoningSummary;
 
@@ -154,16 +116,8 @@ mod tests {
         }
     }
 
-    fn before(approval_policy: AskForApproval, sandbox_policy: SandboxPolicy) -> TurnContextItem {
-        TurnContextItem {
-            cwd: "/tmp".into(),
-            approval_policy,
-            sandbox_policy,
-            model: "old".to_owned(),
-            effort: None,
-            summary: ReasoningSummary::Auto,
-            collaboration_mode: None,
-        }
+    fn before(approval_policy: AskForApproval, sandbox_policy: SandboxPolicy) -> Settings {
+        Settings { cwd: "/tmp".into(), model: "old".to_owned(), ..settings(approval_policy, sandbox_policy) }
     }
 
     #[test]

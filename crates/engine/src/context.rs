@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use codex_log::history::TurnBegin;
+use codex_log::state::{Tokens, TurnBegin};
 use codex_log::{Record, RolledBack, TurnId};
 use codex_wire::conversation_item::ConversationItem;
-use codex_wire::event::TokenCountEvent;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 
@@ -66,8 +65,8 @@ impl Context {
     }
 
     /// A conversation that goes on.
-    pub(crate) fn resumed(past: Past, tokens: Option<TokenCountEvent>) -> Self {
-        let TokenCountEvent { info, rate_limits } = tokens.unwrap_or(TokenCountEvent { info: None, rate_limits: None });
+    pub(crate) fn resumed(past: Past, tokens: Tokens) -> Self {
+        let Tokens { info, rate_limits } = tokens;
         Self {
             sent: past.items.len(),
             items: past.items,
@@ -77,7 +76,7 @@ impl Context {
             last: None,
             window_used: info.as_ref().map_or(0, |info| info.last_token_usage.tokens_in_window()),
             usage: info,
-            rate_limits: rate_limits.unwrap_or_default(),
+            rate_limits,
             ..Self::default()
         }
     }
@@ -103,7 +102,7 @@ impl Context {
 
     /// Notes that a turn begins now.
     pub(crate) fn begin_turn(&mut self, id: &TurnId) {
-        self.turns.push(TurnBegin { item: self.items.len(), id: Some(id.as_str().to_owned()) });
+        self.turns.push(TurnBegin { item: self.items.len(), id: Some(id.clone()) });
         self.mark();
     }
 
@@ -117,7 +116,7 @@ impl Context {
         self.said.retain(|(place, _)| *place < start);
         self.last = None;
         self.mark();
-        Some(RolledBack { turns, said, first: id.map(TurnId::new) })
+        Some(RolledBack { turns, said, first: id })
     }
 
     /// Notes that the model is asked now.

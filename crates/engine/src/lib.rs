@@ -6,6 +6,7 @@
 mod beginning;
 mod compaction;
 mod context;
+mod credentials;
 mod drafting;
 mod environment;
 mod foreign;
@@ -13,7 +14,6 @@ mod goal;
 mod images;
 mod journal;
 mod local_host;
-mod login;
 mod notify;
 mod open_error;
 mod opening;
@@ -26,6 +26,7 @@ mod skills;
 mod turn;
 mod work;
 
+pub use credentials::CredentialsSource;
 pub use local_host::{HostOptions, LocalHost};
 pub use provider::{ConnectError, connect};
 pub use setup::Setup;

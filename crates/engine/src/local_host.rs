@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use self::loaded::Loaded;
 use self::models::SharedModels;
+use crate::credentials::CredentialsSource;
 use crate::setup::Setup;
 
 /// How long the files may take to be read that say what a thread is made of.
@@ -38,6 +39,8 @@ pub struct HostOptions {
     pub source: SessionSource,
     /// How many bytes of what each thread said last are kept for clients that were cut off.
     pub recent_bytes: usize,
+    /// What requests are authorized with.
+    pub credentials: CredentialsSource,
     /// Who keeps the threads.
     pub store: Arc<dyn ThreadStore>,
 }
@@ -133,7 +136,7 @@ impl Shared {
             StartError::new(Fault::Request, format!("failed to load configuration: {error}{hint}"))
         })?;
         source.home().ensure().map_err(|error| StartError::new(Fault::Host, error.to_string()))?;
-        let model = self.models.model(source, &config, &originator);
+        let model = self.models.model((source, &self.options.credentials), &config, &originator);
         Ok(Setup {
             model: model.map_err(|error| StartError::new(Fault::Request, error.to_string()))?,
             config,

@@ -5,11 +5,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{SecondsFormat, Utc};
-use codex_log::history::{History, HistoryStart, Said};
+use codex_log::history::History;
 use codex_log::keys::IdempotencyKeys;
 use codex_log::store::{Opened, StoreErrorKind};
-use codex_thread::{Beginning, ExplicitOverrides};
-use codex_wire::event::TokenCountEvent;
+use codex_thread::{Beginning, ExplicitOverrides, HistoryMode};
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::AskForApproval;
@@ -28,6 +27,7 @@ use codex_config::ModelTable;
 use codex_config::project_doc::{self, ProjectDocs};
 use codex_config::skill_list;
 use codex_log::settings::{Mode, Settings};
+use codex_log::state::{HistoryStart, Interrupted, ThreadState, Tokens};
 use codex_log::{Record, ThreadStarted, TurnId};
 use codex_tools::rules::{self, Rules};
 
@@ -75,7 +75,7 @@ pub(crate) struct Continued {
     /// The conversation.
     pub(crate) past: Past,
     /// What it has cost.
-    pub(crate) tokens: Option<TokenCountEvent>,
+    pub(crate) tokens: Tokens,
     /// What its last turn ran under.
     pub(crate) before: Option<Settings>,
     /// What was said last under keys of the client's.
@@ -90,7 +90,7 @@ pub(crate) struct Continued {
 struct Source {
     journal: Journal,
     rollout: PathBuf,
-    history: Option<History>,
+    state: Option<ThreadState>,
     explicit: ExplicitOverrides,
     warnings: Vec<String>,
 }
@@ -128,27 +128,27 @@ impl Opening {
         let mut configured = configured(setup);
         // The folder a thread goes on in decides which instructions and skills count.
         let meta = meta(setup);
-        let Source { journal, rollout, mut history, explicit, warnings } = Source::open(setup, &meta)?;
-        let before = history.as_mut().and_then(|history| history.context.take());
-        let stored = before.inspect(|before| configured = settle(explicit, configured.clone(), before));
-        if let (None, Some(history), false) = (&stored, &history, explicit.cwd)
-            && history.meta.cwd.is_dir()
+        let Source { journal, rollout, state, explicit, warnings } = Source::open(setup, &meta)?;
+        let stored = state.as_ref().and_then(|state| state.settings.as_ref());
+        let stored = stored.inspect(|before| configured = settle(explicit, configured.clone(), before));
+        if let (None, Some(state), false) = (&stored, &state, explicit.cwd)
+            && state.meta.cwd.is_dir()
         {
             // It has had no turn yet that could have moved it.
-            configured.cwd.clone_from(&history.meta.cwd);
+            configured.cwd.clone_from(&state.meta.cwd);
         }
-        let meta_before = history.as_ref().map(|history| &history.meta);
+        let meta_before = state.as_ref().map(|state| &state.meta);
         let held_back = meta_before.and_then(|meta| foreign::hold_back(&mut configured, meta, setup, explicit));
-        let (cwd, is_resumed) = (configured.cwd.clone(), history.is_some());
+        let (cwd, is_resumed) = (configured.cwd.clone(), state.is_some());
         let told = Told::read(setup, &cwd);
-        let meta = match &history {
-            Some(history) => history.meta.clone(),
+        let meta = match &state {
+            Some(state) => state.meta.clone(),
             None => SessionMeta { instructions: told.user.clone(), ..meta },
         };
         let before = stored.map(|stored| Settings {
-            cwd: stored.cwd,
+            cwd: stored.cwd.clone(),
             approval_policy: stored.approval_policy,
-            sandbox_policy: stored.sandbox_policy,
+            sandbox_policy: stored.sandbox_policy.clone(),
             ..configured.clone()
         });
         let prompts = setup.store.prompts();
@@ -165,7 +165,7 @@ impl Opening {
         let preface = told.preface(setup, &cwd);
         let (models, unread) = ModelTable::read(&setup.config.model);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
-        let past = history.map(|history| Box::new(continued(history, before, &preface, asks_again)));
+        let past = state.map(|state| Box::new(continued(state, before, &preface, asks_again)));
         let mut warnings: Vec<String> =
             warnings.into_iter().chain(held_back).chain(told.warnings).chain(unread).collect();
         Ok(Self {
@@ -195,46 +195,55 @@ impl Source {
                 let lineage = lineage_of_fork(&store.meta(*thread)?);
                 let meta = SessionMeta { lineage, ..meta.clone() };
                 let opened = store.fork(*thread, *point, &meta)?;
-                let history = store.history(meta.id)?;
-                Ok(Self::of(meta.id, opened, Some(history), *explicit))
+                let history = store.history(meta.id, interrupted(setup))?;
+                Ok(Self::of(meta.id, opened, Some(history.state), *explicit))
             }
         }
     }
 
-    fn of(thread: ThreadId, opened: Opened, history: Option<History>, explicit: ExplicitOverrides) -> Self {
+    fn of(thread: ThreadId, opened: Opened, state: Option<ThreadState>, explicit: ExplicitOverrides) -> Self {
         let Opened { pen, place, .. } = opened;
-        Self { journal: Journal::new(thread, pen), rollout: place, history, explicit, warnings: Vec::new() }
+        Self { journal: Journal::new(thread, pen), rollout: place, state, explicit, warnings: Vec::new() }
     }
 
     /// What a thread that is not saved goes on with. What is kept of it is only read.
     fn unsaved(setup: &Setup, beginning: &Beginning, meta: &SessionMeta) -> Result<Self, OpenError> {
+        let read = |thread: ThreadId| setup.store.history(thread, interrupted(setup));
         let (history, explicit) = match beginning {
             Beginning::New | Beginning::Given(_) => (None, ExplicitOverrides::default()),
-            Beginning::Resumed { thread, explicit } => (Some(setup.store.history(*thread)?), *explicit),
+            Beginning::Resumed { thread, explicit } => (Some(read(*thread)?), *explicit),
             Beginning::Forked { thread, explicit, .. } => {
-                let mut history = setup.store.history(*thread)?;
-                let lineage = lineage_of_fork(&history.meta);
-                history.meta = SessionMeta { lineage, ..meta.clone() };
+                let mut history = read(*thread)?;
+                let lineage = lineage_of_fork(&history.state.meta);
+                history.state.meta = SessionMeta { lineage, ..meta.clone() };
                 (Some(history), *explicit)
             }
             Beginning::Unsaved(beginning) => return Self::unsaved(setup, beginning, meta),
         };
-        let id = history.as_ref().map_or(meta.id, |history| history.meta.id);
-        let bad_lines = history.iter().flat_map(|history| &history.bad_lines);
-        let warnings = bad_lines.map(ToString::to_string).collect();
-        Ok(Self { warnings, ..Self::of(id, setup.store.unsaved(meta.id), history, explicit) })
+        let warnings = history.iter().flat_map(|history| &history.bad_lines).map(ToString::to_string).collect();
+        let state = history.map(|history| history.state);
+        let id = state.as_ref().map_or(meta.id, |state| state.meta.id);
+        Ok(Self { warnings, ..Self::of(id, setup.store.unsaved(meta.id), state, explicit) })
     }
 
     /// Goes on with a thread. The lock comes first, so that nobody adds to what is read.
     fn resume(setup: &Setup, thread: ThreadId, explicit: ExplicitOverrides) -> Result<Self, OpenError> {
         let opened = setup.store.open(thread)?;
-        let history = setup.store.history(thread)?;
-        let mut warnings: Vec<String> = history.bad_lines.iter().map(ToString::to_string).collect();
+        let History { state, bad_lines } = setup.store.history(thread, interrupted(setup))?;
+        let mut warnings: Vec<String> = bad_lines.iter().map(ToString::to_string).collect();
         let cut = opened.cut_bytes;
         if cut > 0 {
             warnings.push(format!("{}: the last line was cut off, {cut} bytes were removed", opened.place.display()));
         }
-        Ok(Self { warnings, ..Self::of(history.meta.id, opened, Some(history), explicit) })
+        Ok(Self { warnings, ..Self::of(state.meta.id, opened, Some(state), explicit) })
+    }
+}
+
+/// What becomes of answers that are interrupted.
+pub(crate) fn interrupted(setup: &Setup) -> Interrupted {
+    match setup.profile.history {
+        HistoryMode::Brief => Interrupted::Forgotten,
+        HistoryMode::Full => Interrupted::Kept,
     }
 }
 
@@ -353,18 +362,15 @@ pub(crate) fn asks_first(settings: &Settings) -> bool {
     matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::UnlessTrusted)
 }
 
-fn continued(mut history: History, before: Option<Settings>, preface: &[Message], asks_again: bool) -> Continued {
-    let asks_again = asks_again && history.unfinished_turn.is_some();
-    let mut past = Past::of(&mut history, asks_again);
-    if history.beginning == HistoryStart::Summary {
+fn continued(state: ThreadState, before: Option<Settings>, preface: &[Message], asks_again: bool) -> Continued {
+    let unfinished = state.turn.as_ref().and_then(|turn| turn.id.clone());
+    let mut past = Past::of(&state, asks_again && unfinished.is_some());
+    if state.conversation.begins() == HistoryStart::Summary {
         let told = preface.iter().cloned().map(ResponseItem::Message);
         let told: Vec<_> = told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect();
         past.put_before(told);
     }
-    let mut heard = IdempotencyKeys::default();
-    for Said { key, turn } in history.keys {
-        heard.note(key.into(), TurnId::new(turn));
-    }
-    let unfinished = history.unfinished_turn.filter(|_| !past.asked.is_empty()).map(TurnId::new);
-    Continued { past, tokens: history.tokens, before, heard, unfinished, goal: history.goal }
+    let unfinished = unfinished.filter(|_| !past.asked.is_empty());
+    let goal = state.goal.map(Arc::unwrap_or_clone);
+    Continued { past, tokens: state.tokens, before, heard: state.keys, unfinished, goal }
 }

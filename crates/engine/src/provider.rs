@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_config::{Config, Env, Home, ProviderConfig, WireApi};
+use codex_config::{Config, Env, ProviderConfig, WireApi};
 use codex_model::{
     Answer, Model, ModelError, Prompt, Provider, RecordedModel, ResponsesModel, ScriptError, ScriptedModel,
     SharedCredentials,
 };
 
-use crate::login::Login;
+use crate::credentials::CredentialsSource;
 
 /// The script of the built-in offline model.
 const OFFLINE_SCRIPT: &str = include_str!("../scripts/offline.json");
@@ -69,25 +69,30 @@ impl ConnectError {
 ///
 /// # Errors
 /// When the provider's configuration cannot work at all.
-pub fn connect(config: &Config, home: &Home, env: &Env, originator: &str) -> Result<Arc<dyn Model>, ConnectError> {
+pub fn connect(
+    config: &Config,
+    credentials: &CredentialsSource,
+    env: &Env,
+    originator: &str,
+) -> Result<Arc<dyn Model>, ConnectError> {
     let provider = &config.provider;
     match provider.wire_api {
         WireApi::Responses => {
             let recorded = env.get(RECORDED).map(|path| recorded(&PathBuf::from(path)));
-            Ok(recorded.unwrap_or_else(|| responses(provider, home, env, originator)))
+            Ok(recorded.unwrap_or_else(|| responses(provider, credentials.find(config, provider), env, originator)))
         }
         WireApi::Scripted => scripted(provider),
         WireApi::Chat => Err(ConnectError::Wire { id: provider.id.clone() }),
     }
 }
 
-fn responses(config: &ProviderConfig, home: &Home, env: &Env, originator: &str) -> Arc<dyn Model> {
+fn responses(config: &ProviderConfig, credentials: SharedCredentials, env: &Env, originator: &str) -> Arc<dyn Model> {
     let fixed = config.http_headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
     let from_env = config.env_http_headers.iter().filter_map(|(name, var)| Some((name.clone(), env.text(var)?)));
     Arc::new(ResponsesModel::new(Provider {
         name: config.name.clone(),
         base_url: config.base_url.clone().unwrap_or_default(),
-        credentials: SharedCredentials::new(Login::new(config, home, env)),
+        credentials,
         headers: fixed.chain(from_env).collect(),
         query: config.query_params.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect(),
         request_max_retries: retries(config),

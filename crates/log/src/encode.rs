@@ -38,13 +38,13 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
         Body::ModelAsked(settings) => file.append("turn_context", &turn_context(settings)),
         Body::Recorded(record) => file.append("response_item", &record.json),
         Body::Compacted(compacted) => {
-            let replacement_history = &compacted.replacement;
+            let replacement_history = compacted.replacement.as_deref();
             file.append("compacted", &CompactedLine { message: &compacted.summary, replacement_history })?;
             file.append("event_msg", &EventMsg::ContextCompacted)
         }
         // Every reader of the file takes what a summary is replaced by for the conversation from there on.
         Body::WentBack { replacement, .. } => {
-            let replacement_history = replacement;
+            let replacement_history = Some(replacement.as_slice());
             file.append("compacted", &CompactedLine { message: "", replacement_history })
         }
         Body::Asked(question) => file.append("event_msg", &ApprovalLine::of(event, "approval_asked", question.item())),
@@ -217,7 +217,8 @@ impl<'a> GoalLine<'a> {
 #[derive(Serialize)]
 struct CompactedLine<'a> {
     message: &'a str,
-    replacement_history: &'a [ConversationItem],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replacement_history: Option<&'a [ConversationItem]>,
 }
 
 fn turn_context(settings: &Settings) -> TurnContextItem {

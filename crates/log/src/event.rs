@@ -207,6 +207,11 @@ impl Record {
         Self { json, made: None }
     }
 
+    /// The item, if it was made here.
+    pub(crate) fn made(&self) -> Option<&ResponseItem> {
+        self.made.as_deref()
+    }
+
     /// The item; none if it came from a file and cannot be understood.
     #[must_use]
     pub fn item(&self) -> Option<Arc<ResponseItem>> {
@@ -241,8 +246,8 @@ pub struct RolledBack {
 pub struct Compacted {
     /// What the model wrote.
     pub summary: String,
-    /// What the model sees of the conversation from here on.
-    pub replacement: Vec<ConversationItem>,
+    /// What the model sees of the conversation from here on; none where an older release did not record it.
+    pub replacement: Option<Vec<ConversationItem>>,
     /// About how many tokens the conversation had.
     pub before: usize,
     /// About how many it has now.

@@ -9,7 +9,7 @@ use crate::TurnId;
 const KEPT: usize = 256;
 
 /// The keys that were heard last, each with the turn that took it in.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdempotencyKeys(VecDeque<(Arc<str>, TurnId)>);
 
 impl IdempotencyKeys {

@@ -131,13 +131,8 @@ pub struct EventHead<'a> {
     item: Option<EventItem<'a>>,
     #[serde(default)]
     num_turns: Option<usize>,
-    /// The client's own name for what the user said.
-    #[serde(borrow, default)]
-    pub client_id: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub turn_id: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub call_id: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,29 +2,31 @@
 
 use std::sync::Arc;
 
+use codex_wire::conversation_item::ConversationItem;
 use codex_wire::response::{Message, ResponseItem};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::line::ItemHead;
 
-/// An item as it goes into a request; none if it is not for the model.
+/// Whether an item is for the model.
+pub(crate) fn is_for_model(head: &ItemHead<'_>) -> bool {
+    head.kind != "ghost_snapshot"
+}
+
+/// The form of an item for requests; none if it is as it should be.
 ///
 /// Names that a provider gave and notes that a release made for itself are left out: other providers refuse them.
-pub fn for_request(item: &RawValue, head: &ItemHead<'_>) -> Option<Arc<RawValue>> {
-    if head.kind == "ghost_snapshot" {
+pub(crate) fn for_request(item: &str, head: &ItemHead<'_>) -> Option<ConversationItem> {
+    if head.id.is_none() && head.passthrough.is_none() {
         return None;
     }
-    if head.id.is_none() && head.passthrough.is_none() {
-        return Some(Arc::from(item.to_owned()));
-    }
-    let mut members: Map<String, Value> = serde_json::from_str(item.get()).ok()?;
+    let mut members: Map<String, Value> = serde_json::from_str(item).ok()?;
     members.shift_remove("id");
     members.shift_remove("internal_chat_message_metadata_passthrough");
-    serde_json::value::to_raw_value(&members).ok().map(Arc::from)
+    serde_json::value::to_raw_value(&members).ok().map(Into::into)
 }
 
 /// A message in the user's name, as it goes into a request.
-pub fn user_message(text: &str) -> Option<Arc<RawValue>> {
-    serde_json::value::to_raw_value(&ResponseItem::Message(Message::user(text))).ok().map(Arc::from)
+pub(crate) fn user_message(text: &str) -> Option<ConversationItem> {
+    ConversationItem::new(&Arc::new(ResponseItem::Message(Message::user(text)))).ok()
 }

@@ -24,6 +24,18 @@ pub trait Credentials: Send + Sync {
 pub struct Authorization {
     /// Sent as a bearer token.
     pub bearer: Option<Secret>,
+    /// Sent as the header `chatgpt-account-id`: the workspace that a token of `ChatGPT` is for.
+    pub account: Option<String>,
+    /// The one address that this may be sent to, where it is not the provider's own.
+    pub base_url: Option<String>,
+}
+
+impl Authorization {
+    /// A bearer token for the provider's own address.
+    #[must_use]
+    pub fn bearer(token: impl Into<Secret>) -> Self {
+        Self { bearer: Some(token.into()), ..Self::default() }
+    }
 }
 
 /// A key that never changes, or none.
@@ -40,7 +52,7 @@ impl FixedKey {
 
 impl Credentials for FixedKey {
     fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>> {
-        Box::pin(ready(Ok(Authorization { bearer: self.0.clone() })))
+        Box::pin(ready(Ok(Authorization { bearer: self.0.clone(), ..Authorization::default() })))
     }
 
     fn refused<'a>(&'a self, _: &'a Authorization) -> BoxFuture<'a, bool> {

@@ -34,7 +34,7 @@ pub use futures_util::{Stream, StreamExt};
 pub use prompt::{Prompt, ReasoningRequest};
 pub use provider::{Provider, Secret};
 pub use recorded::RecordedModel;
-pub use responses::{ResponsesModel, request_body};
+pub use responses::{ResponsesModel, http_client, request_body};
 pub use scripted::{ScriptError, ScriptedModel};
 
 /// What a model says to one prompt, event by event.

@@ -21,6 +21,7 @@ where
         }
         retries += 1;
         let delay = error.asked_to_wait().unwrap_or_else(|| backoff.delay(retries));
+        tracing::debug!(retry = retries, most = max, wait = ?delay, %error, "the request is sent again");
         tokio::time::sleep(delay).await;
     }
 }

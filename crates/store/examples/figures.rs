@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use codex_log::history::ForkPoint;
+use codex_log::state::Interrupted;
 use codex_log::store::Entry;
 use codex_store::{RolloutLines, count_turns, fork, read_history};
 use codex_wire::ids::ThreadId;
@@ -93,11 +94,11 @@ fn main() -> Outcome<()> {
     for (items, compact) in [(10_000, usize::MAX), (100_000, usize::MAX), (1_200_000, 7_001)] {
         let path = folder.path().join(format!("{items}.jsonl"));
         let size = write_rollout(&path, items, compact)? / 1_000_000;
-        measure(&format!("resume, {items} items, {size} MB"), 3, || Ok(read_history(&path)?))?;
+        measure(&format!("resume, {items} items, {size} MB"), 3, || Ok(read_history(&path, Interrupted::Kept)?))?;
         measure(&format!("count turns, {size} MB"), 3, || Ok(count_turns(&path)?))?;
         measure(&format!("all lines, {size} MB"), 1, || read_all(&path))?;
         if items == 100_000 {
-            let meta = read_history(&path)?.meta;
+            let meta = read_history(&path, Interrupted::Kept)?.state.meta;
             let into = folder.path().join("fork.jsonl");
             measure(&format!("fork, {size} MB"), 1, || Ok(fork(folder.path(), &path, ForkPoint::End, &meta, &into)?))?;
         }

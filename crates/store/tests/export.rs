@@ -4,10 +4,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use codex_log::state::{Interrupted, ThreadState};
 use codex_log::store::Imported;
-use codex_store::{ImportError, RolloutLines, ThreadIndex, export_bundle, export_markdown, read_history};
+use codex_store::{ImportError, RolloutLines, ThreadIndex, export_bundle, export_markdown};
 use expect_test::{Expect, expect, expect_file};
 use serde_json::{Value, json};
+
+fn read(path: &Path) -> ThreadState {
+    codex_store::read_history(path, Interrupted::Kept).unwrap().state
+}
 
 fn sample(release: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../wire/tests/samples/rollout-{release}.jsonl"))
@@ -22,7 +27,7 @@ fn as_markdown(path: &Path) -> String {
 /// A home with a recorded thread in it.
 fn home(release: &str) -> (tempfile::TempDir, ThreadIndex, PathBuf) {
     let home = tempfile::tempdir().unwrap();
-    let id = read_history(&sample(release)).unwrap().meta.id;
+    let id = read(&sample(release)).meta.id;
     let day = home.path().join("sessions/2026/11/15");
     fs::create_dir_all(&day).unwrap();
     let path = day.join(format!("rollout-2026-11-15T08-00-00-{id}.jsonl"));
@@ -87,13 +92,12 @@ fn a_bundle_brings_a_thread_to_another_home() {
 fn a_bundle_of_a_thread_that_is_here_gets_a_new_name() {
     let (_home, index, path) = home("0.166");
     let Imported { id, path: copy, renamed_from } = index.import(&mut &*bundle(&path, None)).unwrap();
-    let old = read_history(&path).unwrap();
-    let new = read_history(&copy).unwrap();
+    let (old, new) = (read(&path), read(&copy));
     assert_eq!(renamed_from, Some(old.meta.id));
     assert_eq!((new.meta.id, new.meta.lineage.forked_from_id), (id, Some(old.meta.id)));
     assert_eq!(new.meta.lineage.session_id, Some(id));
     assert!(new.meta.lineage.imported_at.is_some());
-    assert_eq!(new.items.len(), old.items.len());
+    assert_eq!(new.conversation.items().len(), old.conversation.items().len());
     assert!(copy.to_str().unwrap().ends_with(&format!("rollout-2026-11-15T08-00-00-{id}.jsonl")));
 }
 
@@ -143,9 +147,9 @@ fn a_bundle_brings_no_goal() {
     let goal = json!({"type": "goal_changed", "goal": {"objective": "Empty the disk.", "status": "active"}});
     let line = json!({"timestamp": "2026-01-02T03:04:05.006Z", "type": "event_msg", "payload": goal});
     fs::write(&path, fs::read_to_string(&path).unwrap() + &line.to_string() + "\n").unwrap();
-    assert!(read_history(&path).unwrap().goal.is_some());
+    assert!(read(&path).goal.is_some());
     let other = tempfile::tempdir().unwrap();
     let imported = ThreadIndex::open(other.path()).import(&mut bundle(&path, None).as_slice()).unwrap();
-    let history = read_history(&imported.path).unwrap();
-    assert_eq!((history.goal, history.items.len()), (None, read_history(&path).unwrap().items.len()));
+    let state = read(&imported.path);
+    assert_eq!((state.goal, state.conversation.items().len()), (None, read(&path).conversation.items().len()));
 }

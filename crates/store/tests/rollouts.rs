@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use codex_files::testing::{Endless, soon};
-use codex_log::history::{ForkPoint, History, HistoryStart};
+use codex_log::history::{ForkPoint, History};
 use codex_log::line::Fault;
+use codex_log::state::{HistoryStart, Interrupted};
 use codex_log::store::Entry;
-use codex_store::{ReadError, RolloutFile, RolloutLines, count_turns, fork, read_history};
+use codex_store::{ReadError, RolloutFile, RolloutLines, count_turns, fork};
 use codex_wire::ids::ThreadId;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -44,6 +45,10 @@ fn turn(text: &str) -> String {
         + &line("response_item", answer)
 }
 
+fn read_history(path: &Path) -> Result<History, ReadError> {
+    codex_store::read_history(path, Interrupted::Kept)
+}
+
 fn texts(history: &History) -> Vec<String> {
     let text = |item: &Value| match item["type"].as_str() {
         Some("message") => {
@@ -51,25 +56,26 @@ fn texts(history: &History) -> Vec<String> {
         }
         other => other.unwrap_or_default().to_owned(),
     };
-    history.items.iter().map(|item| text(&serde_json::from_str(item.get()).unwrap())).collect()
+    raw_items(history).iter().map(|item| text(&serde_json::from_str(item).unwrap())).collect()
 }
 
-fn raw_items(history: &History) -> Vec<&str> {
-    history.items.iter().map(|item| item.get()).collect()
+fn raw_items(history: &History) -> Vec<String> {
+    history.state.conversation.items().iter().map(|item| item.json().into_owned()).collect()
 }
 
 #[track_caller]
 fn check(text: &str, expected: Expect) {
     let (_folder, path) = written(text);
     let history = read_history(&path).unwrap();
-    let said = &history.said;
-    let calls: Vec<&str> = history.open_calls.iter().map(|call| &*call.call_id).collect();
+    let conversation = &history.state.conversation;
+    let said = conversation.said();
+    let calls: Vec<&str> = conversation.open_calls().iter().map(|call| call.call_id).collect();
     let bad: Vec<String> = history.bad_lines.iter().map(|bad| format!("{} {:?}", bad.number, bad.fault)).collect();
     let shown = format!(
         "{:?}, {} replaced, said {said:?}, unfinished {}, open {calls:?}, bad {bad:?}\n{}\n",
-        history.beginning,
-        history.replaced,
-        history.unfinished,
+        conversation.begins(),
+        conversation.replaced(),
+        history.state.turn.is_some(),
         texts(&history).join("\n")
     );
     expected.assert_eq(&shown);
@@ -79,8 +85,9 @@ fn check(text: &str, expected: Expect) {
 fn check_sample(release: &str, expected: Expect) {
     let path = sample(release);
     let history = read_history(&path).unwrap();
-    let context = history.context.as_ref().map(|context| (&context.model, &context.sandbox_policy));
-    let tokens = history.tokens.as_ref().and_then(|tokens| tokens.info.as_ref());
+    let (state, conversation) = (&history.state, &history.state.conversation);
+    let context = state.settings.as_ref().map(|context| (&context.model, &context.sandbox_policy));
+    let tokens = state.tokens.info.as_ref();
     let mut lines = RolloutLines::open(&path).unwrap();
     let mut all = 0;
     while let Some(entry) = lines.next_entry().unwrap() {
@@ -90,19 +97,19 @@ fn check_sample(release: &str, expected: Expect) {
     }
     let shown = format!(
         "{} of {}: {:?}, {all} lines, {} items, {} turns of {}, unfinished {}, open {:?}\n{context:?}\n{:?}\n",
-        history.meta.cli_version,
-        history.meta.id,
-        history.beginning,
-        history.items.len(),
-        history.said.len(),
+        state.meta.cli_version,
+        state.meta.id,
+        conversation.begins(),
+        conversation.items().len(),
+        conversation.said().len(),
         count_turns(&path).unwrap(),
-        history.unfinished,
-        history.open_calls,
+        state.turn.is_some(),
+        conversation.open_calls(),
         tokens.map(|tokens| tokens.total_token_usage.total_tokens),
     );
     assert_eq!(history.bad_lines, []);
-    for item in &history.items {
-        let item: Value = serde_json::from_str(item.get()).unwrap();
+    for item in raw_items(&history) {
+        let item: Value = serde_json::from_str(&item).unwrap();
         assert!(item.get("id").is_none() && item["type"] != "ghost_snapshot", "{item}");
         assert!(item.get("internal_chat_message_metadata_passthrough").is_none(), "{item}");
     }
@@ -271,7 +278,8 @@ fn the_goal_of_a_thread_is_the_last_that_its_file_tells() {
     let back = line("event_msg", json!({"type": "thread_rolled_back", "num_turns": 1}));
     let goal = |text: String| {
         let (_folder, path) = written(text);
-        read_history(&path).unwrap().goal.map(|goal| (goal.objective, goal.status.as_str(), goal.tokens_used))
+        let goal = read_history(&path).unwrap().state.goal;
+        goal.map(|goal| (goal.objective.clone(), goal.status.as_str(), goal.tokens_used))
     };
     let told = |objective: &str, status| Some((objective.to_owned(), status, 7));
     assert_eq!(goal(meta() + &turn("one")), None);
@@ -400,14 +408,15 @@ fn a_fork_copies_the_first_turns_under_a_name_of_its_own() {
         for keep in [0, 1, 2, turns - 1, turns, turns + 5] {
             let folder = tempfile::tempdir().unwrap();
             let into = folder.path().join("copy.jsonl");
-            let mut meta = whole.meta.clone();
+            let mut meta = whole.state.meta.clone();
             meta.lineage.forked_from_id = Some(meta.id);
             meta.id = ThreadId::fresh();
             let file = fork(folder.path(), &source, ForkPoint::Turns(keep), &meta, &into).unwrap();
             assert_eq!(count_turns(&into).unwrap(), keep.min(turns), "{release} {keep}");
             let copy = read_history(&into).unwrap();
-            assert_eq!((copy.meta.id, copy.meta.lineage.forked_from_id), (meta.id, Some(whole.meta.id)));
-            if whole.beginning == HistoryStart::Start {
+            let copied = &copy.state.meta;
+            assert_eq!((copied.id, copied.lineage.forked_from_id), (meta.id, Some(whole.state.meta.id)));
+            if whole.state.conversation.begins() == HistoryStart::Start {
                 let (copied, all) = (texts(&copy), texts(&whole));
                 assert_eq!(copied, all[..copied.len()], "{release} {keep}");
                 assert_eq!(copied.len() == all.len(), keep >= turns, "{release} {keep}");
@@ -421,7 +430,7 @@ fn a_fork_copies_the_first_turns_under_a_name_of_its_own() {
 fn a_fork_of_all_is_a_copy_without_what_cannot_be_read() {
     let (folder, path) = written(meta() + "oops\n" + &turn("one") + "{torn");
     let into = path.with_extension("copy");
-    let mut meta = read_history(&path).unwrap().meta;
+    let mut meta = read_history(&path).unwrap().state.meta;
     meta.id = ThreadId::fresh();
     drop(fork(folder.path(), &path, ForkPoint::End, &meta, &into).unwrap());
     let text = std::fs::read_to_string(&into).unwrap();
@@ -464,10 +473,12 @@ fn cut_anywhere(release: &str, place: usize) {
             let again = read_history(&path).unwrap();
             assert_eq!(texts(&again), texts(&history));
             assert_eq!(again.bad_lines, []);
-            assert_eq!(
-                (again.said, again.unfinished, again.open_calls),
-                (history.said, history.unfinished, history.open_calls)
-            );
+            let told = |history: &History| {
+                let conversation = &history.state.conversation;
+                let calls = conversation.open_calls().len();
+                (conversation.said().to_vec(), history.state.turn.clone(), calls)
+            };
+            assert_eq!(told(&again), told(&history));
         }
     }
 }
@@ -506,7 +517,7 @@ proptest! {
         bytes.extend_from_slice(&tail);
         let (_folder, path) = written(&bytes);
         let history = read_history(&path).unwrap();
-        prop_assert_eq!(history.items.len(), 2);
+        prop_assert_eq!(history.state.conversation.items().len(), 2);
     }
 }
 

@@ -175,6 +175,7 @@ impl Listener {
             tokio::select! {
                 accepted = self.accept() => match accepted {
                     Ok(stream) => {
+                        tracing::debug!(address = %self.address, "a client connects");
                         failures = 0;
                         self.spare.restore();
                         self.admit(stream, &service, &mut clients);
@@ -183,6 +184,7 @@ impl Listener {
                     }
                     Err(error) => {
                         failures += 1;
+                        tracing::warn!(address = %self.address, %error, failures, "no client could be accepted");
                         self.make_room(&error, failures).await;
                     }
                 },
@@ -272,6 +274,7 @@ async fn attend<S: Service>(stream: TcpStream, address: Address, client: Client,
 
 async fn serve_unix<S: Service>(stream: UnixStream, limits: Limits, slots: Slots, service: S) {
     if !unix::is_trusted(&stream) {
+        tracing::warn!("a client of another user was turned away");
         return;
     }
     let (input, output) = stream.into_split();
@@ -296,6 +299,7 @@ where
     let input = Voice::new(input, is_gone, place.keeper());
     tokio::select! {
         () = service.serve(Box::new(input), output) => {}
-        () = place.lost() => {}
+        () = place.lost() => tracing::debug!("a client that was idle has to make room for another"),
     }
+    tracing::debug!("a client has left");
 }

@@ -115,6 +115,7 @@ pub(crate) async fn refuse<W: AsyncWrite + Unpin>(
     id: Option<&serde_json::value::RawValue>,
     error: Refusal,
 ) {
+    tracing::debug!(code = error.code, message = error.message, "a client is refused");
     // Whoever does not hear it learns it from the end of the connection.
     let _: std::io::Result<()> = say(output, &Answer { id, result: None, error: Some(error) }).await;
     let _: std::io::Result<()> = output.shutdown().await;

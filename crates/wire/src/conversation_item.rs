@@ -30,7 +30,7 @@ struct Inner {
 
 #[derive(Debug)]
 enum Form {
-    Json(Arc<RawValue>),
+    Json(Box<RawValue>),
     Item(Arc<ResponseItem>),
 }
 
@@ -48,7 +48,7 @@ impl ConversationItem {
     /// Only if an item held something JSON cannot express, which none does.
     pub fn new(item: &Arc<ResponseItem>) -> Result<Self, serde_json::Error> {
         if text_bytes(item) < LARGE_BYTES {
-            return serde_json::value::to_raw_value(&**item).map(|json| Self::from(Arc::<RawValue>::from(json)));
+            return serde_json::value::to_raw_value(&**item).map(Self::from);
         }
         let mut counter = Counter(0);
         serde_json::to_writer(&mut counter, &**item)?;
@@ -117,8 +117,8 @@ impl ConversationItem {
     }
 }
 
-impl From<Arc<RawValue>> for ConversationItem {
-    fn from(json: Arc<RawValue>) -> Self {
+impl From<Box<RawValue>> for ConversationItem {
+    fn from(json: Box<RawValue>) -> Self {
         let bytes = json.get().len();
         Self::of(Form::Json(json), bytes)
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn what_a_file_holds_need_not_be_an_item() {
         let raw = RawValue::from_string("[ ]".to_owned()).unwrap();
-        let item = ConversationItem::from(Arc::<RawValue>::from(raw));
+        let item = ConversationItem::from(raw);
         assert_eq!(item.json(), "[ ]");
         assert!(item.typed().is_err() && item.on_wire("chat", |_| String::new()).is_err());
     }

@@ -335,30 +335,3 @@ pub struct CompactedItem {
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "proptest::option::of(crate::forms::few())"))]
     pub replacement_history: Option<Vec<ResponseItem>>,
 }
-
-/// What a session begins with.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
-pub enum InitialHistory {
-    /// Nothing.
-    #[default]
-    New,
-    /// A thread that goes on in its own file.
-    Resumed(ResumedHistory),
-    /// A copy of another thread, in a file of its own.
-    Forked(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))] Vec<RolloutItem>),
-}
-
-/// A thread that goes on in its own file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
-pub struct ResumedHistory {
-    /// The thread.
-    pub conversation_id: ThreadId,
-    /// What the file says.
-    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
-    pub history: Vec<RolloutItem>,
-    /// The file.
-    pub rollout_path: PathBuf,
-}

@@ -27,12 +27,6 @@ pub struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Input that was not cached plus output: the figure that tracks cost.
-    #[must_use]
-    pub fn blended_total(&self) -> i64 {
-        (self.input_tokens - self.cached_input_tokens).max(0) + self.output_tokens.max(0)
-    }
-
     /// Tokens of the window in use after this answer. Reasoning is dropped between turns, so it does not count.
     #[must_use]
     pub fn tokens_in_window(&self) -> i64 {
@@ -161,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn blended_total_leaves_cached_input_out() {
+    fn reasoning_does_not_count_in_the_window() {
         let usage = TokenUsage {
             input_tokens: 120,
             cached_input_tokens: 40,
@@ -169,10 +163,7 @@ mod tests {
             reasoning_output_tokens: 10,
             total_tokens: 150,
         };
-        assert_eq!(usage.blended_total(), 110);
         assert_eq!(usage.tokens_in_window(), 140);
-        let cached = TokenUsage { cached_input_tokens: 500, ..usage };
-        assert_eq!(cached.blended_total(), 30);
     }
 
     #[test]

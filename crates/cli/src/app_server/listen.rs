@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::args::ListenArgs;
 use super::log;
 use crate::failure::Hinted;
-use crate::{console, signals};
+use crate::{console, memory, signals};
 
 /// How long to wait at least before threads are unloaded again because descriptors run short.
 const BETWEEN_UNLOADINGS: Duration = Duration::from_millis(200);
@@ -33,6 +33,7 @@ pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
         let shortage = Shortage::default();
         let listeners = bind(&start, args, &shortage).await?;
         let app = AppServer::new(start);
+        memory::let_go_of_start();
         let stdio = args.listen.contains(&Address::Stdio);
         let served = serve(&app, listeners, args, async {
             let input_ends = async {

@@ -19,7 +19,7 @@ use crate::chat::trust;
 use crate::failure::Hinted;
 use crate::proto::working_directory;
 use crate::threads::locate;
-use crate::{apply_patch, failure, warnings};
+use crate::{apply_patch, failure, host, warnings};
 
 /// The name that threads of this command carry unless the caller has another.
 const ORIGINATOR: &str = "codex_exec";
@@ -34,7 +34,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     }
     home.ensure()?;
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
-    let model = connect(&config, &home, env, &originator)?;
+    let model = connect(&config, &host::credentials(&home, env), env, &originator)?;
     // What keeps the run from starting is told alone.
     warnings::tell(&home, env, &shared.overrides())?;
     let store = FileStore::of(home.path());

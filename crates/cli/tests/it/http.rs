@@ -125,3 +125,32 @@ fn a_login_that_changes_is_used_by_the_next_request() {
     let keys: Vec<_> = model.requests().iter().map(|it| it.header("authorization").map(str::to_owned)).collect();
     assert_eq!(keys, [Some("Bearer sk-before".to_owned()), Some("Bearer sk-later".to_owned())]);
 }
+
+/// Diagnostics are for whoever looks for a fault, so they tell of retries, and never of keys.
+#[test]
+fn diagnostics_tell_of_retries_when_asked_for() {
+    let script = r#"[{"status": 503}, {"items": [{"text": "ok"}]}]"#;
+    let run = |log: Option<&str>, file: Option<&str>| {
+        let model = FakeModel::start(script);
+        let mut place = place(&model).variable("MY_SERVER_KEY", "sk-secret");
+        if let Some(log) = log {
+            place = place.variable("RUST_LOG", log);
+        }
+        let path = file.map(|file| place.path(file));
+        if let Some(path) = &path {
+            place = place.variable("CODEX_LOG_FILE", &path.display().to_string());
+        }
+        let run = place.run(&["proto"], &say("1", "hi"));
+        (run.code, run.stderr, path.and_then(|path| std::fs::read_to_string(path).ok()))
+    };
+    assert_eq!(run(None, Some("tmp/log")), (Some(0), String::new(), None));
+    let (code, stderr, _) = run(Some("trace"), None);
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains("DEBUG codex_model::retry: the request is sent again retry=1 most=4"), "{stderr}");
+    assert!(!stderr.contains("sk-secret") && stderr.lines().all(|line| line.contains(" codex_")), "{stderr}");
+    let (_, stderr, written) = run(Some("codex_model=debug"), Some("tmp/log"));
+    assert_eq!(stderr, "");
+    assert!(written.is_some_and(|text| text.contains("the request is sent again")));
+    let (code, stderr, _) = run(Some("codex=loud"), None);
+    assert_eq!((code, stderr.contains("RUST_LOG cannot be understood")), (Some(1), true), "{stderr}");
+}

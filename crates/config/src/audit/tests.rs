@@ -143,7 +143,7 @@ fn a_home_of_0_77_is_audited() {
         11 file_opener: `file_opener` has no effect: the chat has no such setting
         12 hide_agent_reasoning: ok
         13 check_for_update_on_startup: moot: this release never looks for updates
-        14 cli_auth_credentials_store: `cli_auth_credentials_store` has no effect: credentials are kept in auth.json
+        14 cli_auth_credentials_store: ok
         15 mcp_oauth_credentials_store: `mcp_oauth_credentials_store` has no effect: MCP servers are not supported yet
         16 project_doc_fallback_filenames: ok
         19 sandbox_workspace_write.network_access: ok

@@ -10,6 +10,7 @@ const FREE: &str = r#"
     query_params.any = "x"
     http_headers.any = "x"
     env_http_headers.any = "x"
+    auth.command = "x"
     [shell_environment_policy.set]
     any = "x"
     [projects.any]

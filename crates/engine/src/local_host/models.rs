@@ -6,6 +6,7 @@ use codex_config::{Config, ConfigSource, ProviderConfig, WireApi};
 use codex_model::Model;
 
 use super::lock;
+use crate::credentials::CredentialsSource;
 use crate::provider::{ConnectError, connect};
 
 /// The models that threads share, and with them their connections.
@@ -38,11 +39,11 @@ impl SharedModels {
     /// The model of a configuration. Threads with the same provider share its connections.
     pub(super) fn model(
         &self,
-        source: &ConfigSource,
+        (source, credentials): (&ConfigSource, &CredentialsSource),
         config: &Config,
         originator: &str,
     ) -> Result<Arc<dyn Model>, ConnectError> {
-        let make = || connect(config, source.home(), source.env(), originator);
+        let make = || connect(config, credentials, source.env(), originator);
         // A script begins anew with every thread.
         if config.provider.wire_api == WireApi::Scripted {
             return make();

@@ -151,6 +151,6 @@ impl Conversation {
         let replacement: Vec<Record> = messages.into_iter().filter_map(|item| Record::new(item).ok()).collect();
         let (before, after) = self.context.replace(&replacement);
         let (before, after) = (before / BYTES_PER_TOKEN, after / BYTES_PER_TOKEN);
-        Arc::new(Compacted { summary, replacement: self.context.input(), before, after })
+        Arc::new(Compacted { summary, replacement: Some(self.context.input()), before, after })
     }
 }

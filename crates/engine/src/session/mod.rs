@@ -13,7 +13,9 @@ mod running;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_log::history::History;
 use codex_log::settings::{Settings, SettingsChange};
+use codex_log::state::Tokens;
 use codex_log::{Abort, Body, ItemId, Record, ReviewEntered, ThreadStarted, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::{
@@ -30,7 +32,6 @@ use codex_wire::input::UserInput;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::review::ReviewRequest;
-use codex_wire::rollout::TurnContextItem;
 use tokio::sync::{mpsc, oneshot};
 
 use self::calls::Calls;
@@ -44,7 +45,7 @@ use crate::environment::{Environment, shell_name};
 use crate::goal::GoalState;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
-use crate::opening::{Continued, Opening};
+use crate::opening::{Continued, Opening, interrupted};
 use crate::review;
 use crate::setup::Setup;
 use crate::turn::{Input, Turn, UserMessage};
@@ -153,7 +154,7 @@ impl Session {
         self.conversation.heard = heard;
         let is_followed = self.setup.profile.follows_goals && Goals::are_kept(&self.setup);
         self.goals.goal = GoalState::resumed(goal, is_followed);
-        let tokens = tokens.filter(|_| !self.setup.profile.counts_from_zero);
+        let tokens = if self.setup.profile.counts_from_zero { Tokens::default() } else { tokens };
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
             self.profile.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));
@@ -465,16 +466,17 @@ impl Session {
     /// Goes on from an answer of an earlier thread, which ended in another run of the program perhaps.
     async fn go_to_earlier(&mut self, response: &str) -> WayBack {
         let (store, name) = (Arc::clone(&self.setup.store), response.to_owned());
-        let found = read_beside(move || store.history_after_answer(&name)).await;
-        let Some(mut history) = found.flatten() else { return WayBack::Unknown };
+        let interrupted = interrupted(&self.setup);
+        let found = read_beside(move || store.history_after_answer(&name, interrupted)).await;
+        let Some(History { state, .. }) = found.flatten() else { return WayBack::Unknown };
         self.stop(Abort::Replaced).await;
         // What the model was told of its surroundings there; a difference is told with the next turn.
-        if let Some(TurnContextItem { cwd, approval_policy, sandbox_policy, .. }) = history.context.take() {
+        if let Some(Settings { cwd, approval_policy, sandbox_policy, .. }) = state.settings.as_deref().cloned() {
             let told = Settings { cwd, approval_policy, sandbox_policy, ..(*self.profile.settings).clone() };
             self.profile.environment = Environment::new(&told, shell_name(self.setup.shell.as_deref()));
         }
         self.goals.plan = None;
-        let replacement = self.conversation.context.go_to(Past::of(&mut history, false));
+        let replacement = self.conversation.context.go_to(Past::of(&state, false));
         self.went_back(response, replacement).await
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codex_config::{ConfigSource, Env, Home, Overrides};
-use codex_engine::{HostOptions, LocalHost};
+use codex_engine::{CredentialsSource, HostOptions, LocalHost};
 use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
 use codex_store::FileStore;
@@ -35,6 +35,7 @@ fn host(script: &str) -> (TempDir, LocalHost) {
         config: Arc::new(ConfigSource::new(home, env, Overrides::default())),
         cwd: root.join("work"),
         programs: None,
+        credentials: CredentialsSource::none(),
         originator: "tests".to_owned(),
         source: SessionSource::Exec,
         recent_bytes: 0,

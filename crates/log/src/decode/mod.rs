@@ -13,17 +13,18 @@ use codex_wire::conversation_item::ConversationItem;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::TokenCountEvent;
 use codex_wire::ids::ThreadId;
-use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::review::{EnteredReviewModeEvent, ReviewOutputEvent};
 use codex_wire::rollout::{SessionMeta, TurnContextItem};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::line::{Head, Line};
+use crate::plans::Plans;
 use crate::settings::Settings;
+use crate::state::HistoryStart;
 use crate::{
-    AgentMessage, Body, Compacted, Event, Failure, Item, Outcome, Reasoning, Record, ReviewEntered, RolledBack, Seq,
-    StoredItem, ThreadStarted, TurnId, UserMessage,
+    AgentMessage, Answer, Body, Compacted, Event, Failure, Item, ItemId, Outcome, Question, QuestionId, QuestionKind,
+    Reasoning, Record, ReviewEntered, RolledBack, Seq, StoredItem, ThreadStarted, TurnId, UserMessage,
 };
 use payload::{CompactedPayload, Payload};
 
@@ -40,6 +41,7 @@ pub struct Decoder {
     thought: Option<Thought>,
     /// Whether the turn was told to have failed; the line that ends it says nothing new then.
     has_failed: bool,
+    plans: Plans,
 }
 
 #[derive(Debug)]
@@ -63,7 +65,7 @@ impl Decoder {
     /// Reads events of these kinds.
     #[must_use]
     pub fn new(wanted: Wanted) -> Self {
-        Self { wanted, thread: None, number: Seq::default(), thought: None, has_failed: false }
+        Self { wanted, thread: None, number: Seq::default(), thought: None, has_failed: false, plans: Plans::default() }
     }
 
     /// Appends the events that a line gives.
@@ -114,29 +116,33 @@ impl Decoder {
     }
 
     fn response_item(&mut self, line: &Line<'_>, out: Out<'_>) {
+        if self.wanted.any(Wanted::PLANS) {
+            let kind = Head::of(line.text.as_bytes()).map(|head| head.inner).filter(|inner| !inner.is_empty());
+            if let Some(plan) = self.plans.take(kind, line.payload.get()) {
+                self.flush(out);
+                self.push(Moment::of(line), Body::PlanUpdated(plan), out);
+            }
+        }
         if self.wanted.any(Wanted::RECORDS) {
             self.flush(out);
-            let json = ConversationItem::from(Arc::<RawValue>::from(line.payload.to_owned()));
+            let json = ConversationItem::from(line.payload.to_owned());
             self.push(Moment::of(line), Body::Recorded(Record::stored(json)), out);
-        }
-        if self.wanted.any(Wanted::PLANS)
-            && let Some(plan) = plan(line)
-        {
-            self.flush(out);
-            self.push(Moment::of(line), Body::PlanUpdated(plan), out);
         }
     }
 
     fn compacted(&mut self, line: &Line<'_>, out: Out<'_>) {
         let Ok(compacted) = serde_json::from_str::<CompactedPayload<'_>>(line.payload.get()) else { return };
         self.flush(out);
-        let encoded = |item: &RawValue| ConversationItem::from(Arc::<RawValue>::from(item.to_owned()));
-        let replacement = compacted.replacement_history.into_iter().flatten().map(encoded).collect();
+        let encoded = |item: &RawValue| ConversationItem::from(item.to_owned());
+        let replacement = compacted.replacement_history.map(|items| items.into_iter().map(encoded).collect());
         // A conversation that went back has another one in its place, and no summary.
-        let body = if compacted.message.is_empty() {
-            Body::WentBack { response_id: String::new(), replacement }
-        } else {
-            Body::Compacted(Arc::new(Compacted { summary: compacted.message, replacement, before: 0, after: 0 }))
+        let body = match replacement {
+            Some(replacement) if compacted.message.is_empty() => {
+                Body::WentBack { response_id: String::new(), replacement }
+            }
+            replacement => {
+                Body::Compacted(Arc::new(Compacted { summary: compacted.message, replacement, before: 0, after: 0 }))
+            }
         };
         self.push(Moment::of(line), body, out);
     }
@@ -163,7 +169,7 @@ impl Decoder {
             "item_interrupted" => Wanted::BROKEN_OFF,
             _ => return false,
         };
-        let is_wanted = |kind: &str| self.wanted.any(Wanted::item(!StoredItem::is_said(kind)) | besides);
+        let is_wanted = |kind: &str| self.wanted.any(Wanted::told_by_item(kind) | besides);
         !head.item(text).is_none_or(is_wanted)
     }
 
@@ -192,9 +198,15 @@ impl Decoder {
             }
             "goal_cleared" => self.push(moment, Body::GoalCleared, out),
             "goal_changed" => {
-                if let Some(goal) = payload.goal.and_then(|goal| serde_json::from_str(goal.get()).ok()) {
-                    self.push(moment, Body::GoalChanged(Arc::new(goal)), out);
-                }
+                let goal = payload.goal.and_then(|goal| serde_json::from_str(goal.get()).ok());
+                // One that cannot be understood is not followed.
+                let body = goal.map_or(Body::GoalCleared, |goal| Body::GoalChanged(Arc::new(goal)));
+                self.push(moment, body, out);
+            }
+            "approval_asked" => self.push(moment, Body::Asked(Arc::new(asked(payload.call()))), out),
+            "approval_answered" => {
+                let (question, answer) = (QuestionId::first(payload.call()), Answer::Declined);
+                self.push(moment, Body::Answered { question, answer, item: None }, out);
             }
             "warning" => self.push(moment, Body::Warning { message: payload.words() }, out),
             "entered_review_mode" | "exited_review_mode" | "context_compacted" => {
@@ -225,7 +237,7 @@ impl Decoder {
             // The line before it has told that already to those who want to know what is left.
             _ if self.wanted.any(Wanted::COMPACTIONS) => {}
             _ => {
-                let compacted = Compacted { summary: String::new(), replacement: Vec::new(), before: 0, after: 0 };
+                let compacted = Compacted { summary: String::new(), replacement: None, before: 0, after: 0 };
                 self.push(moment, Body::Compacted(Arc::new(compacted)), out);
             }
         }
@@ -282,7 +294,7 @@ impl Decoder {
         if item.said().is_some() {
             self.has_failed = false;
         }
-        let wanted = Wanted::item(item.is_call());
+        let wanted = Wanted::item(&item);
         let (body, wanted): (fn(Item) -> Body, _) = match kind {
             "item_interrupted" => (Body::ItemInterrupted, wanted | Wanted::BROKEN_OFF),
             _ => (Body::ItemCompleted, wanted),
@@ -320,21 +332,22 @@ impl Decoder {
     }
 }
 
+/// What a conversation begins with after a line of the type `compacted`; none if it does not say what one says.
+#[must_use]
+pub fn begins_after(line: &Line<'_>) -> Option<HistoryStart> {
+    let compacted = serde_json::from_str::<CompactedPayload<'_>>(line.payload.get()).ok()?;
+    Some(if compacted.replacement_history.is_some() { HistoryStart::Replacement } else { HistoryStart::Summary })
+}
+
+/// A question about a call, of which lines say no more than that. It is asked again before anybody answers it.
+fn asked(call: ItemId) -> Question {
+    let kind = QuestionKind::Command { argv: Vec::new(), cwd: PathBuf::new(), parsed: Vec::new(), amendment: None };
+    Question { id: QuestionId::first(call), reason: None, kind, deadline: None }
+}
+
 impl Moment {
     /// The time of a line that names no turn.
     fn of(line: &Line<'_>) -> Self {
         Self { at_ms: line.at_ms(), turn: None }
     }
-}
-
-/// The plan that a call of the model makes.
-fn plan(line: &Line<'_>) -> Option<UpdatePlanArgs> {
-    #[derive(Deserialize)]
-    struct Call {
-        name: String,
-        arguments: String,
-    }
-    let is_call = Head::of(line.text.as_bytes()).is_none_or(|head| head.inner == "function_call");
-    let call: Call = line.payload_as().filter(|_| is_call)?;
-    (call.name == "update_plan").then(|| serde_json::from_str(&call.arguments).ok()).flatten()
 }

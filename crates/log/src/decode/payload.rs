@@ -23,6 +23,9 @@ pub(super) struct Payload<'a> {
     /// The client's own name for what the user said.
     #[serde(default)]
     client_id: Option<String>,
+    /// The call that a question is about.
+    #[serde(default)]
+    call_id: Option<String>,
     #[serde(default)]
     pub(super) message: Option<String>,
     #[serde(default)]
@@ -60,6 +63,11 @@ impl Payload<'_> {
     /// The name of the item; empty where the line gives none.
     pub(super) fn item_id(&mut self) -> ItemId {
         ItemId::new(self.item_id.take().unwrap_or_default())
+    }
+
+    /// The call that a question is about; empty where the line does not say.
+    pub(super) fn call(&mut self) -> ItemId {
+        ItemId::new(self.call_id.take().unwrap_or_default())
     }
 
     pub(super) fn key(&mut self) -> Option<std::sync::Arc<str>> {

@@ -2,6 +2,8 @@
 
 use std::ops::BitOr;
 
+use crate::Item;
+
 /// Kinds of events that a reader wants. Lines that tell of others are passed over by their head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted(u16);
@@ -34,8 +36,24 @@ impl Wanted {
     pub const COMPACTIONS: Self = Self(1 << 10);
     /// Items of all kinds that broke off.
     pub const BROKEN_OFF: Self = Self(1 << 11);
+    /// What the user said, and when reviews are over, of all that is shown.
+    pub const SAID: Self = Self(1 << 12);
+    /// Questions to people, and that they were answered.
+    pub const QUESTIONS: Self = Self(1 << 13);
     /// All that lines tell.
-    pub const ALL: Self = Self((1 << 12) - 1);
+    pub const ALL: Self = Self((1 << 14) - 1);
+    /// What the state of a thread follows from, apart from how it began.
+    pub const STATE: Self = Self(
+        Self::TURNS.0
+            | Self::SAID.0
+            | Self::TOKENS.0
+            | Self::GOALS.0
+            | Self::PLANS.0
+            | Self::SETTINGS.0
+            | Self::RECORDS.0
+            | Self::COMPACTIONS.0
+            | Self::QUESTIONS.0,
+    );
 
     /// Whether any of these is wanted.
     #[must_use]
@@ -43,9 +61,21 @@ impl Wanted {
         self.0 & of.0 != 0
     }
 
-    /// Items that are calls, or the others.
-    pub(super) fn item(is_call: bool) -> Self {
-        if is_call { Self::CALLS } else { Self::SHOWN }
+    /// All but these.
+    #[must_use]
+    pub fn without(self, these: Self) -> Self {
+        Self(self.0 & !these.0)
+    }
+
+    /// What an item belongs to.
+    pub(super) fn item(item: &Item) -> Self {
+        if item.is_call() {
+            Self::CALLS
+        } else if item.said().is_some() {
+            Self::SHOWN | Self::SAID
+        } else {
+            Self::SHOWN
+        }
     }
 
     /// What a line of the type `event_msg` may tell of, by the type inside; none if it tells nothing of the log.
@@ -53,20 +83,29 @@ impl Wanted {
         Some(match inner {
             "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" | "error"
             | "thread_rolled_back" => Self::TURNS,
-            "user_message"
-            | "agent_message"
+            "user_message" | "exited_review_mode" => Self::SHOWN | Self::SAID,
+            "agent_message"
             | "agent_reasoning"
             | "agent_reasoning_raw_content"
             | "entered_review_mode"
-            | "exited_review_mode"
             | "context_compacted"
             | "warning" => Self::SHOWN,
-            "item_completed" => Self::SHOWN | Self::CALLS,
+            "item_completed" => Self::SHOWN | Self::SAID | Self::CALLS,
             "item_interrupted" => Self::SHOWN | Self::CALLS | Self::BROKEN_OFF,
             "token_count" => Self::TOKENS,
             "goal_changed" | "goal_cleared" => Self::GOALS,
+            "approval_asked" | "approval_answered" => Self::QUESTIONS,
             _ => return None,
         })
+    }
+
+    /// What an item of the type that files give it belongs to.
+    pub(super) fn told_by_item(kind: &str) -> Self {
+        match kind {
+            "UserMessage" => Self::SHOWN | Self::SAID,
+            "AgentMessage" | "Reasoning" => Self::SHOWN,
+            _ => Self::CALLS,
+        }
     }
 }
 

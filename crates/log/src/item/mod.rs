@@ -340,11 +340,6 @@ pub enum StoredItem {
 }
 
 impl StoredItem {
-    /// Whether items of this type are what was said or thought, and not calls.
-    pub(crate) fn is_said(kind: &str) -> bool {
-        matches!(kind, "UserMessage" | "AgentMessage" | "Reasoning")
-    }
-
     /// The item, unless its kind is unknown here.
     #[must_use]
     pub fn item(self) -> Option<Item> {

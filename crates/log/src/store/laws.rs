@@ -13,6 +13,7 @@ use super::{Commit, Entry, ListQuery, Opened, Pen, ReadFrom, ReadMark, StoreErro
 use crate::draft::Drafts;
 use crate::encode::LineSink;
 use crate::history::ForkPoint;
+use crate::state::Interrupted;
 use crate::{AgentMessage, Body, Delta, Event, ItemId, Seq, TurnId};
 
 /// A moment in milliseconds of Unix time, the same in all laws.
@@ -113,8 +114,9 @@ fn what_was_committed_is_read_back(store: &dyn ThreadStore) {
     let expected = json!({"timestamp": "2026-01-02T03:04:05.678Z", "type": "event_msg", "payload": payload});
     assert_eq!(last, expected);
     assert_eq!(store.meta(thread).expect("it has a first line"), meta(thread));
-    let history = store.history(thread).expect("it can go on");
-    assert_eq!((history.meta.id, history.items.len(), history.said.len()), (thread, 2, 2));
+    let state = store.history(thread, Interrupted::Kept).expect("it can go on").state;
+    let conversation = &state.conversation;
+    assert_eq!((state.meta.id, conversation.items().len(), conversation.said().len()), (thread, 2, 2));
 }
 
 fn the_position_is_the_length(store: &dyn ThreadStore) {
@@ -269,7 +271,7 @@ fn threads_are_put_away(store: &dyn ThreadStore) {
         store.unarchive(thread).map(drop),
         store.open(thread).map(drop),
         store.read(thread, ReadFrom::Start).map(drop),
-        store.history(thread).map(drop),
+        store.history(thread, Interrupted::Kept).map(drop),
     ] {
         assert_eq!(refused.expect_err("it is gone").kind(), StoreErrorKind::Missing);
     }

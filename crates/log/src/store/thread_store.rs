@@ -17,6 +17,7 @@ use super::summary::ThreadSummary;
 use crate::ReadState;
 use crate::history::{ForkPoint, History};
 use crate::line::{BadLine, Line};
+use crate::state::Interrupted;
 
 /// Keeps threads, by their ids. All calls may block; make them off the async threads.
 ///
@@ -40,10 +41,10 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     fn meta(&self, thread: ThreadId) -> Result<SessionMeta, StoreError>;
 
     /// What a thread needs to go on.
-    fn history(&self, thread: ThreadId) -> Result<History, StoreError>;
+    fn history(&self, thread: ThreadId, interrupted: Interrupted) -> Result<History, StoreError>;
 
     /// The newest thread in which a turn has ended with an answer of this name, up to there.
-    fn history_after_answer(&self, response: &str) -> Option<History>;
+    fn history_after_answer(&self, response: &str, interrupted: Interrupted) -> Option<History>;
 
     /// The lines of a thread.
     fn read(&self, thread: ThreadId, from: ReadFrom) -> Result<Box<dyn LineSource>, StoreError>;

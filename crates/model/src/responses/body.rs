@@ -147,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    fn raw(text: &str) -> Arc<RawValue> {
-        Arc::from(RawValue::from_string(text.to_owned()).unwrap())
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
     }
 
     fn prompt() -> Prompt {

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -21,26 +22,57 @@ use crate::{
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const MOST_REDIRECTS: usize = 5;
+/// Whoever is logged in somewhere else than before needs one more address; nobody needs many.
+const MOST_ENDPOINTS: usize = 4;
+
+/// The header that names the workspace of a login with `ChatGPT`.
+const ACCOUNT: &str = "chatgpt-account-id";
 
 /// The shortest key that is looked for in what a provider says; anything shorter would match by chance.
 const SHORTEST_KEY: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Link {
+    headers: HeaderMap,
+    /// By the address that requests were authorized for: the provider's own, and the one that a login is bound to.
+    endpoints: Mutex<Vec<(String, Arc<Endpoint>)>>,
+}
+
+/// One address, with a client that keeps connections to it open.
+#[derive(Debug)]
+struct Endpoint {
     client: Client,
     url: Url,
     host: String,
-    headers: HeaderMap,
 }
 
-impl Link {
-    pub(super) fn new(provider: &Provider) -> Result<Self, ModelError> {
-        let url = responses_url(provider)?;
+impl Endpoint {
+    fn new(provider: &Provider, base_url: &str) -> Result<Self, ModelError> {
+        let url = responses_url(provider, base_url)?;
         let host = match (url.host_str(), url.port_or_known_default()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             _ => provider.name.clone(),
         };
-        Ok(Self { client: client(&url)?, headers: headers(provider)?, host, url })
+        Ok(Self { client: http_client(&url)?, host, url })
+    }
+}
+
+impl Link {
+    pub(super) fn new(provider: &Provider) -> Result<Self, ModelError> {
+        Ok(Self { headers: headers(provider)?, endpoints: Mutex::default() })
+    }
+
+    /// Where a request goes that is authorized in this way.
+    fn endpoint(&self, provider: &Provider, used: &Authorization) -> Result<Arc<Endpoint>, ModelError> {
+        let base_url = used.base_url.as_ref().unwrap_or(&provider.base_url);
+        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = endpoints.iter().find(|(of, _)| of == base_url) {
+            return Ok(Arc::clone(known));
+        }
+        let endpoint = Arc::new(Endpoint::new(provider, base_url)?);
+        endpoints.truncate(MOST_ENDPOINTS - 1);
+        endpoints.push((base_url.clone(), Arc::clone(&endpoint)));
+        Ok(endpoint)
     }
 
     /// Sends a request until a stream opens, within the provider's limits on tries and silence.
@@ -63,11 +95,11 @@ impl Link {
     async fn authorized(&self, provider: &Provider, headers: &HeaderMap, body: &Bytes) -> Result<Response, ModelError> {
         let credentials = &provider.credentials;
         let used = credentials.authorize().await?;
-        let sent = self.send(provider, with_bearer(headers, &used)?, body.clone(), &used).await;
+        let sent = self.send(provider, authorize(headers, &used)?, body.clone(), &used).await;
         match sent {
             Err(ModelError::Unauthorized { status: 401, .. }) if credentials.refused(&used).await => {
                 let renewed = credentials.authorize().await?;
-                self.send(provider, with_bearer(headers, &renewed)?, body.clone(), &renewed).await
+                self.send(provider, authorize(headers, &renewed)?, body.clone(), &renewed).await
             }
             sent => sent,
         }
@@ -81,11 +113,12 @@ impl Link {
         used: &Authorization,
     ) -> Result<Response, ModelError> {
         let idle = provider.stream_idle_timeout;
-        let request = self.client.post(self.url.clone()).headers(headers).body(body);
+        let endpoint = self.endpoint(provider, used)?;
+        let request = endpoint.client.post(endpoint.url.clone()).headers(headers).body(body);
         let response = tokio::time::timeout(idle, request.send())
             .await
             .map_err(|_| ModelError::Idle { after: idle })?
-            .map_err(|error| ModelError::Connect { host: self.host.clone(), source: without_url(error) })?;
+            .map_err(|error| ModelError::Connect { host: endpoint.host.clone(), source: without_url(error) })?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -124,9 +157,9 @@ pub(super) fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync>
     Box::new(error.without_url())
 }
 
-fn responses_url(provider: &Provider) -> Result<Url, ModelError> {
-    let wrong = |why: &str| ModelError::Url { url: provider.base_url.clone(), why: why.to_owned() };
-    let mut url = Url::parse(provider.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
+fn responses_url(provider: &Provider, base_url: &str) -> Result<Url, ModelError> {
+    let wrong = |why: &str| ModelError::Url { url: base_url.to_owned(), why: why.to_owned() };
+    let mut url = Url::parse(base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("it has to begin with http:// or https://"));
     }
@@ -153,7 +186,7 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
 }
 
 /// The headers of a request with its key, unless the configuration authorizes requests in its own way.
-fn with_bearer(headers: &HeaderMap, authorization: &Authorization) -> Result<HeaderMap, ModelError> {
+fn authorize(headers: &HeaderMap, authorization: &Authorization) -> Result<HeaderMap, ModelError> {
     let mut headers = headers.clone();
     if let Some(key) = &authorization.bearer
         && !headers.contains_key(AUTHORIZATION)
@@ -162,6 +195,9 @@ fn with_bearer(headers: &HeaderMap, authorization: &Authorization) -> Result<Hea
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
     }
+    if let Some(account) = &authorization.account {
+        headers.insert(ACCOUNT, header_value(ACCOUNT, account)?);
+    }
     Ok(headers)
 }
 
@@ -169,7 +205,11 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, ModelError> {
     HeaderValue::try_from(value).map_err(|_| ModelError::Header { name: name.to_owned() })
 }
 
-fn client(url: &Url) -> Result<Client, ModelError> {
+/// A client for one host, as the system's certificates and proxies have it. It follows redirects on that host alone.
+///
+/// # Errors
+/// When TLS cannot be set up.
+pub fn http_client(url: &Url) -> Result<Client, ModelError> {
     // An error means that the process has a provider of cryptography already, which is all that is needed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::custom(redirect));
@@ -209,7 +249,7 @@ mod tests {
     fn check_url(base_url: &str, query: &[(&str, &str)], expected: &str) {
         let mut provider = Provider::new("mock", base_url);
         provider.query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let shown = match responses_url(&provider) {
+        let shown = match responses_url(&provider, base_url) {
             Ok(url) => url.to_string(),
             Err(error) => error.to_string(),
         };
@@ -241,8 +281,8 @@ mod tests {
         );
         provider.headers = vec![("x key".to_owned(), "v".to_owned())];
         assert!(matches!(headers(&provider), Err(ModelError::Header { name }) if name == "x key"));
-        let broken = Authorization { bearer: Some("sec\nret".into()) };
-        let refused = with_bearer(&HeaderMap::new(), &broken);
+        let broken = Authorization::bearer("sec\nret");
+        let refused = authorize(&HeaderMap::new(), &broken);
         assert!(matches!(refused, Err(ModelError::Header { name }) if name == "authorization"));
     }
 

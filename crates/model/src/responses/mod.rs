@@ -10,6 +10,7 @@ use futures_util::stream::try_unfold;
 use tokio::sync::OnceCell;
 
 pub use body::request_body;
+pub use link::http_client;
 
 use self::{link::Link, stream::Stage};
 use crate::{Answer, Model, Prompt, Provider};

@@ -43,8 +43,6 @@ pub struct ScriptedModel {
     player: Arc<Mutex<Player>>,
     request_max_retries: u32,
     idle_timeout: Duration,
-    /// Whether delays and pauses are left out.
-    is_instant: bool,
 }
 
 impl ScriptedModel {
@@ -55,15 +53,7 @@ impl ScriptedModel {
             player: Arc::new(Mutex::new(player)),
             request_max_retries: 4,
             idle_timeout: Duration::from_secs(300),
-            is_instant: false,
         })
-    }
-
-    /// Leaves out the delays and pauses of the script.
-    #[must_use]
-    pub fn without_delays(mut self) -> Self {
-        self.is_instant = true;
-        self
     }
 
     /// Sets how often an entry with a retryable `status` makes the model go on to the next entry by itself.
@@ -85,7 +75,7 @@ impl ScriptedModel {
         let Taken { number, entry } =
             self.player.lock().unwrap_or_else(PoisonError::into_inner).take(|| request_body(prompt));
         let number = number.ok_or(ModelError::ScriptExhausted)?;
-        let mut silence = Silence { limit: self.idle_timeout, so_far: Duration::ZERO, is_instant: self.is_instant };
+        let mut silence = Silence { limit: self.idle_timeout, so_far: Duration::ZERO };
         silence.last(entry.delay).await?;
         if let Some(plain) = &entry.plain {
             return Err(refusal(plain.status, |name| entry.header(name), &plain.body, SystemTime::now()));
@@ -164,16 +154,11 @@ impl Playing {
 struct Silence {
     limit: Duration,
     so_far: Duration,
-    /// Whether silences are left out, all but those without end.
-    is_instant: bool,
 }
 
 impl Silence {
     /// Stays silent for a span, or until it has been silent for too long.
     async fn last(&mut self, span: Duration) -> Result<(), ModelError> {
-        if self.is_instant && span != Duration::MAX {
-            return Ok(());
-        }
         let left = self.limit.saturating_sub(self.so_far);
         if !span.is_zero() {
             tokio::time::sleep(span.min(left)).await;

@@ -8,8 +8,8 @@ use codex_wire::tokens::RateLimitSnapshot;
 use codex_wire::tool_spec::ToolList;
 use serde_json::value::RawValue;
 
-pub(crate) fn raw(text: &str) -> Arc<RawValue> {
-    Arc::from(RawValue::from_string(text.to_owned()).unwrap())
+pub(crate) fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
 }
 
 /// A prompt with one message of the user.

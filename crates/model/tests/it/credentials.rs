@@ -16,7 +16,7 @@ struct Keys(Mutex<Vec<&'static str>>);
 impl Credentials for Keys {
     fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>> {
         let key = self.0.lock().unwrap().pop().ok_or(ModelError::Unavailable { message: "no key".to_owned() });
-        Box::pin(ready(key.map(|key| Authorization { bearer: Some(key.into()) })))
+        Box::pin(ready(key.map(Authorization::bearer)))
     }
 
     fn refused<'a>(&'a self, _: &'a Authorization) -> BoxFuture<'a, bool> {
@@ -59,4 +59,30 @@ async fn a_refused_key_is_replaced_once() {
     let error = model.ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
     assert!(matches!(error, ModelError::Unauthorized { status: 401, .. }), "{error:?}");
     assert_eq!(sent(&fake), ["Bearer old", "Bearer new", "Bearer old", "Bearer new"]);
+}
+
+/// A login that is for one address, whatever provider asks for it.
+struct BoundLogin(String);
+
+impl Credentials for BoundLogin {
+    fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>> {
+        let account = Some("acct-1".to_owned());
+        let base_url = Some(self.0.clone());
+        Box::pin(ready(Ok(Authorization { account, base_url, ..Authorization::bearer("token") })))
+    }
+
+    fn refused<'a>(&'a self, _: &'a Authorization) -> BoxFuture<'a, bool> {
+        Box::pin(ready(false))
+    }
+}
+
+#[tokio::test]
+async fn a_login_goes_to_the_address_that_it_is_for_and_names_its_account() {
+    let (own, bound) = (FakeModel::start(r"[]"), FakeModel::start(r#"[{"items": []}]"#));
+    let mut provider = provider(&own);
+    provider.credentials = SharedCredentials::new(BoundLogin(crate::asking::provider(&bound).base_url));
+    let events = ResponsesModel::new(provider).ask(prompt("Hello.")).collect::<Vec<_>>().await;
+    assert!(events.iter().all(Result::is_ok), "{events:?}");
+    assert_eq!((sent(&own), sent(&bound)), (Vec::new(), vec!["Bearer token".to_owned()]));
+    assert_eq!(bound.requests()[0].header("chatgpt-account-id"), Some("acct-1"));
 }

@@ -6,7 +6,6 @@
 use std::path::PathBuf;
 
 use codex_wire::command::ParsedCommand;
-use codex_wire::event::UserMessageEvent;
 use codex_wire::input::{ByteRange, TextElement as StoredTextElement, UserInput};
 use codex_wire::text::Text;
 use serde::{Deserialize, Serialize};
@@ -389,17 +388,6 @@ pub struct TextElement {
 impl From<&StoredTextElement> for TextElement {
     fn from(element: &StoredTextElement) -> Self {
         Self { byte_range: element.byte_range, placeholder: element.placeholder.clone() }
-    }
-}
-
-impl InputItem {
-    /// What was said in one message, as clients are shown it.
-    #[must_use]
-    pub fn all_of(said: UserMessageEvent) -> Vec<Self> {
-        let text_elements = said.text_elements.iter().map(TextElement::from).collect();
-        let text = Self::Text { text: said.message, text_elements };
-        let images = said.images.into_iter().flatten().map(|url| Self::Image { url });
-        std::iter::once(text).chain(images).collect()
     }
 }
 

@@ -188,8 +188,7 @@ fn watch(
     let has_first_process = plan.confined.as_ref().is_some_and(|confined| confined.world.is_some());
     // Without a first process, what loses its parent comes to this one, and would fill the process table when it ends.
     let orphans = if has_first_process { None } else { sys::ends_of_children().ok() };
-    let mut listener = listener;
-    let mut exit = None;
+    let (mut listener, mut exit) = (listener, None);
     // SAFETY: a descriptor of the plan, which this process keeps until it ends.
     let life = unsafe { BorrowedFd::borrow_raw(plan.pipes.life) };
     let mut wanted = true;

@@ -8,6 +8,9 @@
 //!
 //! Invariant: a right that this kernel does not know is never assumed to be refused.
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;

@@ -16,7 +16,11 @@ static LEVEL: OnceLock<SandboxLevel> = OnceLock::new();
 
 /// What this host offers, found out once per process.
 pub fn level() -> &'static SandboxLevel {
-    LEVEL.get_or_init(find)
+    LEVEL.get_or_init(|| {
+        let level = find();
+        tracing::debug!(?level, "commands are confined by what this host offers");
+        level
+    })
 }
 
 /// Settles the level before anything is run, for tests of the lower ones. Says whether it was not settled yet.

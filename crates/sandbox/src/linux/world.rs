@@ -50,7 +50,7 @@ pub(super) fn build(
     make_dev(devices).map_err(Failure::of(Step::Devices))?;
     mount_processes().map_err(Failure::of(Step::Processes))?;
     if let Some(placeholders) = placeholders {
-        let told = sys::read(placeholders, &mut *workings.mountable);
+        let told = sys::read(placeholders, &mut workings.mountable);
         if told != Ok(workings.mountable.len()) {
             return Err(Failure::of(Step::Placeholder)(Errno::CANCELED));
         }

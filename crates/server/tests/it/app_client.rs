@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_dialects::ProtocolRelease;
-use codex_engine::{HostOptions, LocalHost};
+use codex_engine::{CredentialsSource, HostOptions, LocalHost};
+use codex_login::Accounts;
 use codex_server::app::{AppServer, Dialect, Start};
 use codex_store::FileStore;
 use codex_wire::rollout::SessionSource;
@@ -100,11 +101,13 @@ impl AppClient {
         let store = Arc::new(FileStore::of(home.path()));
         let config = Arc::new(ConfigSource::new(home, env, Overrides::default()));
         let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
+        let accounts = Accounts::new(config.home(), config.env());
         let threads = LocalHost::new(HostOptions {
             config: Arc::clone(&config),
             store: store.clone(),
             cwd: cwd.clone(),
             programs: None,
+            credentials: CredentialsSource::new(move |config, provider| accounts.credentials(config.login(), provider)),
             originator: originator.clone(),
             source: SessionSource::VsCode,
             recent_bytes: 64 * 1024,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use chrono::Local;
 use codex_log::history::{ForkPoint, History};
+use codex_log::state::Interrupted;
 use codex_log::store::{
     Imported, LineSource, ListQuery, Located, Opened, Page, PromptHistory, PromptHistoryState, ReadFrom, SearchResults,
     StoreError, StoreErrorKind, ThreadStore, ThreadSummary, UnsavedPen,
@@ -120,12 +121,12 @@ impl ThreadStore for FileStore {
         Ok(read_meta(&self.path(thread)?)?)
     }
 
-    fn history(&self, thread: ThreadId) -> Result<History, StoreError> {
-        Ok(read_history(&self.path(thread)?)?)
+    fn history(&self, thread: ThreadId, interrupted: Interrupted) -> Result<History, StoreError> {
+        Ok(read_history(&self.path(thread)?, interrupted)?)
     }
 
-    fn history_after_answer(&self, response: &str) -> Option<History> {
-        history_after_answer(self.home(), response)
+    fn history_after_answer(&self, response: &str, interrupted: Interrupted) -> Option<History> {
+        history_after_answer(self.home(), response, interrupted)
     }
 
     fn read(&self, thread: ThreadId, from: ReadFrom) -> Result<Box<dyn LineSource>, StoreError> {

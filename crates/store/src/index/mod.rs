@@ -172,6 +172,7 @@ impl ThreadIndex {
         if let Err(IndexError::Database { source, .. }) = &answer
             && !database::is_busy(source)
         {
+            tracing::warn!(%source, "the index of threads failed and is rebuilt");
             database.discard();
             database = Database::open(&self.shared.home)?;
             answer = ask(&mut database);

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use codex_log::history::{History, NewestLines, Rebuild};
+use codex_log::history::History;
 use codex_log::line::Line;
+use codex_log::state::{Interrupted, StateReader};
 use codex_log::store::Entry;
 use serde::Deserialize;
 
-use super::base;
-use super::lines::{ReadError, RolloutLines, open};
+use super::lines::{ReadError, RolloutLines};
 use super::read_history::read_meta;
 use crate::threads::{RolloutName, SESSIONS};
 
@@ -18,12 +18,12 @@ const MOST_THREADS: usize = 200;
 /// The newest thread of a home in which a turn has ended with this answer, up to there. It reads whole files; run it off the
 /// async threads.
 #[must_use]
-pub fn history_after_answer(home: &Path, response: &str) -> Option<History> {
+pub fn history_after_answer(home: &Path, response: &str, interrupted: Interrupted) -> Option<History> {
     let mut found = Vec::new();
     collect(&home.join(SESSIONS), 3, &mut found);
     // A file that cannot be read is no reason not to look into the others.
     let has_it = |path: &PathBuf| matches!(ends_with(path, response), Ok(true));
-    up_to(found.iter().find(|path| has_it(path))?, response).ok()
+    up_to(found.iter().find(|path| has_it(path))?, response, interrupted).ok()
 }
 
 /// Collects rollouts, the newest first: names of folders and of files begin with the time.
@@ -65,25 +65,15 @@ fn is_end(line: &Line<'_>, response: &str) -> bool {
 }
 
 /// The history as it was when the turn ended.
-fn up_to(path: &Path, response: &str) -> Result<History, ReadError> {
-    let failed = |source| ReadError::Read { path: path.to_owned(), source };
-    let meta = read_meta(path)?;
-    let file = open(path)?;
+fn up_to(path: &Path, response: &str, interrupted: Interrupted) -> Result<History, ReadError> {
+    let mut state = StateReader::new(read_meta(path)?, interrupted);
     let mut lines = RolloutLines::open(path)?;
-    let (mut rebuild, mut newest) = (Rebuild::default(), NewestLines::default());
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
-        match &*line.kind {
-            "compacted" => {
-                rebuild = Rebuild::default();
-                rebuild.compact(&line, || base::said_before(&file, line.range.start)).map_err(failed)?;
-            }
-            "turn_context" => newest.turn_context = Some(line.text.to_owned()),
-            _ => rebuild.see(&line),
-        }
+        state.line(&line);
         if is_end(&line, response) {
             break;
         }
     }
-    Ok(rebuild.finish(meta, &newest, Vec::new()))
+    Ok(History { state: state.finish(), bad_lines: Vec::new() })
 }

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use codex_log::history::{NewestLines, is_compaction};
+use codex_log::decode::begins_after;
 use codex_log::line::{Head, Line};
+use codex_log::state::HistoryStart;
 use serde::Deserialize;
 
 use super::backward::{BackwardLines, Span};
@@ -17,13 +18,21 @@ const LOOK_BEHIND: u64 = 16 << 20;
 /// How many bytes of what the user said are carried over a compaction that does not record what remains.
 const CARRIED_BYTES: usize = 80_000;
 
-/// Where to start, and the newest lines of their kind before that.
+/// Where to start, and the lines before that which still count.
 #[derive(Debug, Default)]
 pub(crate) struct Base {
     /// Where the reading starts: at a `compacted` line, or at the beginning.
     pub(crate) start: u64,
-    /// What the file said last of what holds until it is said again.
-    pub(crate) newest: NewestLines,
+    /// The newest settings and token count of the whole file, and what the user had said where a summary does not tell what
+    /// remains.
+    pub(crate) lines: Vec<String>,
+}
+
+/// The newest lines of their kind, of which only the last counts.
+#[derive(Debug, Default)]
+struct NewestLines {
+    turn_context: Option<String>,
+    token_count: Option<String>,
 }
 
 /// What a line means for the search. The texts are read only where they are needed.
@@ -62,36 +71,37 @@ fn mark_of(kind: &str, inner: &str, text: &[u8]) -> Mark {
 /// Finds where to start in a file of which so much is whole.
 pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
     let mut lines = BackwardLines::before(file, whole)?;
-    let mut base = Base::default();
-    let mut found: Option<u64> = None;
+    let mut newest = NewestLines::default();
+    let mut found: Option<(u64, HistoryStart)> = None;
     let mut taken_back = 0;
     while let Some(span) = lines.next_span()? {
-        if found.is_some_and(|at| at - span.start > LOOK_BEHIND) {
+        if found.is_some_and(|(at, _)| at - span.start > LOOK_BEHIND) {
             break;
         }
         match mark(file, &span)? {
-            Mark::TurnContext if base.newest.turn_context.is_none() => {
-                base.newest.turn_context = read_line(file, &span)?;
-            }
-            Mark::TokenCount if base.newest.token_count.is_none() => base.newest.token_count = read_line(file, &span)?,
+            Mark::TurnContext if newest.turn_context.is_none() => newest.turn_context = read_line(file, &span)?,
+            Mark::TokenCount if newest.token_count.is_none() => newest.token_count = read_line(file, &span)?,
             // A compaction of a turn that was taken back was taken back with it.
             Mark::RolledBack if found.is_none() => taken_back += turns_taken_back(file, &span)?,
             Mark::UserMessage if taken_back > 0 => taken_back -= 1,
-            Mark::Compacted if found.is_none() && taken_back == 0 && is_compacted(file, &span)? => {
-                found = Some(span.start);
+            Mark::Compacted if found.is_none() && taken_back == 0 => {
+                found = begins_at(file, &span)?.map(|begins| (span.start, begins));
             }
             _ => {}
         }
-        if found.is_some() && base.newest.turn_context.is_some() && base.newest.token_count.is_some() {
+        if found.is_some() && newest.turn_context.is_some() && newest.token_count.is_some() {
             break;
         }
     }
-    base.start = found.unwrap_or(0);
-    Ok(base)
+    let mut lines: Vec<String> = newest.turn_context.into_iter().chain(newest.token_count).collect();
+    if let Some((start, HistoryStart::Summary)) = found {
+        lines.extend(said_before(file, start)?);
+    }
+    Ok(Base { start: found.map_or(0, |(start, _)| start), lines })
 }
 
-/// What the user said before a place, oldest first, as far as it is carried over a compaction.
-pub(crate) fn said_before(file: &File, place: u64) -> io::Result<Vec<String>> {
+/// The lines that tell what the user said before a place, oldest first, as far as it is carried over a compaction.
+fn said_before(file: &File, place: u64) -> io::Result<Vec<String>> {
     let mut lines = BackwardLines::before(file, place)?;
     let (mut said, mut room, mut taken_back) = (Vec::new(), CARRIED_BYTES, 0);
     while let Some(span) = lines.next_span()? {
@@ -99,12 +109,13 @@ pub(crate) fn said_before(file: &File, place: u64) -> io::Result<Vec<String>> {
             Mark::RolledBack => taken_back += turns_taken_back(file, &span)?,
             Mark::UserMessage if taken_back > 0 => taken_back -= 1,
             Mark::UserMessage => {
-                let Some(text) = read_line(file, &span)?.as_deref().and_then(user_text) else { continue };
+                let Some(line) = read_line(file, &span)? else { continue };
+                let Some(text) = user_text(&line) else { continue };
                 if text.len() > room {
                     break;
                 }
                 room -= text.len();
-                said.push(text);
+                said.push(line);
             }
             _ => {}
         }
@@ -141,10 +152,11 @@ fn turns_taken_back(file: &File, span: &Span<'_>) -> io::Result<usize> {
     Ok(line.and_then(|line| line.event().map(|event| event.turns_taken_back())).unwrap_or(0))
 }
 
-fn is_compacted(file: &File, span: &Span<'_>) -> io::Result<bool> {
+/// What a conversation begins with after a line.
+fn begins_at(file: &File, span: &Span<'_>) -> io::Result<Option<HistoryStart>> {
     let text = read_span(file, span)?;
     let line = text.as_deref().and_then(|text| Line::parse(text).ok());
-    Ok(line.is_some_and(|line| is_compaction(&line)))
+    Ok(line.and_then(|line| begins_after(&line)))
 }
 
 /// The text of a line, if it is one.

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use codex_log::history::{History, Rebuild};
+use codex_log::history::History;
+use codex_log::line::Line;
+use codex_log::state::{Interrupted, StateReader};
 use codex_log::store::Entry;
 use codex_wire::rollout::SessionMeta;
 
@@ -17,24 +19,21 @@ const META_LINES: u64 = 10;
 const TOLD_BAD_LINES: usize = 100;
 
 /// Reads what a thread needs to go on. It blocks; run it off the async threads.
-pub fn read_history(path: &Path) -> Result<History, ReadError> {
+pub fn read_history(path: &Path, interrupted: Interrupted) -> Result<History, ReadError> {
     let meta = read_meta(path)?;
     let file = open(path)?;
     let failed = |source| ReadError::Read { path: path.to_owned(), source };
     let base = file.metadata().and_then(|about| base::find(&file, about.len())).map_err(failed)?;
-    let mut rebuild = Rebuild::default();
+    let newest: Vec<Line<'_>> = base.lines.iter().filter_map(|text| Line::parse(text).ok()).collect();
+    let mut state = StateReader::knowing(meta, interrupted, &newest);
     let mut bad_lines = Vec::new();
     let reader = file.try_clone().map_err(failed)?;
     let mut lines = RolloutLines::from_offset(path, reader, base.start)?;
     while let Some(entry) = lines.next_entry()? {
         match entry {
-            Entry::Line(line) if line.kind == "compacted" => {
-                // Any later one belongs to a turn that was taken back, or the reading would have begun there.
-                if line.range.start == base.start {
-                    rebuild.compact(&line, || base::said_before(&file, base.start)).map_err(failed)?;
-                }
-            }
-            Entry::Line(line) => rebuild.see(&line),
+            // Any later one belongs to a turn that was taken back, or the reading would have begun there.
+            Entry::Line(line) if line.kind == "compacted" && line.range.start != base.start => {}
+            Entry::Line(line) => state.line(&line),
             Entry::Bad(bad) if bad_lines.len() < TOLD_BAD_LINES => bad_lines.push(bad),
             Entry::Bad(_) => {}
         }
@@ -45,7 +44,7 @@ pub fn read_history(path: &Path) -> Result<History, ReadError> {
             bad.number += before;
         }
     }
-    Ok(rebuild.finish(meta, &base.newest, bad_lines))
+    Ok(History { state: state.finish(), bad_lines })
 }
 
 /// How many turns of the user a whole rollout records, those taken back not counted.

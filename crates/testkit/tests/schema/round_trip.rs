@@ -19,7 +19,7 @@ use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
 use codex_wire::response::ResponseItem;
 use codex_wire::review::ReviewTarget;
-use codex_wire::rollout::{InitialHistory, RolloutLine, SessionSource};
+use codex_wire::rollout::{RolloutLine, SessionSource};
 use codex_wire::schema::{opened, read_form, written_form};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -150,15 +150,6 @@ round_trips! {
     subagent_completion: SubagentCompletion,
     inbox_message: InboxMessage,
     history_line: HistoryLine,
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8))]
-
-    #[test]
-    fn initial_history(value in any::<InitialHistory>()) {
-        check(&value)?;
-    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
     &["guard", "log", "protocol", "transport"],
     &["client", "config", "dialects", "mcp", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
-    &["tools", "tui"],
+    &["login", "tools", "tui"],
     &["engine", "server"],
     &[ROOT],
 ];
@@ -44,6 +44,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("config", &["tokio", "protocol"]),
     ("store", &["tokio", "protocol"]),
     ("workspace", &["tokio", "protocol"]),
+    ("login", &["engine", "server", "store", "protocol", "dialects", "rusqlite", "tree-sitter"]),
     ("tools", &["engine", "model", "store", "protocol", "dialects"]),
     ("transport", &["protocol", "engine"]),
 ];

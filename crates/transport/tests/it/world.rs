@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_dialects::ProtocolRelease;
-use codex_engine::{HostOptions, LocalHost};
+use codex_engine::{CredentialsSource, HostOptions, LocalHost};
 use codex_server::app::{AppServer, Start};
 use codex_store::FileStore;
 use codex_transport::{Address, BindError, Limits, Listener, Options, Shortage, Slots, Token};
@@ -62,6 +62,7 @@ impl World {
             store: store.clone(),
             cwd: cwd.clone(),
             programs: None,
+            credentials: CredentialsSource::none(),
             originator: originator.clone(),
             source: SessionSource::VsCode,
             recent_bytes,

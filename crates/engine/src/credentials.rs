@@ -1,0 +1,37 @@
+//! Where the credentials of providers come from. The engine knows no login: whoever joins the program hands one in.
+
+use std::fmt;
+use std::sync::Arc;
+
+use codex_config::{Config, ProviderConfig};
+use codex_model::{FixedKey, SharedCredentials};
+
+/// Gives the credentials of a provider in a configuration.
+#[derive(Clone)]
+pub struct CredentialsSource(Arc<Find>);
+
+type Find = dyn Fn(&Config, &ProviderConfig) -> SharedCredentials + Send + Sync;
+
+impl CredentialsSource {
+    /// Credentials that are found in this way.
+    pub fn new(find: impl Fn(&Config, &ProviderConfig) -> SharedCredentials + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+
+    /// No credentials for anybody.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::new(|_, _| SharedCredentials::new(FixedKey::default()))
+    }
+
+    /// The credentials of a provider.
+    pub(crate) fn find(&self, config: &Config, provider: &ProviderConfig) -> SharedCredentials {
+        (self.0)(config, provider)
+    }
+}
+
+impl fmt::Debug for CredentialsSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CredentialsSource(…)")
+    }
+}

@@ -1,0 +1,207 @@
+//! The state of a thread: what its events come to.
+//!
+//! One function gives it, event by event, to the session that makes the events and to whoever reads them from a file. What
+//! follows from the file alone is therefore what the session knows.
+
+mod conversation;
+mod item_role;
+mod state_reader;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use codex_wire::goal::Goal;
+use codex_wire::plan::UpdatePlanArgs;
+use codex_wire::rollout::SessionMeta;
+use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
+
+use self::item_role::ItemRole;
+use crate::keys::IdempotencyKeys;
+use crate::plans::Plans;
+use crate::settings::Settings;
+use crate::{Body, Event, Item, Outcome, Question, Record, TurnId, UserMessage};
+
+pub use conversation::{Conversation, HistoryStart, OpenCall, TurnBegin};
+pub use state_reader::StateReader;
+
+/// What becomes of an answer that was interrupted. Clients were written for either, and files do not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupted {
+    /// The model knows what it had said and called.
+    Kept,
+    /// It is forgotten, with its calls.
+    Forgotten,
+}
+
+/// What a thread has cost, and what the account still allows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tokens {
+    /// What was used; none before the first answer.
+    pub info: Option<TokenUsageInfo>,
+    /// What the account allowed when it was last told.
+    pub rate_limits: RateLimitSnapshot,
+}
+
+/// A turn that has no end yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenTurn {
+    /// Its name, where the log gives it.
+    pub id: Option<TurnId>,
+    /// Whether it was told that it started, so that only a word can end it. Files without such words are judged by their
+    /// last item.
+    pub is_announced: bool,
+}
+
+/// The state of a thread.
+#[derive(Debug, Clone)]
+pub struct ThreadState {
+    /// Which thread it is.
+    pub meta: SessionMeta,
+    /// What the model was asked under last.
+    pub settings: Option<Arc<Settings>>,
+    /// What the thread has cost.
+    pub tokens: Tokens,
+    /// What it works towards.
+    pub goal: Option<Arc<Goal>>,
+    /// The plan that the model made last.
+    pub plan: Option<UpdatePlanArgs>,
+    /// What was said last under keys of the client's.
+    pub keys: IdempotencyKeys,
+    /// The turn that has no end.
+    pub turn: Option<OpenTurn>,
+    /// The questions that wait for an answer, oldest first.
+    pub questions: Vec<Arc<Question>>,
+    /// The conversation with the model.
+    pub conversation: Conversation,
+    interrupted: Interrupted,
+}
+
+impl ThreadState {
+    /// The state of a thread of which nothing is known but how it began.
+    #[must_use]
+    pub fn new(meta: SessionMeta, interrupted: Interrupted) -> Self {
+        Self {
+            meta,
+            settings: None,
+            tokens: Tokens::default(),
+            goal: None,
+            plan: None,
+            keys: IdempotencyKeys::default(),
+            turn: None,
+            questions: Vec::new(),
+            conversation: Conversation::default(),
+            interrupted,
+        }
+    }
+
+    /// Goes on by one event.
+    pub fn apply(&mut self, event: &Event) {
+        match &event.body {
+            Body::ThreadStarted(started) => self.meta.clone_from(&started.meta),
+            Body::TurnStarted { .. } => self.turn_started(event.turn.as_ref()),
+            Body::ModelAsked(settings) => {
+                self.settings = Some(Arc::clone(settings));
+                self.conversation.mark_sent();
+            }
+            Body::Recorded(record) => self.recorded(record),
+            Body::ItemCompleted(item) => self.item_completed(item, event.turn.as_ref()),
+            Body::Asked(question) => {
+                self.questions.retain(|asked| asked.id != question.id);
+                self.questions.push(Arc::clone(question));
+            }
+            Body::Answered { question, .. } => self.questions.retain(|asked| asked.id != *question),
+            Body::PlanUpdated(plan) => self.plan = Some(plan.clone()),
+            Body::ReviewExited(_) => self.conversation.keep_unsent(),
+            Body::Compacted(compacted) => {
+                self.conversation.compact(compacted);
+                self.turn = self.turn.take().filter(|turn| turn.is_announced);
+            }
+            Body::WentBack { replacement, .. } => {
+                let mut plans = Plans::default();
+                self.plan = replacement.iter().filter_map(|item| plans.take(None, &item.json())).last();
+                self.conversation.replace(replacement);
+            }
+            Body::RolledBack(gone) => {
+                self.conversation.roll_back(gone);
+                self.turn = None;
+            }
+            Body::GoalChanged(goal) => self.goal = Some(Arc::clone(goal)),
+            Body::GoalCleared => self.goal = None,
+            Body::TokensCounted { info, rate_limits } => self.counted(info.as_ref(), rate_limits),
+            Body::TurnEnded(outcome) => self.turn_ended(outcome),
+            Body::ItemStarted(_)
+            | Body::ItemDelta { .. }
+            | Body::ItemInterrupted(_)
+            | Body::TerminalWritten { .. }
+            | Body::DiffChanged(_)
+            | Body::ImageViewed { .. }
+            | Body::ReviewEntered(_)
+            | Body::AnswerRetried { .. }
+            | Body::Warning { .. }
+            | Body::Unread(_) => {}
+        }
+    }
+
+    fn turn_started(&mut self, id: Option<&TurnId>) {
+        self.close_turn();
+        self.turn = Some(OpenTurn { id: id.cloned(), is_announced: true });
+        self.conversation.begin_turn(None, id.cloned());
+    }
+
+    fn turn_ended(&mut self, outcome: &Outcome) {
+        self.close_turn();
+        if self.interrupted == Interrupted::Forgotten && matches!(outcome, Outcome::Aborted(_)) {
+            self.conversation.forget_unsent();
+        }
+    }
+
+    fn close_turn(&mut self) {
+        self.turn = None;
+        self.questions.clear();
+    }
+
+    fn recorded(&mut self, record: &Record) {
+        let Some(role) = self.conversation.append(record) else { return };
+        if let ItemRole::Output(id) = &role {
+            self.questions.retain(|asked| asked.item().as_str() != *id);
+        }
+        // Without words for it, a turn is over when the model has said something and called nothing after it.
+        let is_announced = self.turn.as_ref().is_some_and(|turn| turn.is_announced);
+        let is_of_model = role == ItemRole::Assistant || !role.is_message();
+        if is_of_model && !is_announced {
+            self.turn = (!role.is_message()).then_some(OpenTurn { id: None, is_announced: false });
+        }
+    }
+
+    fn item_completed(&mut self, item: &Item, turn: Option<&TurnId>) {
+        if let Some(said) = item.said().filter(|_| !item.is_kept_elsewhere()) {
+            self.said(said, turn);
+        }
+    }
+
+    fn said(&mut self, said: &UserMessage, turn: Option<&TurnId>) {
+        let is_announced = self.turn.as_ref().is_some_and(|turn| turn.is_announced);
+        match self.conversation.claim() {
+            Some(place) if !is_announced => self.conversation.begin_turn(Some(place), turn.cloned()),
+            Some(_) => {}
+            None => self.conversation.hear(said.texts().join("\n")),
+        }
+        if !is_announced {
+            self.turn = Some(OpenTurn { id: turn.cloned(), is_announced });
+        }
+        if let (Some(key), Some(turn)) = (&said.key, turn) {
+            self.keys.note(Arc::clone(key), turn.clone());
+        }
+    }
+
+    fn counted(&mut self, info: Option<&TokenUsageInfo>, rate_limits: &RateLimitSnapshot) {
+        if let Some(info) = info {
+            self.tokens.info = Some(info.clone());
+        }
+        // An answer that says nothing of limits leaves the last word standing.
+        if *rate_limits != RateLimitSnapshot::default() {
+            self.tokens.rate_limits = rate_limits.clone();
+        }
+    }
+}

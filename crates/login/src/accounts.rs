@@ -1,0 +1,319 @@
+//! The login of this process: read when it has changed, renewed once for everybody, stored before it is used.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use codex_config::{Auth, AuthError, Env, Home, Secret, Tokens};
+use codex_files::Stamp;
+use tokio::time::{Instant, sleep};
+
+use crate::external::External;
+use crate::http::{Network, Transport};
+use crate::renewal::Due;
+use crate::tokens::{renew, revoke};
+use crate::{Issuer, LoginError};
+
+/// How long another process may take to renew the login.
+const LOCK_TIME: Duration = Duration::from_secs(40);
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a renewal that failed is not tried again, while the old token still works.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// The login, shared by everything in a process.
+#[derive(Clone)]
+pub struct Accounts {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    home: Home,
+    env: Env,
+    http: Box<dyn Transport>,
+    clock: Box<dyn Fn() -> SystemTime + Send + Sync>,
+    /// What was read last, and from which state of the file.
+    known: Mutex<Option<(Stamp, Arc<Auth>)>>,
+    /// Held by who changes the login, so that the others wait for what comes of it.
+    changing: tokio::sync::Mutex<()>,
+    setback: Mutex<Option<Setback>>,
+    /// What a client has brought; it goes before the file.
+    external: Mutex<Option<External>>,
+}
+
+/// A renewal that failed.
+struct Setback {
+    of: Option<Secret>,
+    kind: SetbackKind,
+}
+
+enum SetbackKind {
+    /// The token cannot be used any more.
+    Ended(String),
+    /// It may be tried again then.
+    Until(SystemTime),
+}
+
+impl fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Accounts(…)")
+    }
+}
+
+impl Accounts {
+    /// The login of a home. Nothing is read yet.
+    #[must_use]
+    pub fn new(home: &Home, env: &Env) -> Self {
+        Self::with(home, env, Network::default(), SystemTime::now)
+    }
+
+    /// As above, with another network and another clock.
+    pub fn with(
+        home: &Home,
+        env: &Env,
+        http: impl Transport + 'static,
+        clock: impl Fn() -> SystemTime + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Shared {
+            home: home.clone(),
+            env: env.clone(),
+            http: Box::new(http),
+            clock: Box::new(clock),
+            known: Mutex::default(),
+            changing: tokio::sync::Mutex::default(),
+            setback: Mutex::default(),
+            external: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    pub(crate) fn http(&self) -> &dyn Transport {
+        &*self.shared.http
+    }
+
+    /// Waits until nobody else changes the login.
+    pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.shared.changing.lock().await
+    }
+
+    pub(crate) fn env(&self) -> &Env {
+        &self.shared.env
+    }
+
+    pub(crate) fn external(&self) -> MutexGuard<'_, Option<External>> {
+        self.shared.external.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who is logged in: what a client has brought, else what the file says. It is read again only when it has changed.
+    pub async fn auth(&self) -> Result<Arc<Auth>, LoginError> {
+        if let Some(external) = &*self.external() {
+            return Ok(external.auth());
+        }
+        let stamp = Stamp::of(&self.shared.home.auth_file());
+        if let Some((of, auth)) = &*self.known()
+            && *of == stamp
+        {
+            return Ok(Arc::clone(auth));
+        }
+        let auth = Arc::new(self.read().await?);
+        *self.known() = Some((stamp, Arc::clone(&auth)));
+        Ok(auth)
+    }
+
+    /// Tokens that work: those of the login, renewed before if it is time, or if `refused` is the access token they have.
+    pub async fn tokens(&self, refused: Option<&Secret>) -> Result<Tokens, LoginError> {
+        let auth = self.auth().await?;
+        let tokens = auth.tokens.clone().ok_or(LoginError::NotRenewable)?;
+        if self.external().is_some() {
+            return if refused == Some(&tokens.access_token) {
+                self.refresh_external(&tokens).await
+            } else {
+                Ok(tokens)
+            };
+        }
+        let due = self.due(&auth, &tokens, refused);
+        if due == Due::Not {
+            return Ok(tokens);
+        }
+        // A turn that is interrupted must not lose tokens that are issued already.
+        let (accounts, refused) = (self.clone(), refused.cloned());
+        let renewal = tokio::spawn(async move { accounts.renew(refused.as_ref()).await });
+        let renewed = renewal.await.unwrap_or(Err(LoginError::NotRenewable));
+        if due == Due::Soon { Ok(renewed.unwrap_or(tokens)) } else { renewed }
+    }
+
+    /// Stores a new login in place of any other.
+    pub(crate) async fn store(&self, tokens: Tokens) -> Result<(), LoginError> {
+        let _turn = self.turn().await;
+        let _lock = self.lock().await?;
+        let at = self.now();
+        self.on_disk(move |home| Auth::store_tokens(home, &tokens, &at)).await?;
+        *self.external() = None;
+        Ok(())
+    }
+
+    /// Stores a key in place of any other login.
+    pub async fn store_api_key(&self, key: String) -> Result<(), LoginError> {
+        let _turn = self.turn().await;
+        let _lock = self.lock().await?;
+        self.on_disk(move |home| Auth::store_api_key(home, &key)).await?;
+        *self.external() = None;
+        Ok(())
+    }
+
+    /// Forgets the login, here first and then where it was issued. Says whether there was one; the second part says what became
+    /// of telling the issuer, and the login is forgotten either way.
+    pub async fn log_out(&self) -> Result<(bool, Result<(), LoginError>), LoginError> {
+        let had_external = self.external().take().is_some();
+        let (tokens, was_there) = {
+            let _turn = self.turn().await;
+            let _lock = self.lock().await?;
+            // A file that nobody understands is removed all the same.
+            let tokens = self.read().await.unwrap_or_default().tokens;
+            (tokens, self.on_disk(Auth::remove).await?)
+        };
+        let told = match tokens {
+            Some(tokens) => revoke(self.http(), &Issuer::of(&tokens, self.env()), &tokens).await,
+            None => Ok(()),
+        };
+        Ok((was_there || had_external, told))
+    }
+
+    /// Renews the tokens, unless somebody else has done so meanwhile.
+    async fn renew(&self, refused: Option<&Secret>) -> Result<Tokens, LoginError> {
+        let _turn = self.turn().await;
+        if let Some(tokens) = self.renewed_by_others(refused).await? {
+            return Ok(tokens);
+        }
+        let _lock = self.lock().await?;
+        if let Some(tokens) = self.renewed_by_others(refused).await? {
+            return Ok(tokens);
+        }
+        let old = self.read().await?.tokens.ok_or(LoginError::NotRenewable)?;
+        self.check_setback(&old)?;
+        let issuer = Issuer::of(&old, self.env());
+        let renewed = match renew(self.http(), &issuer, &old).await {
+            Ok(renewed) => renewed,
+            Err(error) => return self.failed(old, error).await,
+        };
+        let (at, stored) = (self.now(), renewed.clone());
+        self.on_disk(move |home| Auth::store_renewed(home, &stored, &at)).await?;
+        *self.setback() = None;
+        Ok(renewed)
+    }
+
+    /// The tokens, if they need not be renewed any more.
+    async fn renewed_by_others(&self, refused: Option<&Secret>) -> Result<Option<Tokens>, LoginError> {
+        let auth = self.auth().await?;
+        let tokens = auth.tokens.clone().ok_or(LoginError::NotRenewable)?;
+        Ok((self.due(&auth, &tokens, refused) == Due::Not).then_some(tokens))
+    }
+
+    /// A program that knows nothing of our lock may have renewed them; then its tokens are the ones.
+    async fn failed(&self, old: Tokens, error: LoginError) -> Result<Tokens, LoginError> {
+        if let Ok(Auth { tokens: Some(now), .. }) = self.read().await
+            && now.refresh_token != old.refresh_token
+        {
+            return Ok(now);
+        }
+        let kind = match &error {
+            LoginError::Ended { code } => SetbackKind::Ended(code.clone()),
+            _ => SetbackKind::Until((self.shared.clock)() + PAUSE),
+        };
+        *self.setback() = Some(Setback { of: old.refresh_token, kind });
+        Err(error)
+    }
+
+    /// Refuses to try again what has just failed.
+    fn check_setback(&self, tokens: &Tokens) -> Result<(), LoginError> {
+        match &*self.setback() {
+            Some(Setback { of, kind: SetbackKind::Ended(code) }) if *of == tokens.refresh_token => {
+                Err(LoginError::Ended { code: code.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn due(&self, auth: &Auth, tokens: &Tokens, refused: Option<&Secret>) -> Due {
+        let now = (self.shared.clock)();
+        match Due::of(auth, tokens, now) {
+            _ if refused == Some(&tokens.access_token) => Due::Over,
+            Due::Soon if self.is_paused(tokens, now) => Due::Not,
+            due => due,
+        }
+    }
+
+    /// Whether a renewal has failed a moment ago, or for good.
+    fn is_paused(&self, tokens: &Tokens, now: SystemTime) -> bool {
+        self.setback().as_ref().is_some_and(|setback| {
+            setback.of == tokens.refresh_token
+                && match setback.kind {
+                    SetbackKind::Ended(_) => true,
+                    SetbackKind::Until(time) => now < time,
+                }
+        })
+    }
+
+    /// Keeps other processes from changing the login until the result is dropped.
+    async fn lock(&self) -> Result<File, LoginError> {
+        let failed = |source| LoginError::System { what: "lock the login", source };
+        let folder = self.shared.home.run();
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(&folder).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(folder.join("auth.lock")).map_err(failed)?;
+        let deadline = Instant::now() + LOCK_TIME;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(std::fs::TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_PAUSE).await,
+                Err(std::fs::TryLockError::WouldBlock) => return Err(LoginError::Locked),
+                Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<Auth, LoginError> {
+        let home = self.shared.home.clone();
+        blocking(move || Auth::load(&home)).await
+    }
+
+    /// Changes the file; what was known of it is forgotten.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Home) -> Result<T, AuthError> + Send + 'static,
+    ) -> Result<T, LoginError> {
+        let home = self.shared.home.clone();
+        let done = blocking(move || change(&home)).await;
+        *self.known() = None;
+        done
+    }
+
+    fn now(&self) -> String {
+        DateTime::<Utc>::from((self.shared.clock)()).to_rfc3339_opts(SecondsFormat::Micros, true)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<(Stamp, Arc<Auth>)>> {
+        self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn setback(&self) -> MutexGuard<'_, Option<Setback>> {
+        self.shared.setback.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, AuthError> + Send + 'static,
+) -> Result<T, LoginError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(LoginError::from),
+        Err(error) => Err(LoginError::System { what: "read the login", source: std::io::Error::other(error) }),
+    }
+}

@@ -1,0 +1,185 @@
+//! A login with a browser, as a machine: what a visit of the browser means, and what it is answered.
+
+use codex_config::Secret;
+use reqwest::Url;
+use subtle::ConstantTimeEq as _;
+
+use crate::LoginError;
+use crate::issuer::{Asked, Issuer};
+use crate::pkce::{Pkce, random};
+use crate::tokens::{Grant, is_code};
+
+/// One login. It is over with the first visit that brings the right word.
+#[derive(Debug)]
+pub struct BrowserFlow {
+    pkce: Pkce,
+    /// Tells the browser that was sent from any other that comes.
+    state: Secret,
+    port: u16,
+    redirect_uri: String,
+}
+
+/// A visit of a browser, or of whoever else finds the port.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Visit {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) host: String,
+    /// Whether a page of somebody else has caused it.
+    pub(crate) is_foreign: bool,
+}
+
+/// What a visit has brought.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The code that tokens are given for.
+    Code(Secret),
+    /// The user or the issuer said no.
+    Denied {
+        /// What was said about it.
+        code: String,
+    },
+    /// Another program wants the port for a login of its own.
+    Cancelled,
+}
+
+/// What a visitor is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// The login is done.
+    Done,
+    /// The login has failed; the terminal says why.
+    Failed,
+    /// The login was given up.
+    Cancelled,
+    /// The visit has nothing to do with this login.
+    Refused,
+    /// There is nothing here.
+    Missing,
+}
+
+impl BrowserFlow {
+    /// A login whose browser comes back to a port of this machine.
+    pub(crate) fn new(port: u16) -> Result<Self, LoginError> {
+        let redirect_uri = format!("http://localhost:{port}/auth/callback");
+        Ok(Self { pkce: Pkce::new()?, state: random::<32>()?, port, redirect_uri })
+    }
+
+    /// Where the browser is sent.
+    pub(crate) fn url(&self, issuer: &Issuer, originator: &str, workspaces: &[String]) -> String {
+        issuer.authorize_url(&Asked {
+            redirect_uri: &self.redirect_uri,
+            challenge: &self.pkce.challenge,
+            state: self.state.reveal(),
+            originator,
+            workspaces,
+        })
+    }
+
+    /// Takes a visit: what it has brought, or what it is told.
+    pub(crate) fn hear(&self, visit: &Visit) -> Result<Heard, Reply> {
+        let is_own = [format!("localhost:{}", self.port), format!("127.0.0.1:{}", self.port)].contains(&visit.host);
+        let url = Url::parse("http://localhost").and_then(|base| base.join(&visit.target));
+        let (true, "GET", Ok(url)) = (is_own, visit.method.as_str(), url) else { return Err(Reply::Refused) };
+        match url.path() {
+            "/auth/callback" => self.callback(&url),
+            "/cancel" if !visit.is_foreign => Ok(Heard::Cancelled),
+            "/cancel" => Err(Reply::Refused),
+            _ => Err(Reply::Missing),
+        }
+    }
+
+    fn callback(&self, url: &Url) -> Result<Heard, Reply> {
+        let value = |name: &str| {
+            let mut found = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+            found.next().filter(|value| !value.is_empty())
+        };
+        let state = value("state").unwrap_or_default();
+        if !bool::from(state.as_bytes().ct_eq(self.state.reveal().as_bytes())) {
+            return Err(Reply::Refused);
+        }
+        match (value("error"), value("code")) {
+            (Some(code), _) => {
+                let code = if is_code(&code) { code } else { "unknown error".to_owned() };
+                Ok(Heard::Denied { code })
+            }
+            (None, Some(code)) => Ok(Heard::Code(Secret::new(code))),
+            (None, None) => Err(Reply::Refused),
+        }
+    }
+
+    /// What the code is exchanged with.
+    pub(crate) fn grant(self, code: Secret) -> Grant {
+        Grant { code, verifier: self.pkce.verifier, redirect_uri: self.redirect_uri }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visit(target: &str) -> Visit {
+        Visit { method: "GET".into(), target: target.into(), host: "localhost:1455".into(), is_foreign: false }
+    }
+
+    fn flow() -> BrowserFlow {
+        BrowserFlow::new(1455).unwrap()
+    }
+
+    #[test]
+    fn the_code_counts_with_the_right_word_alone() {
+        let flow = flow();
+        let state = flow.state.reveal().to_owned();
+        let with = |query: String| flow.hear(&visit(&format!("/auth/callback?{query}")));
+        assert_eq!(with(format!("code=c%2F1&state={state}")), Ok(Heard::Code(Secret::new("c/1"))));
+        for wrong in
+            ["code=c", "code=c&state=", "code=c&state=x", &format!("code=c&state={state}x"), &format!("state={state}")]
+        {
+            assert_eq!(with(wrong.to_owned()), Err(Reply::Refused), "{wrong}");
+        }
+        let denied = Ok(Heard::Denied { code: "access_denied".to_owned() });
+        assert_eq!(with(format!("error=access_denied&state={state}")), denied);
+        assert_eq!(with("error=access_denied&state=x".to_owned()), Err(Reply::Refused));
+        let odd = Ok(Heard::Denied { code: "unknown error".to_owned() });
+        assert_eq!(with(format!("error=<b>&state={state}")), odd);
+        assert!(!format!("{flow:?}").contains(&state));
+    }
+
+    #[test]
+    fn strangers_are_refused() {
+        let flow = flow();
+        let state = flow.state.reveal();
+        let callback = format!("/auth/callback?code=c&state={state}");
+        let rebound = Visit { host: "evil.example:1455".into(), ..visit(&callback) };
+        assert_eq!(flow.hear(&rebound), Err(Reply::Refused));
+        assert_eq!(flow.hear(&Visit { method: "POST".into(), ..visit(&callback) }), Err(Reply::Refused));
+        assert_eq!(flow.hear(&Visit { is_foreign: true, ..visit("/cancel") }), Err(Reply::Refused));
+        assert_eq!(flow.hear(&visit("/cancel")), Ok(Heard::Cancelled));
+        assert_eq!(flow.hear(&visit("/favicon.ico")), Err(Reply::Missing));
+    }
+
+    #[test]
+    fn the_browser_is_sent_with_everything_that_the_issuer_wants() {
+        let flow = flow();
+        let env = codex_config::Env::from_iter::<[(&str, &str); 0]>([]);
+        let issuer = Issuer::new(None, None, &env);
+        let url = Url::parse(&flow.url(&issuer, "codex_cli_rs", &["w1".to_owned()])).unwrap();
+        assert_eq!((url.host_str(), url.path()), (Some("auth.openai.com"), "/oauth/authorize"));
+        let query: std::collections::BTreeMap<_, _> = url.query_pairs().into_owned().collect();
+        for (name, expected) in [
+            ("response_type", "code"),
+            ("client_id", "app_EMoamEEZ73f0CkXaXp7hrann"),
+            ("redirect_uri", "http://localhost:1455/auth/callback"),
+            ("code_challenge", &flow.pkce.challenge),
+            ("code_challenge_method", "S256"),
+            ("id_token_add_organizations", "true"),
+            ("codex_cli_simplified_flow", "true"),
+            ("state", flow.state.reveal()),
+            ("originator", "codex_cli_rs"),
+            ("allowed_workspace_id", "w1"),
+        ] {
+            assert_eq!(query[name], expected, "{name}");
+        }
+        assert!(!url.as_str().contains(flow.pkce.verifier.reveal()));
+    }
+}

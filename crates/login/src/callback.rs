@@ -1,0 +1,142 @@
+//! The port of this machine that a browser comes back to: a little HTTP, bounded in every way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use crate::LoginError;
+use crate::browser::{Reply, Visit};
+
+/// The longest request.
+const MOST_BYTES: usize = 16 * 1024;
+/// How long a visitor may take to say something, and to hear the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How many visitors are heard at once.
+const MOST_VISITORS: usize = 16;
+
+/// Somebody who waits for an answer.
+pub(crate) struct Visitor {
+    pub(crate) visit: Visit,
+    stream: TcpStream,
+}
+
+/// Takes the first of these ports that is free, on this machine alone.
+pub(crate) async fn bind(ports: &[u16]) -> Result<(TcpListener, u16), LoginError> {
+    for port in ports {
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", *port)).await
+            && let Ok(address) = listener.local_addr()
+        {
+            return Ok((listener, address.port()));
+        }
+    }
+    Err(LoginError::Ports { ports: ports.to_vec() })
+}
+
+/// Hears visitors until nobody wants to know of them any more.
+pub(crate) async fn hear(listener: TcpListener, visitors: mpsc::Sender<Visitor>) {
+    let seats = Arc::new(Semaphore::new(MOST_VISITORS));
+    while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = visitors.closed() => return,
+        };
+        // A visitor who has left already is none.
+        let Ok((stream, _)) = accepted else { continue };
+        let visitors = visitors.clone();
+        tokio::spawn(async move {
+            if let Ok(Some(visitor)) = timeout(PATIENCE, Visitor::meet(stream)).await {
+                // Nobody is there to hear it when the login is over.
+                let _ = visitors.send(visitor).await;
+            }
+            drop(seat);
+        });
+    }
+}
+
+impl Visitor {
+    async fn meet(mut stream: TcpStream) -> Option<Self> {
+        let mut head = Vec::new();
+        while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+            if head.len() >= MOST_BYTES || stream.read_buf(&mut head).await.ok()? == 0 {
+                return None;
+            }
+        }
+        Some(Self { visit: Visit::parse(&head)?, stream })
+    }
+
+    /// Shows a page. Whoever does not wait for it has seen enough.
+    pub(crate) async fn answer(mut self, reply: Reply) {
+        let said = timeout(PATIENCE, async {
+            self.stream.write_all(page(reply).as_bytes()).await?;
+            self.stream.shutdown().await
+        });
+        let _ = said.await;
+    }
+}
+
+impl Visit {
+    fn parse(head: &[u8]) -> Option<Self> {
+        let head = std::str::from_utf8(head).ok()?;
+        let mut lines = head.split("\r\n");
+        let mut words = lines.next()?.split(' ');
+        let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let mut visit = Self { method, target, ..Self::default() };
+        for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+            match name.trim().to_ascii_lowercase().as_str() {
+                "host" => value.trim().clone_into(&mut visit.host),
+                "origin" => visit.is_foreign = true,
+                "sec-fetch-site" => visit.is_foreign |= !matches!(value.trim(), "none" | "same-origin"),
+                _ => {}
+            }
+        }
+        Some(visit)
+    }
+}
+
+fn page(reply: Reply) -> String {
+    let (status, title, text) = match reply {
+        Reply::Done => ("200 OK", "You are logged in", "You may close this page and go back to Codex."),
+        Reply::Failed => ("400 Bad Request", "The login failed", "Codex says why. You may close this page."),
+        Reply::Cancelled => ("200 OK", "The login was cancelled", "You may close this page."),
+        Reply::Refused => ("403 Forbidden", "This is not the login that Codex waits for", "Begin again in Codex."),
+        Reply::Missing => ("404 Not Found", "There is nothing here", ""),
+    };
+    let body = format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1><p>{text}");
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {}\r\nconnection: close\r\n\
+         cache-control: no-store\r\nreferrer-policy: no-referrer\r\ncontent-security-policy: default-src 'none'\r\n\
+         x-content-type-options: nosniff\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_to_the_end_of_its_head() {
+        let visit =
+            Visit::parse(b"GET /a?b=c HTTP/1.1\r\nHost: localhost:1455\r\nSec-Fetch-Site: cross-site\r\n\r\n").unwrap();
+        assert_eq!((visit.method.as_str(), visit.target.as_str()), ("GET", "/a?b=c"));
+        assert_eq!((visit.host.as_str(), visit.is_foreign), ("localhost:1455", true));
+        let own = Visit::parse(b"GET / HTTP/1.1\r\nsec-fetch-site: none\r\n\r\n").unwrap();
+        assert!(!own.is_foreign);
+        assert!(Visit::parse(b"\xff\xff\r\n\r\n").is_none());
+        assert!(Visit::parse(b"GET\r\n\r\n").is_none());
+    }
+
+    #[tokio::test]
+    async fn the_first_free_port_is_taken() {
+        let (first, taken) = bind(&[0]).await.unwrap();
+        let (_second, port) = bind(&[taken, 0]).await.unwrap();
+        assert_ne!(port, taken);
+        let error = bind(&[taken]).await.unwrap_err();
+        assert!(error.to_string().starts_with(&format!("ports {taken} are taken")), "{error}");
+        drop(first);
+    }
+}

@@ -1,0 +1,186 @@
+//! A login with a code that the user types on another device, as a machine: how often the issuer is asked, and until when.
+
+use std::time::Duration;
+
+use codex_config::Secret;
+use serde_json::Value as Json;
+
+use crate::LoginError;
+use crate::http::Answer;
+use crate::tokens::{code, refused};
+
+/// How long the user may take.
+pub(crate) const DEVICE_TIME: Duration = Duration::from_secs(15 * 60);
+/// What an issuer that asks for more patience gets (RFC 8628, section 3.5).
+const SLOWER: Duration = Duration::from_secs(5);
+/// How often the issuer is asked that does not say.
+const USUAL_INTERVAL: u64 = 5;
+/// The longest pause, so that nobody waits in vain.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// When the issuer is asked next.
+#[derive(Debug)]
+pub struct DevicePolls {
+    interval: Duration,
+    /// How much of the time has gone by.
+    waited: Duration,
+}
+
+/// What the issuer said when it was asked.
+#[derive(Debug)]
+pub enum DeviceAnswer {
+    /// The user has not come yet.
+    Pending,
+    /// It wants to be asked less often.
+    SlowDown,
+    /// The user has said yes.
+    Granted {
+        /// What tokens are given for.
+        code: Secret,
+        /// What proves whose the code is.
+        verifier: Secret,
+    },
+    /// It is over.
+    Over(LoginError),
+}
+
+/// What to do next.
+#[derive(Debug)]
+pub enum Next {
+    /// Ask again after a pause.
+    Ask {
+        /// The pause.
+        after: Duration,
+    },
+    /// Ask for tokens.
+    Exchange {
+        /// The code.
+        code: Secret,
+        /// What proves whose it is.
+        verifier: Secret,
+    },
+    /// Give up.
+    Fail(LoginError),
+}
+
+impl DevicePolls {
+    /// Polls with the pause that the issuer asks for, in seconds, which it writes as a number or as a string.
+    pub(crate) fn new(interval: Option<&Json>) -> Self {
+        let seconds = interval.and_then(|value| value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()));
+        let interval = Duration::from_secs(seconds.unwrap_or(USUAL_INTERVAL).max(1)).min(LONGEST_PAUSE);
+        Self { interval, waited: Duration::ZERO }
+    }
+
+    /// Takes an answer.
+    pub fn step(&mut self, answer: DeviceAnswer) -> Next {
+        match answer {
+            DeviceAnswer::Granted { code, verifier } => return Next::Exchange { code, verifier },
+            DeviceAnswer::Over(error) => return Next::Fail(error),
+            DeviceAnswer::Pending => {}
+            // For good: whoever asks too often once would do so again.
+            DeviceAnswer::SlowDown => self.interval = (self.interval + SLOWER).min(LONGEST_PAUSE),
+        }
+        if self.waited >= DEVICE_TIME {
+            return Next::Fail(LoginError::Expired { after: DEVICE_TIME });
+        }
+        let after = self.interval.min(DEVICE_TIME.saturating_sub(self.waited));
+        self.waited += after;
+        Next::Ask { after }
+    }
+}
+
+impl DeviceAnswer {
+    /// Reads what the issuer said.
+    pub(crate) fn of(answer: &Answer) -> Self {
+        if answer.is_success() {
+            let json = answer.json().unwrap_or_default();
+            let secret = |name: &str| json.get(name).and_then(Json::as_str).map(Secret::new);
+            return match (secret("authorization_code"), secret("code_verifier")) {
+                (Some(code), Some(verifier)) => Self::Granted { code, verifier },
+                _ => Self::Over(LoginError::Malformed { what: "it has no code" }),
+            };
+        }
+        match (answer.status, code(answer).as_deref()) {
+            (_, Some("slow_down")) | (429, _) => Self::SlowDown,
+            (_, Some(word @ ("access_denied" | "authorization_declined" | "authorization_denied"))) => {
+                Self::Over(LoginError::Denied { code: word.to_owned() })
+            }
+            (_, Some("expired_token" | "expired_device_code")) => {
+                Self::Over(LoginError::Expired { after: DEVICE_TIME })
+            }
+            (403 | 404 | 500.., _) | (_, Some("authorization_pending")) => Self::Pending,
+            _ => Self::Over(refused(answer)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn heard(status: u16, body: &Json) -> DeviceAnswer {
+        DeviceAnswer::of(&Answer { status, body: body.to_string().into_bytes() })
+    }
+
+    fn pause(next: Next) -> u64 {
+        match next {
+            Next::Ask { after } => after.as_secs(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_interval_is_a_number_or_a_string() {
+        for (interval, seconds) in [(json!("1"), 1), (json!(7), 7), (json!(0), 1), (json!("soon"), 5), (json!(900), 60)]
+        {
+            assert_eq!(pause(DevicePolls::new(Some(&interval)).step(DeviceAnswer::Pending)), seconds);
+        }
+        assert_eq!(pause(DevicePolls::new(None).step(DeviceAnswer::Pending)), 5);
+    }
+
+    #[test]
+    fn an_issuer_that_wants_more_patience_keeps_it() {
+        let mut polls = DevicePolls::new(Some(&json!(1)));
+        let slow_down = || heard(400, &json!({"error": "slow_down"}));
+        assert_eq!(pause(polls.step(slow_down())), 6);
+        assert_eq!(pause(polls.step(DeviceAnswer::Pending)), 6);
+        assert_eq!(pause(polls.step(heard(429, &json!(null)))), 11);
+        assert_eq!(pause(polls.step(DeviceAnswer::Pending)), 11);
+    }
+
+    #[test]
+    fn the_code_ends_after_a_quarter_of_an_hour() {
+        let mut polls = DevicePolls::new(Some(&json!(50)));
+        let mut waited = 0;
+        let error = loop {
+            match polls.step(DeviceAnswer::Pending) {
+                Next::Ask { after } => waited += after.as_secs(),
+                Next::Fail(error) => break error,
+                Next::Exchange { .. } => panic!("nothing was granted"),
+            }
+        };
+        assert_eq!((waited, error.to_string()), (900, "nobody logged in within 15 minutes".to_owned()));
+    }
+
+    #[test]
+    fn answers_are_told_apart() {
+        assert!(matches!(heard(403, &json!({"error": "authorization_pending"})), DeviceAnswer::Pending));
+        assert!(matches!(heard(404, &json!({})), DeviceAnswer::Pending));
+        assert!(matches!(heard(503, &json!("busy")), DeviceAnswer::Pending));
+        let granted = heard(200, &json!({"authorization_code": "canary-c", "code_verifier": "canary-v"}));
+        assert!(matches!(&granted, DeviceAnswer::Granted { code, .. } if code.reveal() == "canary-c"));
+        assert!(!format!("{granted:?}").contains("canary"));
+        for (status, body, said) in [
+            (403, json!({"error": "access_denied"}), "the login was refused: access_denied"),
+            (400, json!({"error": "expired_token"}), "nobody logged in within 15 minutes"),
+            (400, json!({"error": {"code": "bad_client"}}), "the login service said 400: bad_client"),
+            (400, json!({"error": "Token canary-1 is bad"}), "the login service said 400"),
+            (200, json!({}), "the login service gave an answer that cannot be used: it has no code"),
+        ] {
+            let DeviceAnswer::Over(error) = heard(status, &body) else { panic!("{status} {body}") };
+            assert_eq!(error.to_string(), said);
+        }
+    }
+}

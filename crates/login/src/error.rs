@@ -1,0 +1,125 @@
+//! Why nobody is logged in.
+
+use std::error::Error;
+use std::time::Duration;
+
+use codex_config::AuthError;
+
+/// A login or a renewal that failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    /// The login is kept in a file that cannot be used.
+    #[error(transparent)]
+    Auth(#[from] AuthError),
+    /// None of the ports for the browser's answer can be used.
+    #[error("ports {} are taken, so the browser could not bring the login back", ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and "))]
+    Ports {
+        /// Those that were tried.
+        ports: Vec<u16>,
+    },
+    /// Nobody has logged in for too long.
+    #[error("nobody logged in within {} minutes", after.as_secs() / 60)]
+    Expired {
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The user or the issuer said no.
+    #[error("the login was refused: {code}")]
+    Denied {
+        /// What was said about it.
+        code: String,
+    },
+    /// Somebody cancelled it.
+    #[error("Login was not completed")]
+    Cancelled,
+    /// The login is for another workspace than the administrator wants.
+    #[error("the login is for another workspace than forced_chatgpt_workspace_id allows")]
+    Workspace,
+    /// The issuer has no login with a code.
+    #[error("{issuer} has no login with a code")]
+    NoDeviceLogin {
+        /// The issuer.
+        issuer: String,
+    },
+    /// The issuer answered with an error.
+    #[error("the login service said {status}{}", code.as_ref().map(|code| format!(": {code}")).unwrap_or_default())]
+    Status {
+        /// The status.
+        status: u16,
+        /// The code in the answer.
+        code: Option<String>,
+    },
+    /// The answer is not what it should be.
+    #[error("the login service gave an answer that cannot be used: {what}")]
+    Malformed {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The issuer could not be reached.
+    #[error("could not reach the login service at {host}")]
+    Connect {
+        /// The host.
+        host: String,
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The login cannot be renewed any more.
+    #[error("the login has ended ({code}); log in again with `codex login`")]
+    Ended {
+        /// What the issuer said.
+        code: String,
+    },
+    /// The access token is void and nothing is there to renew it with.
+    #[error("the login cannot be renewed; log in again with `codex login`")]
+    NotRenewable,
+    /// Another process renews the login and does not come to an end.
+    #[error("another process is renewing the login and does not finish")]
+    Locked,
+    /// This build keeps no logins in a keyring.
+    #[error("cli_auth_credentials_store = \"keyring\": this build has no keyring; set it to \"file\" or \"auto\"")]
+    NoKeyring,
+    /// A login would go to a host that is not `ChatGPT`.
+    #[error("{provider} is not at chatgpt_base_url, and a ChatGPT login is sent nowhere else; use an API key")]
+    ForeignHost {
+        /// The provider.
+        provider: String,
+    },
+    /// The client that gives the tokens gave none.
+    #[error("the client gave no new tokens: {why}")]
+    Client {
+        /// What it said.
+        why: String,
+    },
+    /// The program that says the key failed.
+    #[error("the program for the key of {provider} {why}")]
+    KeyProgram {
+        /// The provider.
+        provider: String,
+        /// What it did.
+        why: String,
+    },
+    /// The system could not do what a login needs.
+    #[error("could not {what}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl LoginError {
+    /// A next step for the person, shown on a line of its own.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Auth(error) => error.hint(),
+            Self::Ports { .. } => Some("log in with a code instead: codex login --device-auth".to_owned()),
+            Self::NoDeviceLogin { .. } => Some("log in with a browser instead: codex login".to_owned()),
+            Self::Workspace => Some("log in again and choose that workspace".to_owned()),
+            Self::Connect { .. } => Some("check the network and the proxy settings".to_owned()),
+            Self::Expired { .. } | Self::Denied { .. } => Some("try again with `codex login`".to_owned()),
+            _ => None,
+        }
+    }
+}

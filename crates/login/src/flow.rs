@@ -1,0 +1,223 @@
+//! Logins as they run: the machines of the flows, with a listener, a clock and the network.
+
+use std::time::Duration;
+
+use codex_config::{Config, CredentialsStore, LoginConfig, Tokens};
+use serde_json::{Value as Json, json};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::browser::{BrowserFlow, Heard, Reply};
+use crate::callback::{self, Visitor};
+use crate::device::{DeviceAnswer, DevicePolls, Next};
+use crate::http::{Body, Request};
+use crate::tokens::{Grant, exchange, granted, send};
+use crate::{Accounts, Issuer, LoginError};
+
+/// The ports that a browser may come back to; the issuer knows them.
+pub const PORTS: [u16; 2] = [1455, 1457];
+
+/// How long the user may take in the browser.
+const BROWSER_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// Whom to ask for a login, and what for.
+#[derive(Debug, Clone)]
+pub struct LoginOptions {
+    /// Who issues it.
+    pub issuer: Issuer,
+    /// The name of the client.
+    pub originator: String,
+    /// The workspaces that it may be for; any if there are none.
+    pub workspaces: Vec<String>,
+    /// The ports that a browser may come back to, in order.
+    pub ports: Vec<u16>,
+}
+
+impl LoginOptions {
+    /// What the configuration wants of a login.
+    pub fn new(config: &Config, issuer: Issuer, originator: &str) -> Result<Self, LoginError> {
+        let login = config.login();
+        check_store(&login)?;
+        let (originator, workspaces) = (originator.to_owned(), login.forced_workspaces);
+        Ok(Self { issuer, originator, workspaces, ports: PORTS.to_vec() })
+    }
+
+    /// Refuses a login for a workspace that is not wanted.
+    fn check(&self, tokens: &Tokens) -> Result<(), LoginError> {
+        let account = tokens.account();
+        let is_wanted = |account: &String| self.workspaces.contains(account);
+        if self.workspaces.is_empty() || account.as_ref().is_some_and(is_wanted) {
+            Ok(())
+        } else {
+            Err(LoginError::Workspace)
+        }
+    }
+}
+
+/// Whether this build can keep a login where the user wants it.
+pub fn check_store(login: &LoginConfig) -> Result<(), LoginError> {
+    match login.store {
+        CredentialsStore::File | CredentialsStore::Auto => Ok(()),
+        CredentialsStore::Keyring => Err(LoginError::NoKeyring),
+    }
+}
+
+/// A login that waits for a browser. Dropping it gives it up and frees the port.
+#[derive(Debug)]
+pub struct BrowserLogin {
+    accounts: Accounts,
+    options: LoginOptions,
+    flow: BrowserFlow,
+    listener: TcpListener,
+    url: String,
+}
+
+impl BrowserLogin {
+    pub(crate) async fn begin(accounts: Accounts, options: LoginOptions) -> Result<Self, LoginError> {
+        let (listener, port) = callback::bind(&options.ports).await?;
+        let flow = BrowserFlow::new(port)?;
+        let url = flow.url(&options.issuer, &options.originator, &options.workspaces);
+        Ok(Self { accounts, options, flow, listener, url })
+    }
+
+    /// The address that the user opens.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Waits for the user, and stores the login.
+    pub async fn finish(self) -> Result<(), LoginError> {
+        let Self { accounts, options, flow, listener, url: _ } = self;
+        let deadline = Instant::now() + BROWSER_TIME;
+        let (visitors, mut waiting) = mpsc::channel(1);
+        let hearing = tokio::spawn(callback::hear(listener, visitors));
+        let heard = wait(&flow, &mut waiting, deadline).await;
+        // Who comes now finds nobody.
+        drop(waiting);
+        let (visitor, heard) = heard?;
+        let ended = match heard {
+            Heard::Cancelled => Err(LoginError::Cancelled),
+            Heard::Denied { code } => Err(LoginError::Denied { code }),
+            Heard::Code(code) => accounts.complete(&options, &flow.grant(code)).await,
+        };
+        let reply = match &ended {
+            Ok(()) => Reply::Done,
+            Err(LoginError::Cancelled) => Reply::Cancelled,
+            Err(_) => Reply::Failed,
+        };
+        visitor.answer(reply).await;
+        // The port is free again when this returns.
+        let _ = hearing.await;
+        ended
+    }
+}
+
+/// Waits for the visit that means something. Others are answered and forgotten.
+async fn wait(
+    flow: &BrowserFlow,
+    waiting: &mut mpsc::Receiver<Visitor>,
+    deadline: Instant,
+) -> Result<(Visitor, Heard), LoginError> {
+    let expired = || LoginError::Expired { after: BROWSER_TIME };
+    loop {
+        let visitor = timeout_at(deadline, waiting.recv()).await.map_err(|_| expired())?.ok_or_else(expired)?;
+        match flow.hear(&visitor.visit) {
+            Ok(heard) => return Ok((visitor, heard)),
+            // Whoever reads slowly keeps nobody waiting.
+            Err(reply) => drop(tokio::spawn(visitor.answer(reply))),
+        }
+    }
+}
+
+/// A login that waits for the user to type a code.
+#[derive(Debug)]
+pub struct DeviceLogin {
+    accounts: Accounts,
+    options: LoginOptions,
+    polls: DevicePolls,
+    device_id: codex_config::Secret,
+    user_code: String,
+}
+
+impl DeviceLogin {
+    pub(crate) async fn begin(accounts: Accounts, options: LoginOptions) -> Result<Self, LoginError> {
+        let issuer = &options.issuer;
+        let body = Body::Json(json!({"client_id": issuer.client_id()}));
+        let answer = send(accounts.http(), Request::post(issuer.user_code_url(), body)).await?;
+        if answer.status == 404 {
+            return Err(LoginError::NoDeviceLogin { issuer: issuer.url().to_owned() });
+        }
+        let answer = granted(answer)?;
+        let text = |name: &str| answer.get(name).and_then(Json::as_str).filter(|text| !text.is_empty());
+        let user_code = text("user_code").or_else(|| text("usercode"));
+        let (Some(device_id), Some(user_code)) = (text("device_auth_id"), user_code) else {
+            return Err(LoginError::Malformed { what: "it has no code" });
+        };
+        // It is shown in a terminal.
+        if user_code.len() > 64 || !user_code.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(LoginError::Malformed { what: "its code cannot be shown" });
+        }
+        let polls = DevicePolls::new(answer.get("interval"));
+        let (device_id, user_code) = (codex_config::Secret::new(device_id), user_code.to_owned());
+        Ok(Self { accounts, options, polls, device_id, user_code })
+    }
+
+    /// The code that the user types.
+    #[must_use]
+    pub fn user_code(&self) -> &str {
+        &self.user_code
+    }
+
+    /// Where the user types it.
+    #[must_use]
+    pub fn page(&self) -> String {
+        self.options.issuer.device_page()
+    }
+
+    /// Waits for the user, and stores the login.
+    pub async fn finish(mut self) -> Result<(), LoginError> {
+        let mut heard = DeviceAnswer::Pending;
+        loop {
+            match self.polls.step(heard) {
+                Next::Fail(error) => return Err(error),
+                Next::Exchange { code, verifier } => {
+                    let redirect_uri = self.options.issuer.device_redirect();
+                    return self.accounts.complete(&self.options, &Grant { code, verifier, redirect_uri }).await;
+                }
+                Next::Ask { after } => sleep(after).await,
+            }
+            heard = self.ask().await;
+        }
+    }
+
+    /// An issuer that cannot be reached for a moment is asked again.
+    async fn ask(&self) -> DeviceAnswer {
+        let body = json!({"device_auth_id": self.device_id.reveal(), "user_code": self.user_code});
+        let request = Request::post(self.options.issuer.device_token_url(), Body::Json(body));
+        match send(self.accounts.http(), request).await {
+            Ok(answer) => DeviceAnswer::of(&answer),
+            Err(_) => DeviceAnswer::Pending,
+        }
+    }
+}
+
+impl Accounts {
+    /// Begins a login with a browser.
+    pub async fn begin_browser(&self, options: LoginOptions) -> Result<BrowserLogin, LoginError> {
+        BrowserLogin::begin(self.clone(), options).await
+    }
+
+    /// Begins a login with a code.
+    pub async fn begin_device(&self, options: LoginOptions) -> Result<DeviceLogin, LoginError> {
+        DeviceLogin::begin(self.clone(), options).await
+    }
+
+    /// Exchanges a code and stores the login.
+    async fn complete(&self, options: &LoginOptions, grant: &Grant) -> Result<(), LoginError> {
+        let tokens = exchange(self.http(), &options.issuer, grant).await?;
+        options.check(&tokens)?;
+        self.store(tokens).await
+    }
+}

@@ -1,0 +1,167 @@
+//! What flows say to an issuer, apart from how it is carried.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use codex_config::Secret;
+use futures_util::future::BoxFuture;
+use reqwest::{Client, Url};
+use serde_json::Value as Json;
+
+/// How long a request may take, from its beginning to the end of its answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest answer that is read.
+const MOST_BYTES: usize = 1024 * 1024;
+
+/// A request. Its debug text names the address alone, for everything else may be a secret.
+pub struct Request {
+    /// Where it goes.
+    pub url: String,
+    /// What it says.
+    pub body: Body,
+    /// The token that it carries.
+    pub bearer: Option<Secret>,
+    /// The workspace that it names.
+    pub account: Option<String>,
+}
+
+/// What a request says.
+pub enum Body {
+    /// Nothing: it asks.
+    None,
+    /// A form.
+    Form(Vec<(&'static str, String)>),
+    /// JSON.
+    Json(Json),
+}
+
+/// An answer. Its debug text shows the status alone.
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// What was said.
+    pub body: Vec<u8>,
+}
+
+/// No answer came.
+#[derive(Debug, thiserror::Error)]
+#[error("could not reach {host}")]
+pub struct HttpError {
+    /// The host that was asked.
+    pub host: String,
+    /// The cause.
+    pub source: Box<dyn Error + Send + Sync>,
+}
+
+/// Carries requests.
+pub trait Transport: Send + Sync {
+    /// Sends a request. The answer comes within a bounded time.
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Answer, HttpError>>;
+}
+
+impl Request {
+    /// A request that says something.
+    #[must_use]
+    pub fn post(url: String, body: Body) -> Self {
+        Self { url, body, bearer: None, account: None }
+    }
+}
+
+impl Answer {
+    /// Whether the request was granted.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    pub(crate) fn json(&self) -> Option<Json> {
+        serde_json::from_slice(&self.body).ok()
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = self.url.split('?').next().unwrap_or_default();
+        f.debug_struct("Request").field("url", &address).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+/// The network, with a client for each host.
+#[derive(Debug, Default)]
+pub struct Network {
+    clients: Mutex<BTreeMap<String, Client>>,
+}
+
+impl Network {
+    fn client(&self, url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let origin = url.origin().ascii_serialization();
+        if let Some(client) = clients.get(&origin) {
+            return Ok(client.clone());
+        }
+        let client = codex_model::http_client(url)?;
+        clients.insert(origin, client.clone());
+        Ok(client)
+    }
+
+    async fn ask(&self, url: Url, request: Request) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        let client = self.client(&url)?;
+        let mut sent = match request.body {
+            Body::None => client.get(url),
+            Body::Form(fields) => {
+                client.post(url).header("content-type", "application/x-www-form-urlencoded").body(form(&fields))
+            }
+            Body::Json(json) => client.post(url).header("content-type", "application/json").body(json.to_string()),
+        };
+        if let Some(token) = &request.bearer {
+            sent = sent.bearer_auth(token.reveal());
+        }
+        if let Some(account) = &request.account {
+            sent = sent.header("chatgpt-account-id", account);
+        }
+        let mut response = sent.header("accept", "application/json").send().await.map_err(without_url)?;
+        let status = response.status().as_u16();
+        let mut body = Vec::new();
+        while body.len() < MOST_BYTES
+            && let Some(chunk) = response.chunk().await.map_err(without_url)?
+        {
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Answer { status, body })
+    }
+}
+
+impl Transport for Network {
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Answer, HttpError>> {
+        Box::pin(async move {
+            let host = request.url.split('/').nth(2).unwrap_or_default().to_owned();
+            let failed = |source| HttpError { host: host.clone(), source };
+            let url = Url::parse(&request.url).map_err(|error| failed(error.into()))?;
+            match tokio::time::timeout(TIMEOUT, self.ask(url, request)).await {
+                Ok(answer) => answer.map_err(failed),
+                Err(_) => Err(failed(format!("no answer within {} s", TIMEOUT.as_secs()).into())),
+            }
+        })
+    }
+}
+
+/// An error without the address, whose parameters may hold a secret.
+fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
+    Box::new(error.without_url())
+}
+
+/// A form as it is sent.
+pub(crate) fn form(fields: &[(&'static str, String)]) -> String {
+    let Ok(mut url) = Url::parse("http://localhost") else { return String::new() };
+    url.query_pairs_mut().extend_pairs(fields);
+    url.query().unwrap_or_default().to_owned()
+}

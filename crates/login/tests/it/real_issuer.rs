@@ -1,0 +1,91 @@
+//! The same flows against a real OpenID provider: `CODEX_TEST_OIDC` names its address, and `CODEX_TEST_OIDC_USER` a program that
+//! opens an address as a user would.
+
+use std::time::Duration;
+
+use codex_config::{Auth, Home, LoginConfig};
+use codex_login::{Accounts, Issuer, LoginError, LoginOptions, PORTS};
+use codex_model::SharedCredentials;
+use futures_util::future::join_all;
+use tokio::process::Command;
+
+use crate::world::{env, openai};
+
+/// Opens an address as a user would, to the end.
+async fn open(user: &str, url: &str) {
+    let mut words = user.split(' ');
+    let mut command = Command::new(words.next().unwrap());
+    let opened = command.args(words).args(["open", url]).output();
+    let opened = tokio::time::timeout(Duration::from_secs(60), opened).await.unwrap().unwrap();
+    assert!(opened.status.success(), "{opened:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_provider_is_understood() {
+    let (Ok(url), Ok(user)) = (std::env::var("CODEX_TEST_OIDC"), std::env::var("CODEX_TEST_OIDC_USER")) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::at(folder.path());
+    let accounts = Accounts::new(&home, &env());
+    let issuer = Issuer::new(Some(&url), None, &env());
+    let options = LoginOptions { issuer, originator: "tests".into(), workspaces: Vec::new(), ports: PORTS.to_vec() };
+    let tokens = || Auth::load(&home).unwrap().tokens.unwrap();
+
+    let login = accounts.begin_browser(options.clone()).await.unwrap();
+    let address = login.url().to_owned();
+    let (ended, ()) = tokio::join!(login.finish(), open(&user, &address));
+    ended.unwrap();
+    let first = tokens();
+    assert_eq!(first.account_id.as_deref(), Some("acct-alice"));
+
+    let login = accounts.begin_browser(options.clone()).await.unwrap();
+    drop(login);
+
+    let login = accounts.begin_device(options.clone()).await.unwrap();
+    let page = format!("{}?user_code={}", login.page(), login.user_code());
+    let (ended, ()) = tokio::join!(login.finish(), open(&user, &page));
+    ended.unwrap();
+    let second = tokens();
+    assert_ne!(first.access_token, second.access_token);
+
+    // Two processes with fifty threads renew once, because the provider refuses a refresh token that is used again.
+    let processes = [accounts.clone(), Accounts::new(&home, &env())];
+    let all: Vec<SharedCredentials> = processes
+        .iter()
+        .flat_map(|accounts| (0..50).map(|_| accounts.credentials(LoginConfig::default(), &openai())))
+        .collect();
+    let used = all[0].authorize().await.unwrap();
+    let renewed = join_all(all.iter().map(|credentials| credentials.refused(&used))).await;
+    assert!(renewed.into_iter().all(|is_renewed| is_renewed));
+    let third = tokens();
+    assert!(third.access_token != second.access_token && third.refresh_token != second.refresh_token);
+
+    // A token that has ended is renewed before it is used.
+    let claims = codex_config::Claims::of(&third.access_token);
+    let life = claims.expires_at.unwrap() - claims.issued_at.unwrap();
+    if life <= 10 {
+        tokio::time::timeout(Duration::from_secs(30), async {
+            while tokens().access_token == third.access_token {
+                all[0].authorize().await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .unwrap();
+    }
+
+    // A refresh token that was used before ends the login.
+    let now = tokens();
+    let reused = codex_config::Tokens { refresh_token: first.refresh_token.clone(), ..now.clone() };
+    let (was_there, told) = accounts.log_out().await.unwrap();
+    assert!(was_there);
+    told.unwrap();
+    for old in [reused, now] {
+        Auth::store_tokens(&home, &old, "2026-01-01T00:00:00Z").unwrap();
+        let error = accounts.tokens(Some(&old.access_token)).await;
+        if old.refresh_token == first.refresh_token {
+            // The first login was never used, so it can still be renewed.
+            continue;
+        }
+        assert!(matches!(error, Err(LoginError::Ended { .. })), "{error:?}");
+    }
+}
