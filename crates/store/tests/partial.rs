@@ -209,7 +209,7 @@ fn exports_have_it() {
     export_markdown(&mut RolloutLines::open(&world.rollout()).unwrap(), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     let end = text.split_once("## User").unwrap().1;
-    expect![[r#"
+    expect![[r"
 
 
         tell me
@@ -220,7 +220,7 @@ fn exports_have_it() {
 
         *It broke off here.*
 
-    "#]]
+    "]]
     .assert_eq(end);
     drop(world.store.open(world.thread).unwrap());
     let hits = world.store.search("upon", 10).unwrap().hits;
