@@ -4,5 +4,5 @@
 libfuzzer_sys::fuzz_target!(|script: &str| {
     let argv = ["bash", "-lc", script].map(str::to_owned);
     let _ = codex_shell::parsed_commands(&argv);
-    assert!(!(codex_shell::is_known_safe(&argv) && codex_shell::danger(&argv).is_some()), "{script:?}");
+    assert!(!(codex_shell::is_known_safe(&argv, codex_shell::Checkout::Own) && codex_shell::danger(&argv).is_some()), "{script:?}");
 });

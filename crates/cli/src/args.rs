@@ -92,9 +92,11 @@ pub(crate) enum Command {
     /// made. Without a thread, the most recently updated one is used.
     #[command(visible_alias = "a")]
     Apply(Lazy<ApplyArgs>),
-    /// Store an API key, or show how requests are authenticated
+    /// Log in with ChatGPT or an API key, or show how requests are authenticated
+    ///
+    /// Without an option, opens a browser and waits up to ten minutes for you to log in there.
     Login(Lazy<LoginArgs>),
-    /// Log out: remove the stored credentials
+    /// Log out: revoke and remove the stored credentials
     Logout(Lazy<NoArgs>),
     /// List, enable and disable features
     Features(Lazy<FeaturesArgs>),
@@ -192,9 +194,18 @@ pub(crate) struct ApplyArgs {
 /// Options of `login`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LoginArgs {
+    /// Log in with a code that you type on another device, where no browser can come back to this one
+    #[arg(long, conflicts_with = "with_api_key")]
+    pub(crate) device_auth: bool,
     /// Read an API key from standard input and store it
     #[arg(long)]
     pub(crate) with_api_key: bool,
+    /// Login service to use instead of OpenAI's
+    #[arg(long = "experimental_issuer", value_name = "URL")]
+    pub(crate) experimental_issuer: Option<String>,
+    /// Client id at that service
+    #[arg(long = "experimental_client-id", value_name = "ID")]
+    pub(crate) experimental_client_id: Option<String>,
     /// `status`
     #[command(subcommand)]
     pub(crate) form: Option<LoginForm>,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::process::ExitCode;
 
 use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
-use codex_engine::ConnectError;
+use codex_login::LoginError;
 use codex_transport::DialError;
 
 use crate::console;
@@ -88,6 +88,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<AuthError>() {
             login::hint(error)
+        } else if let Some(error) = cause.downcast_ref::<LoginError>() {
+            error.hint()
         } else if let Some(error) = cause.downcast_ref::<ConfigWriteError>() {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<OutputError>() {
@@ -97,7 +99,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         } else if let Some(DialError::Connect { .. }) = cause.downcast_ref() {
             Some("start a server there, or one in the background with `codex app-server daemon start`".to_owned())
         } else {
-            cause.downcast_ref::<ConnectError>()?.hint().map(str::to_owned)
+            None
         }
     })
 }

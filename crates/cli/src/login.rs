@@ -1,26 +1,21 @@
-//! `codex login` and `codex logout`: the key that requests carry.
+//! `codex login` and `codex logout`: what requests are authorized with.
 
-use std::io::{BufReader, IsTerminal, Read, Write};
-use std::process::ExitCode;
+mod typed_key;
 
-use anyhow::{Context, bail};
-use codex_config::{Auth, AuthError, Config, Env, Home, TokenSource};
+use std::io::Write;
+use std::process::{Command, ExitCode, Stdio};
 
+use anyhow::bail;
+use codex_config::{Account, Auth, AuthError, Config, Env, Home, Programs, TokenSource};
+use codex_login::{Accounts, Issuer, LoginOptions, check_store};
+
+use self::typed_key::read_key;
 use crate::args::{LoginArgs, LoginForm, Shared};
 use crate::console;
 use crate::failure::Hinted;
+use crate::proto::ORIGINATOR;
 
-/// The longest key that is read.
-const MOST_BYTES: u64 = 64 * 1024;
-
-/// Keys that mean something while a key is typed.
-const INTERRUPT: u8 = 3;
-const END_OF_INPUT: u8 = 4;
-const BACKSPACE: u8 = 8;
-const CLEAR: u8 = 21;
-const DELETE: u8 = 127;
-
-/// Stores a key, or says how requests are authorised.
+/// Logs in, or says how requests are authorized.
 pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCode> {
     let env = Env::process();
     let home = Home::find(&env)?;
@@ -28,66 +23,71 @@ pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCod
         return status(shared, &env, &home);
     }
     let config = Config::load(&home, &env, &shared.overrides())?;
-    if args.with_api_key && config.forced_login() == Some("chatgpt") {
-        bail!("API key login is disabled. Use ChatGPT login instead.");
+    check_store(&config.login())?;
+    if args.with_api_key {
+        if config.forced_login() == Some("chatgpt") {
+            bail!("API key login is disabled. Use ChatGPT login instead.");
+        }
+        let key = read_key()?;
+        block_on(Accounts::new(&home, &env).store_api_key(key))??;
+        console::note(format_args!("API key stored in {}.", home.auth_file().display()));
+    } else {
+        if config.forced_login() == Some("api") {
+            let what = "ChatGPT login is disabled. Use API key login instead.".to_owned();
+            let hint = "pipe it in: printenv OPENAI_API_KEY | codex login --with-api-key".to_owned();
+            return Err(Hinted { what, hint }.into());
+        }
+        block_on(with_chatgpt(args, &config, &home, &env))??;
+        console::note("Logged in with ChatGPT.");
     }
-    if !args.with_api_key {
-        let what = match config.forced_login() {
-            Some("api") => "ChatGPT login is disabled. Use API key login instead.".to_owned(),
-            _ => "only API-key login is supported in this release".to_owned(),
-        };
-        let hint = "pipe it in: printenv OPENAI_API_KEY | codex login --with-api-key".to_owned();
-        return Err(Hinted { what, hint }.into());
-    }
-    let key = read_key()?;
-    Auth::store_api_key(&home, &key)?;
-    console::note(format_args!("API key stored in {}.", home.auth_file().display()));
+    tell_what_goes_before(&config, &env);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a key: all of standard input, or a line of a terminal, which does not show it.
-fn read_key() -> anyhow::Result<String> {
-    let mut stdin = std::io::stdin().take(MOST_BYTES);
-    if !std::io::stdin().is_terminal() {
-        let mut key = String::new();
-        stdin.read_to_string(&mut key).context("could not read the key")?;
-        return Ok(key);
+/// Logs in with a browser, or with a code that is typed on another device.
+async fn with_chatgpt(args: &LoginArgs, config: &Config, home: &Home, env: &Env) -> anyhow::Result<()> {
+    let accounts = Accounts::new(home, env);
+    let issuer = Issuer::new(args.experimental_issuer.as_deref(), args.experimental_client_id.as_deref(), env);
+    let options = LoginOptions::new(config, issuer, ORIGINATOR)?;
+    let mut out = console::out();
+    if args.device_auth {
+        let login = accounts.begin_device(options).await?;
+        writeln!(out, "Open this page on any device and enter the code. It is valid for 15 minutes.\n")?;
+        writeln!(out, "  {}\n  {}\n", login.page(), login.user_code())?;
+        console::note("Enter it only if you started this login yourself. Waiting …");
+        return Ok(login.finish().await?);
     }
-    let unseen = Unseen::begin()?;
-    console::ask("Paste your API key (input is hidden) and press Enter: ")?;
-    let mut key = Vec::new();
-    for byte in BufReader::new(stdin).bytes() {
-        match byte.context("could not read the key")? {
-            b'\r' | b'\n' | END_OF_INPUT => break,
-            INTERRUPT => {
-                drop(unseen);
-                bail!("no key was stored");
-            }
-            BACKSPACE | DELETE => drop(key.pop()),
-            CLEAR => key.clear(),
-            byte => key.push(byte),
-        }
-    }
-    drop(unseen);
-    String::from_utf8(key).context("the key is not text")
+    let login = accounts.begin_browser(options).await?;
+    let is_opened = open_browser(login.url(), env);
+    let how =
+        if is_opened { "Your browser opens this page; if it does not, open it yourself:" } else { "Open this page:" };
+    writeln!(out, "{how}\n\n  {}\n", login.url())?;
+    console::note("No browser on this machine? Press Ctrl+C and use `codex login --device-auth`. Waiting …");
+    Ok(login.finish().await?)
 }
 
-/// A terminal that shows nothing of what is typed, until this is dropped.
-struct Unseen;
+/// Opens a page, where somebody sits in front of this machine. Whoever reads its address can open it as well.
+fn open_browser(url: &str, env: &Env) -> bool {
+    let is_near = env.get("SSH_CONNECTION").is_none() && env.get("SSH_TTY").is_none();
+    let has_screen = cfg!(target_os = "macos") || env.get("DISPLAY").is_some() || env.get("WAYLAND_DISPLAY").is_some();
+    let name = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let (true, Some(program)) = (is_near && has_screen, Programs::new(env, &[]).find(name)) else { return false };
+    let mut command = Command::new(program);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().is_ok()
+}
 
-impl Unseen {
-    fn begin() -> anyhow::Result<Self> {
-        crossterm::terminal::enable_raw_mode().context("could not keep the terminal from showing the key")?;
-        Ok(Self)
+/// A login that is stored counts only where no key in a variable goes before it.
+fn tell_what_goes_before(config: &Config, env: &Env) {
+    let stored = Auth::default().in_use(&config.provider, env);
+    if let Some(TokenSource::Variable(name)) = stored.map(|bearer| bearer.source) {
+        console::note(format_args!("Note: the variable {name} is set, and its key is used first."));
     }
 }
 
-impl Drop for Unseen {
-    fn drop(&mut self) {
-        // A terminal that is gone shows nothing either way.
-        let _: std::io::Result<()> = crossterm::terminal::disable_raw_mode();
-        console::note("");
-    }
+/// Runs something that waits. A login needs no more than one thread.
+fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
 }
 
 /// Refuses to go on without a key that the provider needs: nothing that is said would be answered.
@@ -98,9 +98,7 @@ pub(crate) fn require_key(home: &Home, config: &Config, env: &Env) -> Result<(),
 /// What to do about a key that is missing.
 pub(crate) fn hint(error: &AuthError) -> Option<String> {
     match error {
-        AuthError::NoLogin { .. } => {
-            Some("store a key with `codex login --with-api-key`, or set OPENAI_API_KEY".to_owned())
-        }
+        AuthError::NoLogin { .. } => Some("log in with `codex login`, or set OPENAI_API_KEY to your key".to_owned()),
         error => error.hint(),
     }
 }
@@ -110,13 +108,19 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
     let config = Config::load(home, env, &shared.overrides())?;
     let mut out = console::out();
     let name = &config.provider.name;
-    match Auth::load(home)?.bearer(&config.provider, env) {
+    if let Some(program) = &config.provider.auth {
+        writeln!(out, "{name}: gets its key from the program {}", program.command)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    check_store(&config.login())?;
+    let auth = Auth::load(home)?;
+    match auth.bearer(&config.provider, env) {
         Ok(Some(bearer)) => {
             let how = match bearer.source {
                 TokenSource::Variable(name) => format!("with the key in the variable {name}"),
                 TokenSource::Config => "with the key in config.toml".to_owned(),
                 TokenSource::ApiKey => format!("with the key in {}", home.auth_file().display()),
-                TokenSource::Login { .. } => "with a ChatGPT login".to_owned(),
+                TokenSource::Login { .. } => format!("with ChatGPT{}", whose(&auth, &config, env)),
             };
             writeln!(out, "{name}: logged in {how}")?;
             Ok(ExitCode::SUCCESS)
@@ -127,17 +131,32 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
         }
         Err(error) => {
             writeln!(out, "{name}: not logged in: {error}")?;
-            let hint = hint(&error).unwrap_or_else(|| "store an API key with `codex login --with-api-key`".to_owned());
+            let hint = hint(&error).unwrap_or_else(|| "log in with `codex login`".to_owned());
             writeln!(out, "hint: {hint}")?;
             Ok(ExitCode::FAILURE)
         }
     }
 }
 
-/// Forgets the login.
+/// Whose login it is, as far as it says.
+fn whose(auth: &Auth, config: &Config, env: &Env) -> String {
+    let Some(Account::Chatgpt { email, plan }) = auth.account(&config.provider, env) else { return String::new() };
+    let email = email.map(|email| format!(" as {email}")).unwrap_or_default();
+    let plan = plan.map(|plan| format!(" (plan: {plan})")).unwrap_or_default();
+    format!("{email}{plan}")
+}
+
+/// Forgets the login, and tells whoever has issued it.
 pub(crate) fn logout() -> anyhow::Result<ExitCode> {
-    let home = Home::find(&Env::process())?;
-    let said = if Auth::remove(&home)? { "Logged out." } else { "Not logged in." };
-    console::note(said);
+    let env = Env::process();
+    let home = Home::find(&env)?;
+    let (was_there, told) = block_on(Accounts::new(&home, &env).log_out())??;
+    console::note(if was_there { "Logged out." } else { "Not logged in." });
+    if let Err(error) = told {
+        console::note(format_args!(
+            "warning: the login could not be revoked, and ends by itself: {:#}",
+            anyhow::Error::from(error)
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }

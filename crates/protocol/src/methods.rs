@@ -1,13 +1,16 @@
 //! The one table of methods: what a client may ask, with what, and what comes back.
 //!
-//! Dispatch, the names in error messages and what is told of unsupported methods all come from here.
+//! Dispatch ([`for_each_method!`](crate::for_each_method)), the names in error messages, what is told of unsupported methods
+//! and `docs/methods.md` all come from here.
 
 mod absent;
+mod names_thread;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+pub use self::names_thread::{NamesThread, ThreadName};
 use crate::rpc::ErrorObject;
 use crate::v1::auth::{
     CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse, LoginApiKeyParams, LoginChatGptResponse,
@@ -90,13 +93,13 @@ use crate::v2::turn::{
 };
 
 /// A method of the table.
-pub trait Method {
+pub trait Method: Sized + 'static {
     /// What it is called.
     const NAME: &'static str;
     /// What it takes.
-    type Params: DeserializeOwned;
+    type Params: DeserializeOwned + Send;
     /// What it answers.
-    type Response: Serialize;
+    type Response: Serialize + Send;
 }
 
 /// In which order requests are served.
@@ -106,7 +109,7 @@ pub enum Scope {
     Connection,
     /// Beside all others.
     Process,
-    /// After earlier requests about the same thread.
+    /// After earlier requests about the same thread, which its parameters name.
     Thread,
 }
 
@@ -126,7 +129,7 @@ pub struct Row {
 }
 
 macro_rules! methods {
-    ($($(#[doc = $about:literal])* $name:ident = $method:literal $(| $alias:literal)* ($params:ty) -> $response:ty, $scope:ident, $since:literal;)*) => {
+    ($dollar:tt $($(#[doc = $about:literal])* $name:ident = $method:literal $(| $alias:literal)* ($params:ty) -> $response:ty, $scope:ident, $since:literal;)*) => {
         /// The methods as types.
         pub mod call {
             use super::*;
@@ -159,6 +162,15 @@ macro_rules! methods {
             },)*
         ];
 
+        /// Hands every method of the table to a macro, as `Name Scope,`. Whoever serves requests makes one match of them, in
+        /// which a method that nobody serves is missing.
+        #[macro_export]
+        macro_rules! for_each_method {
+            ($dollar macro:ident) => {
+                $dollar macro! { $($name $scope,)* }
+            };
+        }
+
         #[cfg(feature = "schema")]
         pub(crate) fn describe(tables: &mut impl crate::schema::Tables) {
             let mut rows = METHODS.iter();
@@ -188,25 +200,25 @@ macro_rules! methods {
     };
 }
 
-methods! {
+methods! { $
     /// Opens the connection.
     Initialize = "initialize" (InitializeParams) -> InitializeResponse, Connection, "0.43";
     /// Starts a thread.
     ThreadStart = "thread/start" (ThreadStartParams) -> ThreadOpened, Process, "0.56";
     /// Goes on with a thread.
-    ThreadResume = "thread/resume" (ThreadResumeParams) -> ThreadOpened, Process, "0.56";
+    ThreadResume = "thread/resume" (ThreadResumeParams) -> ThreadOpened, Thread, "0.56";
     /// Copies a thread.
-    ThreadFork = "thread/fork" (ThreadForkParams) -> ThreadOpened, Process, "0.85";
+    ThreadFork = "thread/fork" (ThreadForkParams) -> ThreadOpened, Thread, "0.85";
     /// Lists threads.
     ThreadList = "thread/list" (ThreadListParams) -> ThreadListResponse, Process, "0.56";
     /// Lists the threads that are loaded.
     ThreadLoadedList = "thread/loaded/list" (PageParams) -> LoadedListResponse, Connection, "0.105";
     /// Reads a thread.
-    ThreadRead = "thread/read" (ThreadReadParams) -> ThreadReadResponse, Process, "0.105";
+    ThreadRead = "thread/read" (ThreadReadParams) -> ThreadReadResponse, Thread, "0.105";
     /// Lists the turns of a thread.
-    ThreadTurnsList = "thread/turns/list" (ThreadTurnsListParams) -> ThreadTurnsListResponse, Process, "0.166";
+    ThreadTurnsList = "thread/turns/list" (ThreadTurnsListParams) -> ThreadTurnsListResponse, Thread, "0.166";
     /// Lists the items of a thread.
-    ThreadItemsList = "thread/items/list" (ThreadItemsListParams) -> ThreadItemsListResponse, Process, "0.166";
+    ThreadItemsList = "thread/items/list" (ThreadItemsListParams) -> ThreadItemsListResponse, Thread, "0.166";
     /// Puts a thread away.
     ThreadArchive = "thread/archive" (ThreadParams) -> Empty, Thread, "0.56";
     /// Takes a thread back.
@@ -216,19 +228,19 @@ methods! {
     /// Calls a thread something.
     ThreadNameSet = "thread/name/set" (ThreadNameSetParams) -> Empty, Thread, "0.105";
     /// Says that a thread was read, or is to be read again.
-    ThreadReadStateUpdate = "thread/readState/update" (ThreadReadStateUpdateParams) -> ThreadReadStateUpdateResponse, Connection, "0.166";
+    ThreadReadStateUpdate = "thread/readState/update" (ThreadReadStateUpdateParams) -> ThreadReadStateUpdateResponse, Thread, "0.166";
     /// Changes what is known of a thread's repository.
-    ThreadMetadataUpdate = "thread/metadata/update" (ThreadMetadataUpdateParams) -> ThreadResponse, Connection, "0.117";
+    ThreadMetadataUpdate = "thread/metadata/update" (ThreadMetadataUpdateParams) -> ThreadResponse, Thread, "0.117";
     /// Attaches something to a thread.
-    ThreadAttachmentAdd = "thread/attachment/add" (ThreadAttachmentAddParams) -> ThreadAttachmentAddResponse, Connection, "0.166";
+    ThreadAttachmentAdd = "thread/attachment/add" (ThreadAttachmentAddParams) -> ThreadAttachmentAddResponse, Thread, "0.166";
     /// Lists what is attached to a thread.
-    ThreadAttachmentList = "thread/attachment/list" (ThreadAttachmentListParams) -> ThreadAttachmentListResponse, Connection, "0.166";
+    ThreadAttachmentList = "thread/attachment/list" (ThreadAttachmentListParams) -> ThreadAttachmentListResponse, Thread, "0.166";
     /// Takes something from a thread that was attached to it.
-    ThreadAttachmentRemove = "thread/attachment/remove" (ThreadAttachmentRemoveParams) -> Empty, Connection, "0.166";
+    ThreadAttachmentRemove = "thread/attachment/remove" (ThreadAttachmentRemoveParams) -> Empty, Thread, "0.166";
     /// Lists the threads that something is attached to.
     ThreadAttachmentOwnerList = "thread/attachmentOwner/list" (ThreadAttachmentOwnerListParams) -> ThreadAttachmentOwnerListResponse, Process, "0.166";
     /// Puts a thread into a section or takes it out.
-    ThreadSectionMove = "thread/section/move" (ThreadSectionMoveParams) -> Empty, Connection, "0.166";
+    ThreadSectionMove = "thread/section/move" (ThreadSectionMoveParams) -> Empty, Thread, "0.166";
     /// Lists sections.
     ThreadSectionList = "threadSection/list" (PageParams) -> ThreadSectionListResponse, Connection, "0.166";
     /// Makes a section.
@@ -256,7 +268,7 @@ methods! {
     /// Takes the goal of a thread away.
     ThreadGoalClear = "thread/goal/clear" (ThreadGoalClearParams) -> ThreadGoalClearResponse, Thread, "0.166";
     /// Listens to a thread by numbers, from where the client stopped.
-    ThreadSubscribe = "thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResponse, Process, "0.200";
+    ThreadSubscribe = "thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResponse, Thread, "0.200";
     /// Lists what the client was asked about a thread and has not answered.
     ServerRequestList = "serverRequest/list" (ServerRequestListParams) -> ServerRequestListResponse, Thread, "0.200";
     /// Listens to a thread no more.
@@ -275,15 +287,15 @@ methods! {
     /// Starts a conversation.
     NewConversation = "newConversation" (NewConversationParams) -> NewConversationResponse, Process, "0.42";
     /// Goes on with a conversation.
-    ResumeConversation = "resumeConversation" (ResumeConversationParams) -> ConversationResumed, Process, "0.42";
+    ResumeConversation = "resumeConversation" (ResumeConversationParams) -> ConversationResumed, Thread, "0.42";
     /// Copies a conversation.
-    ForkConversation = "forkConversation" (ForkConversationParams) -> ConversationResumed, Process, "0.85";
+    ForkConversation = "forkConversation" (ForkConversationParams) -> ConversationResumed, Thread, "0.85";
     /// Lists conversations.
     ListConversations = "listConversations" (ListConversationsParams) -> ListConversationsResponse, Process, "0.42";
     /// Tells what a conversation is about.
-    GetConversationSummary = "getConversationSummary" (GetConversationSummaryParams) -> GetConversationSummaryResponse, Process, "0.58";
+    GetConversationSummary = "getConversationSummary" (GetConversationSummaryParams) -> GetConversationSummaryResponse, Thread, "0.58";
     /// Puts a conversation away.
-    ArchiveConversation = "archiveConversation" (ArchiveConversationParams) -> Empty, Process, "0.42";
+    ArchiveConversation = "archiveConversation" (ArchiveConversationParams) -> Empty, Thread, "0.42";
     /// Says something in a conversation.
     SendUserMessage = "sendUserMessage" (SendUserMessageParams) -> Empty, Thread, "0.42";
     /// Says something in a conversation, and what it runs under.
@@ -372,7 +384,7 @@ methods! {
     /// Shows what no remote has.
     GitDiffToRemote = "gitDiffToRemote" (GitDiffToRemoteParams) -> GitDiffToRemoteResponse, Process, "0.42";
     /// Runs a command outside of all threads.
-    CommandExec = "command/exec" | "execOneOffCommand" (CommandExecParams) -> CommandExecResponse, Process, "0.42";
+    CommandExec = "command/exec" | "execOneOffCommand" (CommandExecParams) -> CommandExecResponse, Connection, "0.42";
     /// Writes to a command's input.
     CommandExecWrite = "command/exec/write" (CommandExecWriteParams) -> Empty, Connection, "0.166";
     /// Changes the size of a command's terminal.

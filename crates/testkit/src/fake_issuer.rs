@@ -79,11 +79,10 @@ impl FakeIssuer {
     pub fn serve() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap_or_else(|error| panic!("no issuer: {error}"));
         let address = listener.local_addr().unwrap_or_else(|error| panic!("no issuer: {error}"));
-        let mut issuer = Self::new(&format!("http://{address}"));
+        let issuer = Self::new(&format!("http://{address}"));
         let (stop, stopped) = oneshot::channel();
         start_server(issuer.clone(), listener, stopped).unwrap_or_else(|error| panic!("no issuer: {error}"));
-        issuer._stop = Some(Arc::new(stop));
-        issuer
+        Self { _stop: Some(Arc::new(stop)), ..issuer }
     }
 
     /// Its address.
@@ -193,13 +192,12 @@ impl State {
     fn authorize(&mut self, query: &BTreeMap<String, String>) -> IssuerAnswer {
         let field = |name: &str| query.get(name).cloned().unwrap_or_default();
         let (redirect, state) = (field("redirect_uri"), field("state"));
-        let location = match &self.denial {
-            Some(denial) => format!("{redirect}?error={denial}&state={state}"),
-            None => {
-                let code = self.secret("code");
-                self.codes.insert(code.clone(), (field("code_challenge"), redirect.clone()));
-                format!("{redirect}?code={code}&state={state}")
-            }
+        let location = if let Some(denial) = &self.denial {
+            format!("{redirect}?error={denial}&state={state}")
+        } else {
+            let code = self.secret("code");
+            self.codes.insert(code.clone(), (field("code_challenge"), redirect.clone()));
+            format!("{redirect}?code={code}&state={state}")
         };
         IssuerAnswer { status: 302, location: Some(location), body: json!({}) }
     }

@@ -39,6 +39,12 @@ impl Thread {
         self.started.meta.id
     }
 
+    /// Whether it has ended, so that it answers nothing any more.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.requests.is_closed()
+    }
+
     /// How it began.
     #[must_use]
     pub fn started(&self) -> &ThreadStarted {

@@ -13,7 +13,7 @@ use crate::program::Place;
 const NEEDS: &[&str] = &["daemon", "key", "node", "peer", "repository", "sandbox", "terminal", "toolchain"];
 
 /// Pages whose first example has to be one that is run here.
-const GUIDES: &[&str] = &["app-server", "config", "exec", "models", "proto", "sandbox", "threads"];
+const GUIDES: &[&str] = &["app-server", "config", "exec", "login", "models", "proto", "sandbox", "threads"];
 
 /// The built-in model stands for all others.
 const CONFIG: &str = "model_provider = \"scripted\"\n";

@@ -154,6 +154,17 @@ impl Running {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
+    /// Reads up to the first line that holds a text, and gives it.
+    pub(crate) fn line_with(&mut self, text: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("waited in vain for {text}"));
+            self.read.push_str(&line);
+            if line.contains(text) {
+                return line.trim().to_owned();
+            }
+        }
+    }
+
     /// The id of its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()

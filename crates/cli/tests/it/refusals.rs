@@ -82,7 +82,7 @@ fn a_provider_without_a_key() {
     let place = Place::new().variable("TERM", "xterm");
     std::fs::create_dir(place.path("project/.git")).expect("a folder can be made");
     let why = "error: OpenAI needs a login or an API key\n\
-               hint: store a key with `codex login --with-api-key`, or set OPENAI_API_KEY\n";
+               hint: log in with `codex login`, or set OPENAI_API_KEY to your key\n";
     check(&place, &place.run(&["exec", "hi"], ""), why);
     check(&place, &place.run(&["exec", "--json", "hi"], ""), why);
     // Who has chosen the provider is asked nothing else.

@@ -1,5 +1,7 @@
 //! Logins against an issuer of our own.
 
+#![expect(clippy::unwrap_used, reason = "the lint takes only the tests themselves for tests, not what they call")]
+
 mod browser;
 mod canary;
 mod device;

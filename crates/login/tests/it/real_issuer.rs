@@ -1,9 +1,9 @@
-//! The same flows against a real OpenID provider: `CODEX_TEST_OIDC` names its address, and `CODEX_TEST_OIDC_USER` a program that
+//! The same flows against a real provider: `CODEX_TEST_OIDC` names its address, and `CODEX_TEST_OIDC_USER` a program that
 //! opens an address as a user would.
 
 use std::time::Duration;
 
-use codex_config::{Auth, Home, LoginConfig};
+use codex_config::{Auth, Home, LoginConfig, Tokens};
 use codex_login::{Accounts, Issuer, LoginError, LoginOptions, PORTS};
 use codex_model::SharedCredentials;
 use futures_util::future::join_all;
@@ -53,8 +53,8 @@ async fn a_real_provider_is_understood() {
         .iter()
         .flat_map(|accounts| (0..50).map(|_| accounts.credentials(LoginConfig::default(), &openai())))
         .collect();
-    let used = all[0].authorize().await.unwrap();
-    let renewed = join_all(all.iter().map(|credentials| credentials.refused(&used))).await;
+    let first_used = all[0].authorize().await.unwrap();
+    let renewed = join_all(all.iter().map(|credentials| credentials.refused(&first_used))).await;
     assert!(renewed.into_iter().all(|is_renewed| is_renewed));
     let third = tokens();
     assert!(third.access_token != second.access_token && third.refresh_token != second.refresh_token);
@@ -73,19 +73,20 @@ async fn a_real_provider_is_understood() {
         .unwrap();
     }
 
-    // A refresh token that was used before ends the login.
+    // Who logs out has nothing left to renew.
     let now = tokens();
-    let reused = codex_config::Tokens { refresh_token: first.refresh_token.clone(), ..now.clone() };
     let (was_there, told) = accounts.log_out().await.unwrap();
     assert!(was_there);
     told.unwrap();
-    for old in [reused, now] {
-        Auth::store_tokens(&home, &old, "2026-01-01T00:00:00Z").unwrap();
-        let error = accounts.tokens(Some(&old.access_token)).await;
-        if old.refresh_token == first.refresh_token {
-            // The first login was never used, so it can still be renewed.
-            continue;
-        }
-        assert!(matches!(error, Err(LoginError::Ended { .. })), "{error:?}");
-    }
+    assert_ended(&accounts, &home, &now).await;
+    // A refresh token is used once: the second time ends the login.
+    Auth::store_tokens(&home, &first, "2026-01-01T00:00:00Z").unwrap();
+    assert_ne!(accounts.tokens(Some(&first.access_token)).await.unwrap().access_token, first.access_token);
+    assert_ended(&accounts, &home, &first).await;
+}
+
+async fn assert_ended(accounts: &Accounts, home: &Home, tokens: &Tokens) {
+    Auth::store_tokens(home, tokens, "2026-01-01T00:00:00Z").unwrap();
+    let ended = accounts.tokens(Some(&tokens.access_token)).await;
+    assert!(matches!(ended, Err(LoginError::Ended { .. })), "{ended:?}");
 }

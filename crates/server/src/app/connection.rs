@@ -4,29 +4,25 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use codex_config::user_agent;
 use codex_log::QuestionId;
-use codex_protocol::methods::{ClientRequest, call};
-use codex_protocol::rpc::{ErrorObject, Incoming, OVERLOADED};
-use codex_protocol::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse};
+use codex_protocol::methods::{ClientRequest, Method};
+use codex_protocol::rpc::{ErrorObject, Incoming, OVERLOADED, Response};
+use codex_protocol::v2::initialize::Dialect;
 use codex_protocol::v2::thread::UnsubscribeStatus;
 use codex_wire::ids::{RequestId, ThreadId};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
-use super::disk::blocking;
 use super::host::Host;
+use super::lane::{Job, Lane, LaneRequest, WAITING_REQUESTS};
 use super::outbox::Outbox;
+use super::outgoing::Outgoing;
 use super::server_methods::ClientResources;
-use super::subscriber::{SubscriberRequest, WAITING_REQUESTS};
 use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
 use codex_dialects::ProtocolRelease;
 
 /// How deep the objects of a message may lie within each other.
 const MAX_DEPTH: usize = 100;
-
-/// Notifications that only those are sent who may use what is not settled yet.
-const UNSETTLED: &[&str] = &["thread/readState/changed"];
 
 /// One client.
 #[derive(Debug)]
@@ -35,9 +31,9 @@ pub(crate) struct Connection {
     pub(crate) outbox: Outbox,
     /// What goes on beside threads.
     pub(crate) resources: ClientResources,
-    client: OnceLock<Client>,
+    pub(super) client: OnceLock<Client>,
     /// Where the requests about each thread go.
-    subscribers: Mutex<HashMap<ThreadId, mpsc::Sender<Box<SubscriberRequest>>>>,
+    lanes: Mutex<HashMap<ThreadId, mpsc::Sender<LaneRequest>>>,
     /// The listeners of the first version, and the thread that each listens to.
     listeners: Mutex<HashMap<String, ThreadId>>,
     /// Requests of ours that the client has not answered.
@@ -64,9 +60,9 @@ pub(crate) struct Client {
     /// The dialect it is spoken to in, whatever it asks in.
     pub(crate) dialect: Option<Dialect>,
     /// Notifications it does not want.
-    unwanted: HashSet<String>,
+    pub(super) unwanted: HashSet<String>,
     /// Beginnings of notifications it does not want.
-    unwanted_groups: Vec<String>,
+    pub(super) unwanted_groups: Vec<String>,
     /// Whether it wants the events of the queue beside the notifications.
     pub(crate) has_events: bool,
 }
@@ -88,12 +84,50 @@ pub(crate) struct Asked {
     pub(crate) question: QuestionId,
 }
 
-/// A request that must be answered. As long as one is held the connection does not end.
+/// A request that must be answered. As long as one is held the connection does not end; one that is given up is refused.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
     /// What the answer carries.
     pub(crate) id: RequestId,
+    /// Who asks.
+    pub(crate) connection: Arc<Connection>,
+    is_answered: bool,
     _held: Option<mpsc::Sender<()>>,
+}
+
+impl Unanswered {
+    pub(crate) fn new(connection: &Arc<Connection>, id: RequestId) -> Self {
+        let held = lock(&connection.unanswered).clone();
+        Self { id, connection: Arc::clone(connection), is_answered: false, _held: held }
+    }
+
+    /// Answers it.
+    pub(crate) async fn answer<M: Method>(mut self, result: Result<M::Response, ErrorObject>) {
+        self.is_answered = true;
+        self.connection.outbox.answer::<M>(&self.id, result).await;
+    }
+
+    /// Answers it with an error.
+    pub(crate) async fn refuse(mut self, error: ErrorObject) {
+        self.is_answered = true;
+        self.connection.outbox.refuse(&self.id, error).await;
+    }
+
+    /// Answers it among what is about to be sent.
+    pub(crate) fn answer_in<M: Method>(mut self, outgoing: &mut Outgoing, result: M::Response) {
+        self.is_answered = true;
+        outgoing.add(&Response::Result { id: &self.id, result });
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.connection
+                .outbox
+                .refuse_at_once(&self.id, ErrorObject::internal("the request failed within this program"));
+        }
+    }
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -109,7 +143,7 @@ impl Connection {
             outbox,
             resources: ClientResources::default(),
             client: OnceLock::new(),
-            subscribers: Mutex::default(),
+            lanes: Mutex::default(),
             listeners: Mutex::default(),
             asked: Mutex::default(),
             left: Mutex::default(),
@@ -202,69 +236,22 @@ impl Connection {
     }
 
     async fn obey(self: &Arc<Self>, id: RequestId, request: ClientRequest) {
-        if let ClientRequest::Initialize(params) = request {
-            let result = self.initialize(*params).await;
-            let is_new = result.is_ok();
-            self.outbox.answer::<call::Initialize>(&id, result).await;
-            if is_new {
-                super::config_warnings::greet(self).await;
-            }
-            return;
-        }
-        if self.client().is_none() {
+        if self.client().is_none() && !matches!(request, ClientRequest::Initialize(_)) {
             return self.outbox.refuse(&id, not_initialized()).await;
         }
-        let unanswered = Unanswered { id, _held: lock(&self.unanswered).clone() };
-        super::dispatch::dispatch(self, unanswered, request).await;
-    }
-
-    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
-        let InitializeParams { client_info, capabilities } = params;
-        client_info.check_name()?;
-        let asked = self.host.start.release.or_else(|| capabilities.as_ref().map(implied_release));
-        let release = if let Some(release) = asked {
-            release
-        } else {
-            let host = Arc::clone(&self.host);
-            blocking(move || Ok(host.release())).await?
-        };
-        let capabilities = capabilities.unwrap_or_default();
-        let start = &self.host.start;
-        let agent = user_agent(self.host.originator(&client_info.name), start.config.env());
-        let response = InitializeResponse {
-            user_agent: format!("{agent} ({}; {})", client_info.name, client_info.version),
-            codex_home: start.config.home().path().to_owned(),
-            platform_family: std::env::consts::FAMILY,
-            platform_os: std::env::consts::OS,
-        };
-        let mut unwanted = capabilities.opt_out_notification_methods.unwrap_or_default();
-        if release != ProtocolRelease::V0166 || !capabilities.experimental_api {
-            unwanted.extend(UNSETTLED.iter().map(|name| (*name).to_owned()));
+        if let Some(work) = super::dispatch::dispatch(Unanswered::new(self, id), request) {
+            work.await;
         }
-        let (groups, unwanted): (Vec<_>, Vec<_>) = unwanted.into_iter().partition(|name| name.ends_with('*'));
-        let client = Client {
-            name: client_info.name,
-            user_agent: response.user_agent.clone(),
-            release,
-            dialect: capabilities.dialect.or(start.dialect),
-            unwanted_groups: groups.into_iter().map(|name| name.trim_end_matches('*').to_owned()).collect(),
-            unwanted: unwanted.into_iter().collect(),
-            // Only clients of the newest release say what they can, and that release sends none.
-            has_events: asked != Some(ProtocolRelease::V0166),
-        };
-        self.client.set(client).map_err(|_| ErrorObject::invalid("Already initialized"))?;
-        Ok(response)
     }
 
     /// Hands an answer of the client to whoever wants to know.
     async fn answered(&self, id: &RequestId, result: Result<Option<&serde_json::value::RawValue>, ErrorObject>) {
         let RequestId::Integer(number) = id else { return };
         let Some(asked) = lock(&self.asked).remove(number) else { return };
-        let Some(subscriber) = self.subscriber(asked.thread) else { return };
+        let Some(lane) = lock(&self.lanes).get(&asked.thread).cloned() else { return };
         let answer = result.ok().flatten().map(|answer| answer.get().to_owned());
-        let _: Result<(), _> = subscriber
-            .send(Box::new(SubscriberRequest::Answered { number: *number, question: asked.question, answer }))
-            .await;
+        let answered = LaneRequest::Answered { number: *number, question: asked.question, answer };
+        let _: Result<(), _> = lane.send(answered).await;
     }
 
     /// Remembers a question to the client.
@@ -277,45 +264,62 @@ impl Connection {
         lock(&self.asked).remove(&number);
     }
 
-    /// Where requests about a thread go.
-    pub(crate) fn subscriber(&self, thread: ThreadId) -> Option<mpsc::Sender<Box<SubscriberRequest>>> {
-        lock(&self.subscribers).get(&thread).filter(|subscriber| !subscriber.is_closed()).cloned()
+    /// Has a request served after those about the same thread that came before it.
+    pub(crate) fn enqueue(
+        self: &Arc<Self>,
+        thread: ThreadId,
+        job: Box<dyn Job>,
+    ) -> Result<(), (Box<dyn Job>, ErrorObject)> {
+        let mut lanes = lock(&self.lanes);
+        if lanes.get(&thread).is_none_or(mpsc::Sender::is_closed) && !self.has_parted() {
+            let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
+            lanes.insert(thread, sender);
+            drop(tokio::spawn(Lane::new(Arc::clone(self), thread, requests, None).run()));
+        }
+        // Under the lock, so that the lane does not end in between.
+        match lanes.get(&thread).map(mpsc::Sender::try_reserve) {
+            Some(Ok(place)) => {
+                place.send(LaneRequest::Serve(job));
+                Ok(())
+            }
+            Some(Err(_)) | None => Err((job, overloaded())),
+        }
     }
 
-    /// Makes place for the subscriber of a thread: requests about it wait there from here on. None if it has one already, so
-    /// that nobody is told anything twice.
-    pub(crate) fn reserve_subscriber(&self, thread: ThreadId) -> Option<mpsc::Receiver<Box<SubscriberRequest>>> {
-        let mut subscribers = lock(&self.subscribers);
-        if subscribers.get(&thread).is_some_and(|subscriber| !subscriber.is_closed()) {
+    /// Makes place for the lane of a thread that has just begun: requests about it wait there from here on. None if it has
+    /// one already, so that nobody is told anything twice.
+    pub(crate) fn reserve_lane(&self, thread: ThreadId) -> Option<mpsc::Receiver<LaneRequest>> {
+        let mut lanes = lock(&self.lanes);
+        if lanes.get(&thread).is_some_and(|lane| !lane.is_closed()) {
             return None;
         }
         let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
-        // The subscriber of a client that has parted closes as soon as it opens.
+        // The lane of a client that has parted ends as soon as it begins.
         if !self.has_parted() {
-            subscribers.insert(thread, sender);
+            lanes.insert(thread, sender);
         }
         Some(requests)
     }
 
-    /// Sends requests about a thread nowhere from here on.
-    pub(crate) fn remove_subscriber(&self, thread: ThreadId) {
-        lock(&self.subscribers).remove(&thread);
+    /// Gives up the lane of a thread if nothing waits in it.
+    pub(crate) fn close_if_empty(&self, thread: ThreadId, requests: &mpsc::Receiver<LaneRequest>) -> bool {
+        let mut lanes = lock(&self.lanes);
+        if requests.is_empty() {
+            lanes.remove(&thread);
+        }
+        requests.is_empty()
     }
 
     /// Notes that the client listens to a thread no more.
-    pub(crate) fn leave_thread(&self, thread: ThreadId) {
-        self.remove_subscriber(thread);
+    pub(crate) fn note_left(&self, thread: ThreadId) {
         lock(&self.left).insert(thread);
     }
 
     /// What a client is told that wants to hear no more of a thread it does not listen to.
-    pub(crate) fn unheard(&self, thread: ThreadId) -> Option<UnsubscribeStatus> {
-        if self.subscriber(thread).is_some() {
-            return None;
-        }
+    pub(crate) fn unheard(&self, thread: ThreadId) -> UnsubscribeStatus {
         let was_heard = lock(&self.left).contains(&thread);
         let is_loaded = was_heard || self.host.start.threads.get(thread).is_some();
-        Some(if is_loaded { UnsubscribeStatus::NotSubscribed } else { UnsubscribeStatus::NotLoaded })
+        if is_loaded { UnsubscribeStatus::NotSubscribed } else { UnsubscribeStatus::NotLoaded }
     }
 
     /// The thread that a listener of the first version listens to.
@@ -333,33 +337,24 @@ impl Connection {
         lock(&self.listeners).remove(name);
     }
 
-    /// Closes all subscribers once what they were given is done.
+    /// Closes all lanes once what they were given is done.
     pub(crate) fn leave(&self) {
         self.resources.leave();
-        lock(&self.subscribers).clear();
+        lock(&self.lanes).clear();
     }
 
-    /// Closes all subscribers like [`Connection::leave`], while their threads go on without this client.
+    /// Closes all lanes like [`Connection::leave`], while their threads go on without this client.
     pub(crate) fn part(&self) {
-        // Under the lock, so that no subscriber finds its place between the two.
-        let subscribers = lock(&self.subscribers);
+        // Under the lock, so that no lane finds its place between the two.
+        let lanes = lock(&self.lanes);
         self.has_parted.store(true, Ordering::Relaxed);
-        drop(subscribers);
+        drop(lanes);
         self.leave();
     }
 
     /// Whether the client has left threads behind that go on without it.
     pub(crate) fn has_parted(&self) -> bool {
         self.has_parted.load(Ordering::Relaxed)
-    }
-}
-
-/// The release that a client was written for which says what it can: one with events of the queue if it wants them, else
-/// the newest, whose clients alone say anything.
-fn implied_release(capabilities: &Capabilities) -> ProtocolRelease {
-    match capabilities.dialect {
-        Some(Dialect::V1 | Dialect::Both | Dialect::Items) => ProtocolRelease::V077,
-        Some(Dialect::V2) | None => ProtocolRelease::V0166,
     }
 }
 

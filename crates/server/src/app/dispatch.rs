@@ -1,121 +1,299 @@
-//! Which request is served where: at once, beside all others, or at the subscriber of its thread.
+//! From the table of methods to the code that serves each, in the order that its scope says.
+//!
+//! Every row of [`codex_protocol::for_each_method!`] has one handler: an `impl` of [`Serve`], or of [`ServeThread`] if its
+//! scope is a thread. A row without a handler does not compile:
+//!
+//! ```compile_fail,E0277
+//! use codex_protocol::methods::{Method, call};
+//!
+//! trait Serve: Method {}
+//! impl Serve for call::Initialize {}
+//!
+//! fn dispatch<M: Serve>() {}
+//! macro_rules! serve_all {
+//!     ($($name:ident $scope:ident,)*) => { $(dispatch::<call::$name>();)* };
+//! }
+//! codex_protocol::for_each_method!(serve_all);
+//! ```
+//!
+//! Nor does a row of scope `Thread` whose parameters name no thread, such as those of `model/list`:
+//!
+//! ```compile_fail,E0277
+//! use codex_protocol::methods::{Method, NamesThread, call};
+//!
+//! fn in_lane<M: Method<Params: NamesThread>>() {}
+//! in_lane::<call::ModelList>();
+//! ```
+//!
+//! With handlers and names, the same compiles:
+//!
+//! ```
+//! use codex_protocol::methods::{Method, NamesThread};
+//!
+//! fn at_once<M: Method>() {}
+//! fn in_lane<M: Method<Params: NamesThread>>() {}
+//! macro_rules! by_scope {
+//!     (Thread $method:ty) => { in_lane::<$method>() };
+//!     ($other:ident $method:ty) => { at_once::<$method>() };
+//! }
+//! macro_rules! serve_all {
+//!     ($($name:ident $scope:ident,)*) => { $(by_scope!($scope codex_protocol::methods::call::$name);)* };
+//! }
+//! codex_protocol::for_each_method!(serve_all);
+//! ```
 
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::methods::{ClientRequest, Method, NamesThread, ThreadName, call};
 use codex_protocol::rpc::ErrorObject;
-use codex_protocol::v2::thread::{LoadedListResponse, PageParams, ThreadUnsubscribeResponse};
-use codex_thread::{Feed, Thread};
+use codex_protocol::v2::notification::ServerNotification;
 use codex_wire::ids::ThreadId;
-use tokio::sync::mpsc;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 
-use super::connection::{Connection, Unanswered, overloaded};
-use super::event_filter::Subscriptions;
-use super::questions::Repeat;
-use super::subscriber::{SubscriberRequest, ThreadSubscriber};
-use super::{open_thread, server_methods, v1};
-use codex_dialects::v2::project::Wishes;
+use super::connection::{Connection, Unanswered};
+use super::disk::blocking;
+use super::lane::{Job, Lane};
+use super::stored_threads::{parse_name, tell_all};
 
-/// Has a request served.
-pub(crate) async fn dispatch(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
-    match &request {
-        ClientRequest::ThreadLoadedList(page) => {
-            let list = loaded_list(connection, page);
-            connection.outbox.answer::<call::ThreadLoadedList>(&unanswered.id, list).await;
-        }
-        request_about => {
-            if let ClientRequest::ThreadUnsubscribe(params) = request_about
-                && let Some(status) = params.thread_id.parse().ok().and_then(|id| connection.unheard(id))
-            {
-                let answer = Ok(ThreadUnsubscribeResponse { status });
-                return connection.outbox.answer::<call::ThreadUnsubscribe>(&unanswered.id, answer).await;
-            }
-            if let Some(conversation) = v1::conversation_of(connection, request_about) {
-                return at_subscriber_of_conversation(connection, conversation, unanswered, request).await;
-            }
-            match thread_of(request_about).map(str::to_owned) {
-                Some(name) => at_subscriber(connection, &name, unanswered, request).await,
-                None => {
-                    if let Some((unanswered, request)) = server_methods::serve(connection, unanswered, request).await {
-                        drop(tokio::spawn(open(Arc::clone(connection), unanswered, request)));
-                    }
-                }
-            }
-        }
-    }
+/// Serves a method of scope `Connection` or `Process`.
+pub(crate) trait Serve: Method {
+    /// Serves one request.
+    fn serve(request: Request<Self>, params: Self::Params) -> impl Future<Output = ()> + Send;
 }
 
-/// Serves a request about threads that need not be loaded.
-async fn open(connection: Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
-    if let Some((unanswered, request)) = v1::serve_aside(&connection, unanswered, request).await {
-        open_thread::serve(connection, unanswered, request).await;
-    }
+/// Serves a method of scope `Thread`.
+pub(crate) trait ServeThread: Method<Params: NamesThread> {
+    /// Serves one request, after all earlier ones of the same client about the same thread.
+    fn serve(lane: &mut Lane, request: Request<Self>, params: Self::Params) -> impl Future<Output = ()> + Send;
 }
 
-/// The thread whose subscriber serves a request; none if it is served beside all others.
-fn thread_of(request: &ClientRequest) -> Option<&str> {
-    Some(match request {
-        ClientRequest::ThreadCompactStart(params) | ClientRequest::ThreadUnsubscribe(params) => &params.thread_id,
-        ClientRequest::ThreadRollback(params) => &params.thread_id,
-        ClientRequest::ThreadRevert(params) => &params.thread_id,
-        ClientRequest::ThreadSettingsUpdate(params) => &params.thread_id,
-        ClientRequest::ThreadShellCommand(params) => &params.thread_id,
-        ClientRequest::ThreadInjectItems(params) => &params.thread_id,
-        ClientRequest::ThreadGoalSet(params) => &params.thread_id,
-        ClientRequest::ThreadGoalGet(params) => &params.thread_id,
-        ClientRequest::ThreadGoalClear(params) => &params.thread_id,
-        ClientRequest::ServerRequestList(params) => &params.thread_id,
-        ClientRequest::TurnStart(params) => &params.thread_id,
-        ClientRequest::TurnSteer(params) => &params.thread_id,
-        ClientRequest::TurnInterrupt(params) => &params.thread_id,
-        ClientRequest::ReviewStart(params) => &params.thread_id,
-        _ => return None,
-    })
-}
-
-/// Gives a request to the subscriber of its thread. A client that asks something of a loaded thread listens to it from there on.
-async fn at_subscriber(connection: &Arc<Connection>, name: &str, unanswered: Unanswered, request: ClientRequest) {
-    let subscriber = match name.parse::<ThreadId>() {
-        Ok(thread) => subscriber(connection, thread, Subscriptions::v2()).await.ok_or_else(|| not_found(name)),
-        Err(error) => Err(ErrorObject::invalid(format!("invalid thread id: {error}"))),
-    };
-    hand_over(connection, subscriber, SubscriberRequest::Serve(unanswered, request), || not_found(name)).await;
-}
-
-/// Gives a request to the subscriber of its conversation. A client listens to it when it adds a listener.
-async fn at_subscriber_of_conversation(
-    connection: &Arc<Connection>,
-    conversation: Result<ThreadId, ErrorObject>,
+/// A request of a method that must be answered.
+pub(crate) struct Request<M> {
+    /// Who asks.
+    pub(crate) connection: Arc<Connection>,
     unanswered: Unanswered,
-    request: ClientRequest,
-) {
-    let id = match conversation {
-        Ok(id) => id,
-        Err(error) => return connection.outbox.refuse(&unanswered.id, error).await,
-    };
-    let subscriber = subscriber(connection, id, Subscriptions::default()).await.ok_or_else(|| v1::not_found(id));
-    hand_over(connection, subscriber, SubscriberRequest::Serve(unanswered, request), || v1::not_found(id)).await;
+    method: PhantomData<fn() -> M>,
 }
 
-async fn hand_over(
-    connection: &Connection,
-    subscriber: Result<mpsc::Sender<Box<SubscriberRequest>>, ErrorObject>,
-    request: SubscriberRequest,
-    gone: impl Fn() -> ErrorObject,
-) {
-    match subscriber {
-        Ok(subscriber) => match subscriber.try_send(Box::new(request)) {
-            Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(request)) => refuse(connection, *request, overloaded()).await,
-            Err(mpsc::error::TrySendError::Closed(request)) => refuse(connection, *request, gone()).await,
-        },
-        Err(error) => refuse(connection, request, error).await,
+impl<M: Method> Request<M> {
+    pub(crate) fn new(unanswered: Unanswered) -> Self {
+        Self { connection: Arc::clone(&unanswered.connection), unanswered, method: PhantomData }
+    }
+
+    /// Answers it.
+    pub(crate) async fn answer(self, result: Result<M::Response, ErrorObject>) {
+        self.unanswered.answer::<M>(result).await;
+    }
+
+    /// Lets somebody else answer it later.
+    pub(crate) fn later(self) -> Unanswered {
+        self.unanswered
     }
 }
 
-async fn refuse(connection: &Connection, request: SubscriberRequest, error: ErrorObject) {
-    if let SubscriberRequest::Serve(unanswered, _) = request {
-        connection.outbox.refuse(&unanswered.id, error).await;
+/// Says which function serves each method of a family.
+///
+/// | kind | takes | gives |
+/// |---|---|---|
+/// | `sure` | `&Arc<Connection>`, parameters | the answer |
+/// | `plain` | the same | the answer or an error |
+/// | `waits` | the same, and may wait | the answer or an error |
+/// | `tells` | the same, and may wait | also what all clients are told after the answer |
+/// | `stored` | the same, in the lane of the thread, which need not be loaded | the answer or an error |
+/// | `stored_tells` | the same | also what all clients are told after the answer |
+/// | `subscribed` | `&mut ThreadSubscriber` of the loaded thread, parameters | the answer or an error |
+macro_rules! serve {
+    ($($kind:ident { $($method:ident => $function:expr,)* })*) => {
+        $($($crate::app::dispatch::serve_one!($kind codex_protocol::methods::call::$method, $function);)*)*
+    };
+}
+pub(crate) use serve;
+
+macro_rules! serve_one {
+    (sure $method:ty, $function:expr) => {
+        $crate::app::dispatch::serve_one!(@server $method, |request, params| {
+            let answer = $function(&request.connection, params);
+            request.answer(Ok(answer))
+        });
+    };
+    (plain $method:ty, $function:expr) => {
+        $crate::app::dispatch::serve_one!(@server $method, |request, params| {
+            let result = $function(&request.connection, params);
+            request.answer(result)
+        });
+    };
+    (waits $method:ty, $function:expr) => {
+        $crate::app::dispatch::serve_one!(@server $method, |request, params| async {
+            let result = $function(&request.connection, params).await;
+            request.answer(result).await;
+        });
+    };
+    (tells $method:ty, $function:expr) => {
+        $crate::app::dispatch::serve_one!(@server $method, |request, params| async {
+            let done = $function(&request.connection, params).await;
+            $crate::app::dispatch::answer_and_tell(request, done).await;
+        });
+    };
+    (stored $method:ty, $function:expr) => {
+        $crate::app::dispatch::serve_one!(@thread $method, |lane, request, params| async {
+            let result = lane.while_listening($function(&request.connection, params)).await;
+            request.answer(result).await;
+        });
+    };
+    (stored_tells $method:ty, $function:expr) => {
+        $crate::app::dispatch::serve_one!(@thread $method, |lane, request, params| async {
+            let done = lane.while_listening($function(&request.connection, params)).await;
+            $crate::app::dispatch::answer_and_tell(request, done).await;
+        });
+    };
+    (subscribed $method:ty, $function:expr) => {
+        $crate::app::dispatch::serve_one!(@thread $method, |lane, request, params| async {
+            let result = match lane.subscriber().await {
+                Ok(subscriber) => $function(subscriber, params).await,
+                Err(error) => Err(error),
+            };
+            request.answer(result).await;
+        });
+    };
+    (@server $method:ty, |$request:ident, $params:ident| $work:expr) => {
+        impl $crate::app::dispatch::Serve for $method {
+            async fn serve(
+                $request: $crate::app::dispatch::Request<Self>,
+                $params: <Self as codex_protocol::methods::Method>::Params,
+            ) {
+                $work.await;
+            }
+        }
+    };
+    (@thread $method:ty, |$lane:ident, $request:ident, $params:ident| $work:expr) => {
+        impl $crate::app::dispatch::ServeThread for $method {
+            async fn serve(
+                $lane: &mut $crate::app::lane::Lane,
+                $request: $crate::app::dispatch::Request<Self>,
+                $params: <Self as codex_protocol::methods::Method>::Params,
+            ) {
+                $work.await;
+            }
+        }
+    };
+}
+pub(crate) use serve_one;
+
+macro_rules! dispatch_all {
+    ($($name:ident $scope:ident,)*) => {
+        /// Has a request served. What is left to do before the next line is read comes back.
+        pub(crate) fn dispatch(unanswered: Unanswered, request: ClientRequest) -> Option<BoxFuture<'static, ()>> {
+            match request {
+                $(ClientRequest::$name(params) => {
+                    by_scope!($scope, serve::<call::$name>(Request::new(unanswered), *params))
+                })*
+            }
+        }
+    };
+}
+macro_rules! by_scope {
+    (Connection, serve::<$method:ty>($request:expr, $params:expr)) => {
+        Some(at_once::<$method>($request, $params))
+    };
+    (Process, serve::<$method:ty>($request:expr, $params:expr)) => {{
+        aside::<$method>($request, $params);
+        None
+    }};
+    (Thread, serve::<$method:ty>($request:expr, $params:expr)) => {
+        in_lane::<$method>($request, $params)
+    };
+}
+codex_protocol::for_each_method!(dispatch_all);
+
+/// Keeps a panic to the request that caused it. The request is refused when it is dropped.
+pub(crate) async fn contained(work: impl Future<Output = ()>) {
+    drop(AssertUnwindSafe(work).catch_unwind().await);
+}
+
+fn at_once<M: Serve>(request: Request<M>, params: M::Params) -> BoxFuture<'static, ()> {
+    contained(M::serve(request, params)).boxed()
+}
+
+fn aside<M: Serve>(request: Request<M>, params: M::Params) {
+    drop(tokio::spawn(M::serve(request, params)));
+}
+
+fn in_lane<M: ServeThread>(request: Request<M>, params: M::Params) -> Option<BoxFuture<'static, ()>> {
+    let connection = Arc::clone(&request.connection);
+    let named = match params.thread() {
+        ThreadName::Text(text) => parse_name(text),
+        ThreadName::Id(id) => Ok(id),
+        ThreadName::Listener(name) => {
+            connection.listener(name).ok_or_else(|| ErrorObject::invalid(format!("subscription not found: {name}")))
+        }
+        ThreadName::New => Ok(ThreadId::fresh()),
+        ThreadName::Path(path) => {
+            drop(tokio::spawn(in_lane_of_file(path.to_owned(), request, params)));
+            return None;
+        }
+        ThreadName::PathInHome(path) => {
+            let path = connection.host.start.config.home().path().join(path);
+            drop(tokio::spawn(in_lane_of_file(path, request, params)));
+            return None;
+        }
+    };
+    let id = match named {
+        Ok(id) => id,
+        Err(error) => return Some(request.answer(Err(error)).boxed()),
+    };
+    let (job, error) = connection.enqueue(id, Box::new(Call { request, params })).err()?;
+    Some(job.into_unanswered().refuse(error).boxed())
+}
+
+/// Finds the thread of a file, and serves the request in its lane.
+async fn in_lane_of_file<M: ServeThread>(path: PathBuf, request: Request<M>, params: M::Params) {
+    let host = Arc::clone(&request.connection.host);
+    let located = blocking(move || host.store.locate(&path).map_err(ErrorObject::from_display)).await;
+    let id = match located {
+        Ok(located) => located.thread,
+        Err(error) => return request.answer(Err(error)).await,
+    };
+    let connection = Arc::clone(&request.connection);
+    if let Err((job, error)) = connection.enqueue(id, Box::new(Call { request, params })) {
+        job.into_unanswered().refuse(error).await;
+    }
+}
+
+/// A request on its way through a lane.
+struct Call<M: ServeThread> {
+    request: Request<M>,
+    params: M::Params,
+}
+
+impl<M: ServeThread> Job for Call<M> {
+    fn run(self: Box<Self>, lane: &mut Lane) -> BoxFuture<'_, ()> {
+        let Self { request, params } = *self;
+        M::serve(lane, request, params).boxed()
+    }
+
+    fn into_unanswered(self: Box<Self>) -> Unanswered {
+        self.request.unanswered
+    }
+}
+
+/// Answers, and then tells all clients what came of it.
+pub(crate) async fn answer_and_tell<M: Method>(
+    request: Request<M>,
+    done: Result<(M::Response, impl IntoIterator<Item = ServerNotification>), ErrorObject>,
+) {
+    let connection = Arc::clone(&request.connection);
+    match done {
+        Ok((answer, told)) => {
+            request.answer(Ok(answer)).await;
+            for notification in told {
+                tell_all(&connection, &notification).await;
+            }
+        }
+        Err(error) => request.answer(Err(error)).await,
     }
 }
 
@@ -124,55 +302,5 @@ pub(crate) fn not_found(name: &str) -> ErrorObject {
     ErrorObject::invalid(format!("thread not found: {name}"))
 }
 
-/// The subscriber of a loaded thread; a new one for a client that listens so.
-async fn subscriber(
-    connection: &Arc<Connection>,
-    id: ThreadId,
-    subscriptions: Subscriptions,
-) -> Option<mpsc::Sender<Box<SubscriberRequest>>> {
-    if let Some(subscriber) = connection.subscriber(id) {
-        return Some(subscriber);
-    }
-    let thread = connection.host.start.threads.get(id)?;
-    if let Some(requests) = connection.reserve_subscriber(id) {
-        let Ok(subscription) = thread.subscribe().await else {
-            connection.remove_subscriber(id);
-            return None;
-        };
-        let mut subscriber = new_subscriber(connection, thread, subscription.feed, Wishes::default(), subscriptions);
-        subscriber.take_in(&subscription.standing, false);
-        subscriber.repeat(subscription.running.as_ref(), &subscription.asked, Repeat::No);
-        run_subscriber(subscriber, requests);
-    }
-    connection.subscriber(id)
-}
-
-/// A subscriber that is not open yet.
-pub(crate) fn new_subscriber(
-    connection: &Arc<Connection>,
-    thread: Thread,
-    feed: Feed,
-    wishes: Wishes,
-    subscriptions: Subscriptions,
-) -> ThreadSubscriber {
-    ThreadSubscriber::new(Arc::clone(connection), thread, feed, wishes, subscriptions)
-}
-
-/// Opens a subscriber at its place.
-pub(crate) fn run_subscriber(subscriber: ThreadSubscriber, requests: mpsc::Receiver<Box<SubscriberRequest>>) {
-    tokio::spawn(Box::new(subscriber).run(requests));
-}
-
-fn loaded_list(connection: &Connection, page: &PageParams) -> Result<LoadedListResponse, ErrorObject> {
-    let names: Vec<String> =
-        connection.host.start.threads.loaded().iter().map(|thread| thread.id().to_string()).collect();
-    let start = match &page.cursor {
-        Some(cursor) if cursor.parse::<ThreadId>().is_ok() => names.partition_point(|name| name <= cursor),
-        Some(cursor) => return Err(ErrorObject::invalid(format!("invalid cursor: {cursor}"))),
-        None => 0,
-    };
-    let limit = page.limit.map_or(usize::MAX, |limit| (limit as usize).max(1));
-    let data: Vec<String> = names.iter().skip(start).take(limit).cloned().collect();
-    let next_cursor = data.last().filter(|_| start + data.len() < names.len()).cloned();
-    Ok(LoadedListResponse { data, next_cursor })
-}
+#[cfg(test)]
+mod tests;

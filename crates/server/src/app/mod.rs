@@ -1,10 +1,10 @@
 //! The app-server: JSON-RPC in lines, many threads, and both versions of the protocol.
 //!
 //! ```text
-//! line in → connection ─┬─ at once
-//!                       ├─ open_thread: threads are started, resumed, listed
-//!                       └─ subscriber (one for each thread): requests in order, the log as notifications
-//!                                                    └▶ outbox → line out
+//! line in → connection → dispatch ─┬─ at once
+//!                                  ├─ beside all others
+//!                                  └─ lane (one for each thread): requests in order; its subscriber tells the log
+//!                                                                                         └▶ outbox → line out
 //! ```
 
 mod backlog;
@@ -15,13 +15,14 @@ mod dispatch;
 mod event_filter;
 mod goals;
 mod host;
+mod initialize;
+mod lane;
 mod missed;
 mod open_thread;
 mod outbox;
 mod outgoing;
 mod pages;
 mod questions;
-mod serve;
 mod server_methods;
 mod shared;
 mod stored;
@@ -29,6 +30,7 @@ mod stored_threads;
 mod subscriber;
 mod subscription;
 mod thread_metadata;
+mod turns;
 mod v1;
 pub(crate) mod v2;
 

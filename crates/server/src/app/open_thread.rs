@@ -1,11 +1,10 @@
-//! Requests that open threads. They are served beside all others.
+//! `thread/start`, `thread/resume` and `thread/fork`.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_log::history::ForkPoint;
 use codex_log::settings::SettingsChange;
-use codex_protocol::methods::{ClientRequest, Method, call};
+use codex_protocol::methods::{Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::{
     ServerNotification, ThreadStarted, ThreadStatusChanged, ThreadTokenUsageUpdated,
@@ -21,92 +20,123 @@ use codex_wire::response::ResponseItem;
 
 use tokio::sync::mpsc;
 
-use super::connection::{Connection, Unanswered};
+use super::connection::Connection;
 use super::disk::blocking;
-use super::dispatch::{new_subscriber, run_subscriber};
+use super::dispatch::{Request, Serve, ServeThread, not_found};
 use super::event_filter::Subscriptions;
+use super::lane::{Lane, LaneRequest};
 use super::questions::Repeat;
 use super::stored;
-use super::stored_threads::{Turns, parse_name};
-use super::subscriber::{SubscriberRequest, ThreadSubscriber};
+use super::stored_threads::Turns;
+use super::subscriber::ThreadSubscriber;
 use super::v2::thread;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::project::Wishes;
 
-/// A thread that is open, and what the client is told of it.
+/// A thread that the client has just begun to listen to, and what it is told of it.
 pub(crate) struct Opened {
     pub(crate) subscriber: ThreadSubscriber,
-    /// What waits for the subscriber.
-    pub(crate) requests: mpsc::Receiver<Box<SubscriberRequest>>,
     pub(crate) answer: ThreadOpened,
-    /// Whether all hear that it is there now.
+}
+
+/// A new thread, and what waits for it already.
+struct New {
+    opened: Opened,
+    requests: mpsc::Receiver<LaneRequest>,
+    /// Whether the client hears that it is there now.
     is_announced: bool,
 }
 
-/// Serves a request.
-pub(crate) async fn serve(connection: Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
-    match request {
-        ClientRequest::ThreadStart(params) => {
-            let cwd = params.options.cwd.clone();
-            let opened = start(&connection, *params).await;
-            finish::<call::ThreadStart>(&connection, unanswered, opened).await;
-            if let Some(cwd) = cwd {
-                super::config_warnings::tell_of_project(&connection, cwd).await;
-            }
+impl Serve for call::ThreadStart {
+    async fn serve(request: Request<Self>, params: ThreadStartParams) {
+        let (connection, cwd) = (Arc::clone(&request.connection), params.options.cwd.clone());
+        let started = start(&connection, params).await;
+        begin_lane(request, started).await;
+        if let Some(cwd) = cwd {
+            super::config_warnings::tell_of_project(&connection, cwd).await;
         }
-        ClientRequest::ThreadResume(params) => match resume(&connection, (*params).clone()).await {
-            Ok(Resumed::Opened(opened)) => {
-                finish::<call::ThreadResume>(&connection, unanswered, Ok(*opened)).await;
-            }
-            Ok(Resumed::Subscribed(subscriber)) => {
-                // The client listens already; its subscriber answers, in order with everything else.
-                let request = Box::new(SubscriberRequest::Serve(unanswered, ClientRequest::ThreadResume(params)));
-                if let Err(mpsc::error::SendError(request)) = subscriber.send(request).await
-                    && let SubscriberRequest::Serve(unanswered, _) = *request
-                {
-                    connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
-                }
-            }
-            Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
-        },
-        ClientRequest::ThreadFork(params) => {
-            let opened = fork(&connection, *params).await;
-            finish::<call::ThreadFork>(&connection, unanswered, opened).await;
-        }
-        ClientRequest::ThreadSubscribe(params) => {
-            super::subscription::serve(&connection, unanswered, *params).await;
-        }
-        request => super::stored_threads::serve(&connection, unanswered, request).await,
     }
 }
 
-async fn finish<M>(connection: &Arc<Connection>, unanswered: Unanswered, opened: Result<Opened, ErrorObject>)
+impl ServeThread for call::ThreadResume {
+    async fn serve(lane: &mut Lane, request: Request<Self>, params: ThreadResumeParams) {
+        let connection = Arc::clone(&request.connection);
+        if let Some(items) = params.history {
+            let given = hand_over(&connection, items, params.options).await;
+            return begin_lane(request, given).await;
+        }
+        if lane.is_subscribed() {
+            return resume_again(lane, request, !params.exclude_turns).await;
+        }
+        match resume(&connection, lane.thread, params).await {
+            Ok(Opened { mut subscriber, answer }) => {
+                answer_and_announce(request, &mut subscriber, answer, false).await;
+                lane.attach(subscriber);
+            }
+            Err(error) => request.answer(Err(error)).await,
+        }
+    }
+}
+
+impl ServeThread for call::ThreadFork {
+    async fn serve(lane: &mut Lane, request: Request<Self>, params: ThreadForkParams) {
+        let connection = Arc::clone(&request.connection);
+        let forked = lane.thread;
+        let forked = lane.while_listening(fork(&connection, forked, params)).await;
+        begin_lane(request, forked).await;
+    }
+}
+
+/// Answers with a thread that is new, and lets requests about it be served.
+async fn begin_lane<M>(request: Request<M>, new: Result<New, ErrorObject>)
 where
     M: Method<Response = ThreadOpened>,
 {
-    match opened {
-        Ok(Opened { mut subscriber, requests, mut answer, is_announced }) => {
-            let announcement = is_announced.then(|| {
-                // In the newest release the announcement says nothing of turns, and those may be many.
-                let is_new = connection.release() == ProtocolRelease::V0166;
-                let turns = is_new.then(|| std::mem::take(&mut answer.thread.turns));
-                let thread = answer.thread.clone();
-                if let Some(turns) = turns {
-                    answer.thread.turns = turns;
-                }
-                ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread }))
-            });
-            let cost = tokens_so_far(&subscriber, &answer).await;
-            // The answer goes first, then the notifications, and then the thread can be spoken to.
-            connection.outbox.answer::<M>(&unanswered.id, Ok(answer)).await;
-            for announcement in announcement.into_iter().chain(cost) {
-                subscriber.notify(&announcement, super::now_ms());
-            }
-            super::goals::tell(&mut subscriber, M::NAME == call::ThreadResume::NAME).await;
-            run_subscriber(subscriber, requests);
+    let New { opened: Opened { mut subscriber, answer }, requests, is_announced } = match new {
+        Ok(new) => new,
+        Err(error) => return request.answer(Err(error)).await,
+    };
+    answer_and_announce(request, &mut subscriber, answer, is_announced).await;
+    run_lane(subscriber, requests);
+}
+
+/// Answers, then tells what belongs to it. Only then the thread can be spoken to.
+async fn answer_and_announce<M>(
+    request: Request<M>,
+    subscriber: &mut ThreadSubscriber,
+    mut answer: ThreadOpened,
+    is_announced: bool,
+) where
+    M: Method<Response = ThreadOpened>,
+{
+    let announcement = is_announced.then(|| {
+        // In the newest release the announcement says nothing of turns, and those may be many.
+        let is_new = subscriber.connection.release() == ProtocolRelease::V0166;
+        let turns = is_new.then(|| std::mem::take(&mut answer.thread.turns));
+        let thread = answer.thread.clone();
+        if let Some(turns) = turns {
+            answer.thread.turns = turns;
         }
-        Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
+        ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread }))
+    });
+    let cost = tokens_so_far(subscriber, &answer).await;
+    request.answer(Ok(answer)).await;
+    for told in announcement.into_iter().chain(cost) {
+        subscriber.notify(&told, super::now_ms());
     }
+    super::goals::tell(subscriber, M::NAME == call::ThreadResume::NAME).await;
+}
+
+/// Answers a client that listens to the thread already.
+async fn resume_again(lane: &mut Lane, request: Request<call::ThreadResume>, wants_turns: bool) {
+    let subscriber = match lane.subscriber().await {
+        Ok(subscriber) => subscriber,
+        Err(error) => return request.answer(Err(error)).await,
+    };
+    let answer = describe(&request.connection, &subscriber.thread, Turns::wanted(wants_turns)).await;
+    request.answer(answer).await;
+    super::goals::tell(subscriber, true).await;
+    subscriber.ask_again(Repeat::Yes).await;
 }
 
 /// What a thread that was there before has cost, which clients of the newest release are told at once.
@@ -125,7 +155,7 @@ pub(crate) fn start_request(connection: &Connection, options: &ThreadOptions) ->
     connection.host.start_request(options, connection.client())
 }
 
-/// Starts a thread and makes place for its subscriber, before anybody else can know of it.
+/// Starts a thread that the client listens to.
 pub(crate) async fn begin(
     connection: &Arc<Connection>,
     request: StartThread,
@@ -142,59 +172,58 @@ pub(crate) async fn begin(
             }
         })?;
     let wishes = Wishes { raw_items, raw_reasoning: shows_raw_reasoning, goals: false };
-    let requests = connection
-        .reserve_subscriber(thread.id())
-        .ok_or_else(|| ErrorObject::internal("the thread has a subscriber"))?;
-    Ok(Begun {
-        subscriber: new_subscriber(connection, thread.clone(), feed, wishes, subscriptions),
-        requests,
-        thread,
-        shows_raw_reasoning,
-    })
+    let subscriber = ThreadSubscriber::new(Arc::clone(connection), thread, feed, wishes, subscriptions);
+    Ok(Begun { subscriber, shows_raw_reasoning })
 }
 
-/// A subscriber that is not open yet, what waits for it, and its thread.
+/// A thread that has begun.
 pub(crate) struct Begun {
     pub(crate) subscriber: ThreadSubscriber,
-    pub(crate) requests: mpsc::Receiver<Box<SubscriberRequest>>,
-    pub(crate) thread: Thread,
     pub(crate) shows_raw_reasoning: bool,
 }
 
-/// How a thread is resumed.
-pub(crate) enum Resumed {
-    /// It was opened for this client.
-    Opened(Box<Opened>),
-    /// The client listens to it already.
-    Subscribed(mpsc::Sender<Box<SubscriberRequest>>),
+impl Begun {
+    /// Makes place for the lane of a new thread, before anybody else can know of it.
+    pub(crate) fn reserve_lane(&self) -> Result<mpsc::Receiver<LaneRequest>, ErrorObject> {
+        let subscriber = &self.subscriber;
+        let requests = subscriber.connection.reserve_lane(subscriber.thread.id());
+        requests.ok_or_else(|| ErrorObject::internal("the thread has a subscriber"))
+    }
 }
 
-async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<Opened, ErrorObject> {
+/// Serves requests about a new thread from here on.
+pub(crate) fn run_lane(subscriber: ThreadSubscriber, requests: mpsc::Receiver<LaneRequest>) {
+    let (connection, thread) = (Arc::clone(&subscriber.connection), subscriber.thread.id());
+    drop(tokio::spawn(Lane::new(connection, thread, requests, Some(subscriber)).run()));
+}
+
+async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<New, ErrorObject> {
     let request = start_request(connection, &params.options);
-    let Begun { subscriber, requests, thread, .. } =
-        begin(connection, request, params.experimental_raw_events, Subscriptions::v2()).await?;
-    let started = thread.started();
+    let begun = begin(connection, request, params.experimental_raw_events, Subscriptions::v2()).await?;
+    let requests = begun.reserve_lane()?;
+    let started = begun.subscriber.thread.started();
     let mut described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
     if connection.release() == ProtocolRelease::V0166 {
         // Clients of that release learn it from the list.
         described.origin.git_info = None;
     }
     let answer = thread::opened(described, &started.settings, started);
-    Ok(Opened { subscriber, requests, answer, is_announced: true })
+    Ok(New { opened: Opened { subscriber: begun.subscriber, answer }, requests, is_announced: true })
 }
 
-pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumeParams) -> Result<Resumed, ErrorObject> {
-    let ThreadResumeParams { thread_id, path, history, exclude_turns, initial_turns_page, options } = params;
-    if let Some(items) = history {
-        return hand_over(connection, items, options).await.map(|opened| Resumed::Opened(Box::new(opened)));
+/// Goes on with a thread that the client does not listen to yet.
+pub(crate) async fn resume(
+    connection: &Arc<Connection>,
+    id: ThreadId,
+    params: ThreadResumeParams,
+) -> Result<Opened, ErrorObject> {
+    let ThreadResumeParams { path, exclude_turns, initial_turns_page, options, .. } = params;
+    if path.is_none() {
+        find(connection, id).await?;
     }
-    let id = find(connection, &thread_id, path).await?;
     let _turn = connection.host.start.threads.turn_to_open(id).await;
-    if let Some(subscriber) = connection.subscriber(id) {
-        return Ok(Resumed::Subscribed(subscriber));
-    }
     if let Some(thread) = connection.host.start.threads.get(id) {
-        return join(connection, thread, exclude_turns).await.map(|opened| Resumed::Opened(Box::new(opened)));
+        return join(connection, thread, exclude_turns).await;
     }
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
@@ -207,8 +236,9 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
         Turns::Unwanted
     };
     let request = StartThread { beginning: Beginning::Resumed { thread: id, explicit }, ..request };
-    let Begun { subscriber, requests, thread, .. } = begin(connection, request, false, Subscriptions::v2()).await?;
-    let mut answer = describe(connection, &thread, turns).await?;
+    let Begun { subscriber, .. } = begin(connection, request, false, Subscriptions::v2()).await?;
+    let thread = &subscriber.thread;
+    let mut answer = describe(connection, thread, turns).await?;
     if is_new {
         let (thread_id, status) = (thread.id().to_string(), ThreadStatus::Idle);
         let loaded = ServerNotification::ThreadStatusChanged(ThreadStatusChanged { thread_id, status });
@@ -216,7 +246,7 @@ pub(crate) async fn resume(connection: &Arc<Connection>, params: ThreadResumePar
         let mode = thread.started().settings.collaboration_mode();
         complete(&mut answer, mode, initial_turns_page, exclude_turns)?;
     }
-    Ok(Resumed::Opened(Box::new(Opened { subscriber, requests, answer, is_announced: false })))
+    Ok(Opened { subscriber, answer })
 }
 
 /// Adds what clients of the newest release are told of a thread that was there before.
@@ -235,16 +265,15 @@ fn complete(
 
 /// Listens to a thread that is loaded already.
 async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool) -> Result<Opened, ErrorObject> {
-    let gone = |_| super::dispatch::not_found(&thread.id().to_string());
-    let requests = connection
-        .reserve_subscriber(thread.id())
-        .ok_or_else(|| ErrorObject::internal("the thread has a subscriber"))?;
+    let gone = |_| not_found(&thread.id().to_string());
     let Subscription { feed, running, asked, standing, .. } = thread.subscribe().await.map_err(gone)?;
-    let mut subscriber = new_subscriber(connection, thread.clone(), feed, Wishes::default(), Subscriptions::v2());
+    let answer = describe(connection, &thread, Turns::wanted(!exclude_turns));
+    let wishes = Wishes::default();
+    let mut subscriber =
+        ThreadSubscriber::new(Arc::clone(connection), thread.clone(), feed, wishes, Subscriptions::v2());
     subscriber.take_in(&standing, false);
     subscriber.repeat(running.as_ref(), &asked, Repeat::No);
-    let answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
-    Ok(Opened { subscriber, requests, answer, is_announced: false })
+    Ok(Opened { answer: answer.await?, subscriber })
 }
 
 /// Reads the items of a conversation that a client brings along.
@@ -260,13 +289,14 @@ async fn hand_over(
     connection: &Arc<Connection>,
     items: Vec<serde_json::Value>,
     options: ThreadOptions,
-) -> Result<Opened, ErrorObject> {
+) -> Result<New, ErrorObject> {
     let items = read_history(items)?;
     let request = start_request(connection, &options);
     let request = StartThread { beginning: Beginning::Given(items), ..request };
-    let Begun { subscriber, requests, thread, .. } = begin(connection, request, false, Subscriptions::v2()).await?;
-    let answer = describe(connection, &thread, Turns::Wanted).await?;
-    Ok(Opened { subscriber, requests, answer, is_announced: false })
+    let begun = begin(connection, request, false, Subscriptions::v2()).await?;
+    let requests = begun.reserve_lane()?;
+    let answer = describe(connection, &begun.subscriber.thread, Turns::Wanted).await?;
+    Ok(New { opened: Opened { subscriber: begun.subscriber, answer }, requests, is_announced: false })
 }
 
 /// Reads items of a conversation that a client brings along.
@@ -278,9 +308,11 @@ pub(crate) fn read_items(items: Vec<serde_json::Value>) -> Result<Vec<ResponseIt
     items.into_iter().enumerate().map(read).collect()
 }
 
-async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<Opened, ErrorObject> {
-    let ThreadForkParams { thread_id, path, last_turn_id, exclude_turns, options } = params;
-    let id = find(connection, &thread_id, path).await?;
+async fn fork(connection: &Arc<Connection>, id: ThreadId, params: ThreadForkParams) -> Result<New, ErrorObject> {
+    let ThreadForkParams { path, last_turn_id, exclude_turns, options, .. } = params;
+    if path.is_none() {
+        find(connection, id).await?;
+    }
     let point = match last_turn_id {
         None => ForkPoint::End,
         Some(turn) => {
@@ -295,19 +327,20 @@ async fn fork(connection: &Arc<Connection>, params: ThreadForkParams) -> Result<
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
     let request = StartThread { beginning: Beginning::Forked { thread: id, point, explicit }, ..request };
-    let Begun { subscriber, requests, thread, .. } = begin(connection, request, false, Subscriptions::v2()).await?;
-    let mut answer = describe(connection, &thread, Turns::wanted(!exclude_turns)).await?;
+    let begun = begin(connection, request, false, Subscriptions::v2()).await?;
+    let requests = begun.reserve_lane()?;
+    let mut answer = describe(connection, &begun.subscriber.thread, Turns::wanted(!exclude_turns)).await?;
     if connection.release() == ProtocolRelease::V0166 {
         // Nothing was said in the copy itself yet.
         answer.thread.preview.clear();
     }
-    Ok(Opened { subscriber, requests, answer, is_announced: true })
+    Ok(New { opened: Opened { subscriber: begun.subscriber, answer }, requests, is_announced: true })
 }
 
 /// Starts a thread that works as the subscriber's thread does, and tells the client of it.
 pub(crate) async fn start_sibling(subscriber: &ThreadSubscriber) -> Result<Thread, ErrorObject> {
     let connection = &subscriber.connection;
-    let gone = |_| super::dispatch::not_found(&subscriber.thread.id().to_string());
+    let gone = |_| not_found(&subscriber.thread.id().to_string());
     let settings = subscriber.thread.configure(SettingsChange::default()).await.map_err(gone)?;
     let options = ThreadOptions {
         model: Some(settings.model.clone()),
@@ -316,8 +349,10 @@ pub(crate) async fn start_sibling(subscriber: &ThreadSubscriber) -> Result<Threa
         ..ThreadOptions::default()
     };
     let request = start_request(connection, &options);
-    let Begun { subscriber: mut sibling, requests, thread, .. } =
-        begin(connection, request, false, Subscriptions::v2()).await?;
+    let begun = begin(connection, request, false, Subscriptions::v2()).await?;
+    let requests = begun.reserve_lane()?;
+    let mut sibling = begun.subscriber;
+    let thread = sibling.thread.clone();
     let change = SettingsChange {
         approval_policy: Some(settings.approval_policy),
         reviewer: Some(settings.reviewer.clone()),
@@ -330,7 +365,7 @@ pub(crate) async fn start_sibling(subscriber: &ThreadSubscriber) -> Result<Threa
     let described = thread::loaded(thread.started(), &settings, ThreadStatus::Idle);
     let announcement = ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread: described }));
     sibling.notify(&announcement, super::now_ms());
-    run_subscriber(sibling, requests);
+    run_lane(sibling, requests);
     Ok(thread)
 }
 
@@ -345,24 +380,14 @@ pub(crate) fn explicit(options: &ThreadOptions) -> ExplicitOverrides {
     }
 }
 
-/// The thread a client means. A path goes before a name.
-pub(crate) async fn find(
-    connection: &Arc<Connection>,
-    name: &str,
-    path: Option<PathBuf>,
-) -> Result<ThreadId, ErrorObject> {
+/// Makes sure that there is such a thread.
+pub(crate) async fn find(connection: &Arc<Connection>, id: ThreadId) -> Result<(), ErrorObject> {
     let host = Arc::clone(&connection.host);
-    if let Some(path) = path {
-        let located = blocking(move || host.store.locate(&path).map_err(ErrorObject::from_display));
-        return located.await.map(|located| located.thread);
-    }
-    let id = parse_name(name)?;
     if host.start.threads.get(id).is_some() {
-        return Ok(id);
+        return Ok(());
     }
     let found = blocking(move || host.store.find(id).map_err(ErrorObject::internal_from)).await?;
-    found.ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))?;
-    Ok(id)
+    found.map(drop).ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))
 }
 
 /// What a client is told of a thread that was there before.
@@ -372,7 +397,7 @@ pub(crate) async fn describe(
     turns: Turns,
 ) -> Result<ThreadOpened, ErrorObject> {
     let settings = thread.configure(SettingsChange::default()).await;
-    let settings = settings.map_err(|_| super::dispatch::not_found(&thread.id().to_string()))?;
+    let settings = settings.map_err(|_| not_found(&thread.id().to_string()))?;
     let described = super::stored_threads::describe(connection, thread, &settings, turns).await?;
     Ok(thread::opened(described, &settings, thread.started()))
 }

@@ -61,23 +61,26 @@ impl Outbox {
 
     /// Answers a request.
     pub(crate) async fn answer<M: Method>(&self, id: &RequestId, result: Result<M::Response, ErrorObject>) {
-        match result {
-            Ok(result) => self.send_answer(&Response::Result { id, result }).await,
-            Err(error) => self.refuse(id, error).await,
-        }
+        let line = match result {
+            Ok(result) => encoded(&Response::Result { id, result }),
+            Err(error) => refusal(id, error),
+        };
+        self.send_answer(line).await;
     }
 
     /// Answers a request with an error.
     pub(crate) async fn refuse(&self, id: &RequestId, error: ErrorObject) {
-        let response: Response<'_, ()> = Response::Error { error, id };
-        self.send_answer(&response).await;
+        self.send_answer(refusal(id, error)).await;
     }
 
-    async fn send_answer(&self, answer: &impl Serialize) {
-        let mut bytes = Vec::with_capacity(256);
-        add_line(&mut bytes, answer);
-        let room = acquire(&self.answers, bytes.len(), ANSWER_BYTES).await;
-        self.push(bytes, room);
+    /// Answers a request with an error, whether there is room or not.
+    pub(crate) fn refuse_at_once(&self, id: &RequestId, error: ErrorObject) {
+        self.push(refusal(id, error), None);
+    }
+
+    async fn send_answer(&self, line: Vec<u8>) {
+        let room = acquire(&self.answers, line.len(), ANSWER_BYTES).await;
+        self.push(line, room);
     }
 
     /// A request of ours as a line, and its number.
@@ -108,6 +111,17 @@ async fn acquire(room: &Arc<Semaphore>, bytes: usize, all: u32) -> Option<OwnedS
     // What is larger than all the room there is gets all of it, alone.
     let wanted = u32::try_from(bytes).unwrap_or(all).min(all);
     Arc::clone(room).acquire_many_owned(wanted).await.ok()
+}
+
+fn refusal(id: &RequestId, error: ErrorObject) -> Vec<u8> {
+    let response: Response<'_, ()> = Response::Error { error, id };
+    encoded(&response)
+}
+
+fn encoded(answer: &impl Serialize) -> Vec<u8> {
+    let mut line = Vec::with_capacity(256);
+    add_line(&mut line, answer);
+    line
 }
 
 /// Adds a message as a line. Half a line would be worse than none.

@@ -1,17 +1,18 @@
-//! Requests about threads on disk, loaded or not. They are served beside all others.
+//! Requests about threads on disk, loaded or not.
 
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
 use codex_log::store::{ListQuery, SectionFilter, SortKey, SourceKind, StoreError, StoreErrorKind, ThreadStore};
-use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::methods::call;
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed, ThreadStatusChanged};
 use codex_protocol::v2::pages::SortDirection;
 use codex_protocol::v2::read_state::ThreadReadResponse;
 use codex_protocol::v2::thread::{
-    ActiveFlag, Thread as ShownThread, ThreadNameSetParams, ThreadReadParams, ThreadResponse, ThreadStatus,
+    ActiveFlag, LoadedListResponse, PageParams, Thread as ShownThread, ThreadNameSetParams, ThreadParams,
+    ThreadReadParams, ThreadResponse, ThreadStatus,
 };
 use codex_protocol::v2::thread_list::{OneOrMany, ThreadListParams, ThreadListResponse, ThreadSortKey};
 use codex_protocol::v2::turn::{Turn, TurnStatus};
@@ -20,12 +21,14 @@ use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::connection::{Connection, Unanswered};
+use super::connection::Connection;
 use super::disk::{self, blocking};
+use super::dispatch::{Request, ServeThread, serve};
+use super::lane::Lane;
 use super::outbox::add_line;
 use super::pages;
 use super::stored;
-use super::thread_metadata;
+use super::thread_metadata::{self, WithNotification};
 use super::v2::thread;
 use codex_dialects::ProtocolRelease;
 
@@ -34,68 +37,51 @@ const PAGE: usize = 25;
 /// How many threads a page has at most.
 const LARGEST_PAGE: usize = 100;
 
-/// Serves a request.
-pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) {
-    let (outbox, id) = (&connection.outbox, &unanswered.id);
-    match request {
-        ClientRequest::ThreadList(params) => {
-            outbox.answer::<call::ThreadList>(id, list(connection, *params).await).await;
-        }
-        ClientRequest::ThreadRead(params) => {
-            outbox.answer::<call::ThreadRead>(id, read(connection, *params).await).await;
-        }
-        ClientRequest::ThreadTurnsList(params) => {
-            outbox.answer::<call::ThreadTurnsList>(id, pages::list_turns(connection, *params).await).await;
-        }
-        ClientRequest::ThreadItemsList(params) => {
-            outbox.answer::<call::ThreadItemsList>(id, pages::list_items(connection, *params).await).await;
-        }
-        ClientRequest::ThreadArchive(params) => put_away(connection, unanswered, params.thread_id).await,
-        ClientRequest::ThreadUnarchive(params) => {
-            let done = unarchive(connection, &params.thread_id).await;
-            let is_done = done.is_ok();
-            outbox.answer::<call::ThreadUnarchive>(id, done).await;
-            if is_done {
-                let named = ThreadNamed { thread_id: params.thread_id.clone() };
-                tell_all(connection, &ServerNotification::ThreadUnarchived(named)).await;
-            }
-        }
-        ClientRequest::ThreadDelete(params) => {
-            let done = delete(connection, &params.thread_id).await;
-            let is_done = done.is_ok();
-            outbox.answer::<call::ThreadDelete>(id, done).await;
-            if is_done {
-                let named = ThreadNamed { thread_id: params.thread_id.clone() };
-                tell_all(connection, &ServerNotification::ThreadDeleted(named)).await;
-            }
-        }
-        ClientRequest::ThreadNameSet(params) => {
-            let ThreadNameSetParams { thread_id, name } = *params;
-            let done = rename(connection, &thread_id, name.clone()).await;
-            let is_done = done.is_ok();
-            outbox.answer::<call::ThreadNameSet>(id, done).await;
-            if is_done {
-                let updated = ThreadNameUpdated { thread_id, thread_name: Some(name) };
-                tell_all(connection, &ServerNotification::ThreadNameUpdated(updated)).await;
-            }
-        }
-        // The others are served elsewhere.
-        _ => outbox.refuse(id, ErrorObject::internal("the request went to the wrong place")).await,
+serve! {
+    plain { ThreadLoadedList => list_loaded, }
+    waits { ThreadList => list, }
+    stored {
+        ThreadRead => read,
+        ThreadTurnsList => pages::list_turns,
+        ThreadItemsList => pages::list_items,
+    }
+    stored_tells {
+        ThreadUnarchive => unarchive,
+        ThreadDelete => delete,
+        ThreadNameSet => rename,
     }
 }
 
-async fn put_away(connection: &Arc<Connection>, unanswered: Unanswered, thread_id: String) {
-    let was_loaded = parse_name(&thread_id).is_ok_and(|id| connection.host.start.threads.get(id).is_some());
-    let done = archive(connection, &thread_id).await;
-    let is_done = done.is_ok();
-    connection.outbox.answer::<call::ThreadArchive>(&unanswered.id, done).await;
-    if was_loaded {
-        let unloaded = ThreadStatusChanged { thread_id: thread_id.clone(), status: ThreadStatus::NotLoaded };
-        tell_all(connection, &ServerNotification::ThreadStatusChanged(unloaded)).await;
+impl ServeThread for call::ThreadArchive {
+    async fn serve(lane: &mut Lane, request: Request<Self>, params: ThreadParams) {
+        let (connection, id) = (Arc::clone(&request.connection), lane.thread);
+        let was_loaded = connection.host.start.threads.get(id).is_some();
+        let done = lane.while_listening(archive(&connection, id)).await;
+        let is_done = done.is_ok();
+        request.answer(done).await;
+        let thread_id = params.thread_id;
+        if was_loaded {
+            let unloaded = ThreadStatusChanged { thread_id: thread_id.clone(), status: ThreadStatus::NotLoaded };
+            tell_all(&connection, &ServerNotification::ThreadStatusChanged(unloaded)).await;
+        }
+        if is_done {
+            tell_all(&connection, &ServerNotification::ThreadArchived(ThreadNamed { thread_id })).await;
+        }
     }
-    if is_done {
-        tell_all(connection, &ServerNotification::ThreadArchived(ThreadNamed { thread_id })).await;
-    }
+}
+
+fn list_loaded(connection: &Arc<Connection>, page: PageParams) -> Result<LoadedListResponse, ErrorObject> {
+    let names: Vec<String> =
+        connection.host.start.threads.loaded().iter().map(|thread| thread.id().to_string()).collect();
+    let start = match &page.cursor {
+        Some(cursor) if cursor.parse::<ThreadId>().is_ok() => names.partition_point(|name| name <= cursor),
+        Some(cursor) => return Err(ErrorObject::invalid(format!("invalid cursor: {cursor}"))),
+        None => 0,
+    };
+    let limit = page.limit.map_or(usize::MAX, |limit| (limit as usize).max(1));
+    let data: Vec<String> = names.iter().skip(start).take(limit).cloned().collect();
+    let next_cursor = data.last().filter(|_| start + data.len() < names.len()).cloned();
+    Ok(LoadedListResponse { data, next_cursor })
 }
 
 /// The thread of that name, if it is one.
@@ -322,8 +308,7 @@ fn missing(thread: ThreadId) -> ErrorObject {
 }
 
 /// Puts a thread away.
-pub(crate) async fn archive(connection: &Arc<Connection>, name: &str) -> Result<Empty, ErrorObject> {
-    let id = parse_name(name)?;
+pub(crate) async fn archive(connection: &Arc<Connection>, id: ThreadId) -> Result<Empty, ErrorObject> {
     unload(connection, id).await;
     let host = Arc::clone(&connection.host);
     blocking(move || {
@@ -336,29 +321,35 @@ pub(crate) async fn archive(connection: &Arc<Connection>, name: &str) -> Result<
     .await
 }
 
-async fn unarchive(connection: &Arc<Connection>, name: &str) -> Result<ThreadResponse, ErrorObject> {
-    let id = parse_name(name)?;
+async fn unarchive(connection: &Arc<Connection>, params: ThreadParams) -> WithNotification<ThreadResponse> {
+    let id = parse_name(&params.thread_id)?;
     let host = Arc::clone(&connection.host);
     blocking(move || {
         let summary = host.store.unarchive(id).map_err(|error| refusal(id, &error))?;
         let provider = host.config()?.provider.id.clone();
-        Ok(ThreadResponse { thread: thread::stored(summary, &provider, ThreadStatus::NotLoaded) })
+        let thread = thread::stored(summary, &provider, ThreadStatus::NotLoaded);
+        let told = ServerNotification::ThreadUnarchived(ThreadNamed { thread_id: params.thread_id });
+        Ok((ThreadResponse { thread }, Some(told)))
     })
     .await
 }
 
-async fn delete(connection: &Arc<Connection>, name: &str) -> Result<Empty, ErrorObject> {
-    let id = parse_name(name)?;
+async fn delete(connection: &Arc<Connection>, params: ThreadParams) -> WithNotification<Empty> {
+    let id = parse_name(&params.thread_id)?;
     unload(connection, id).await;
     let host = Arc::clone(&connection.host);
-    blocking(move || host.store.delete(id).map(|()| Empty {}).map_err(|error| refusal(id, &error))).await
+    blocking(move || host.store.delete(id).map_err(|error| refusal(id, &error))).await?;
+    Ok((Empty {}, Some(ServerNotification::ThreadDeleted(ThreadNamed { thread_id: params.thread_id }))))
 }
 
-async fn rename(connection: &Arc<Connection>, thread: &str, name: String) -> Result<Empty, ErrorObject> {
-    let id = parse_name(thread)?;
+async fn rename(connection: &Arc<Connection>, params: ThreadNameSetParams) -> WithNotification<Empty> {
+    let ThreadNameSetParams { thread_id, name } = params;
+    let id = parse_name(&thread_id)?;
     if name.trim().is_empty() {
         return Err(ErrorObject::invalid("name must not be empty"));
     }
-    let host = Arc::clone(&connection.host);
-    blocking(move || host.store.rename(id, &name).map(|()| Empty {}).map_err(|error| refusal(id, &error))).await
+    let (host, new) = (Arc::clone(&connection.host), name.clone());
+    blocking(move || host.store.rename(id, &new).map_err(|error| refusal(id, &error))).await?;
+    let updated = ThreadNameUpdated { thread_id, thread_name: Some(name) };
+    Ok((Empty {}, Some(ServerNotification::ThreadNameUpdated(updated))))
 }

@@ -1,13 +1,10 @@
-//! One thread in front of one client: its requests in order, its log as notifications, its questions.
-//!
-//! One task does all three, so an answer always comes before the notifications it causes.
+//! One thread in front of one client: its log as notifications, and its questions.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_dialects::eq::{self, Vocabulary};
 use codex_log::{Body, Event, Question, QuestionId, Seq, TurnId};
-use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
 use codex_protocol::v2::thread::UnsubscribeStatus;
@@ -15,7 +12,6 @@ use codex_thread::{Feed, Thread};
 use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
-use tokio::sync::mpsc;
 
 use super::backlog::Backlog;
 use super::connection::{Connection, Unanswered};
@@ -27,28 +23,10 @@ use super::subscription::Numbering;
 use codex_dialects::v2::CreatedItems;
 use codex_dialects::v2::project::{Projector, Wishes};
 
-/// How many requests about a thread may wait; more are refused.
-pub(crate) const WAITING_REQUESTS: usize = 64;
 /// How many bytes of notifications are gathered before they are sent, while more is at hand.
 const GATHERED_BYTES: usize = 32 * 1024;
 /// How many bytes an event has whose messages are large ones.
 const LARGE_BYTES: usize = 64 * 1024;
-
-/// What a subscriber is given to do.
-#[derive(Debug)]
-pub(crate) enum SubscriberRequest {
-    /// A request.
-    Serve(Unanswered, ClientRequest),
-    /// An answer of the client to a question; none if it was no answer.
-    Answered {
-        /// The number of the question.
-        number: i64,
-        /// The question.
-        question: QuestionId,
-        /// The answer as JSON.
-        answer: Option<String>,
-    },
-}
 
 /// One thread in front of one client.
 pub(crate) struct ThreadSubscriber {
@@ -216,52 +194,36 @@ impl ThreadSubscriber {
         self.flush().await;
     }
 
-    /// Works until the connection or the thread ends.
-    pub(crate) async fn run(mut self: Box<Self>, mut requests: mpsc::Receiver<Box<SubscriberRequest>>) {
-        let connection = Arc::clone(&self.connection);
-        let mut is_staffed = true;
-        while self.leaving.is_none() {
-            if self.outgoing.is_empty()
-                && !self.filter.is_muted()
-                && let Some(event) = self.backlog.next()
-            {
-                self.gather(&event);
-                continue;
-            }
-            // Notifications that wait for room do not keep a request waiting, or a client could not stop what floods it.
-            tokio::select! {
-                biased;
-                request = requests.recv(), if is_staffed => match request {
-                    // Boxed, so that a subscriber without work costs only what it waits with.
-                    Some(request) => Box::pin(self.perform(*request)).await,
-                    None if connection.has_parted() => self.leaving = Some(Leaving::Alive),
-                    None => is_staffed = false,
-                },
-                room = connection.outbox.room(self.outgoing.next_bytes()), if !self.outgoing.is_empty() => {
-                    connection.outbox.send_notification(self.outgoing.take(), room);
-                }
-                event = self.feed.next(), if self.outgoing.is_empty() => match event {
-                    Some(event) if self.filter.is_muted() => self.backlog.push(event),
-                    Some(event) => self.gather(&event),
-                    None => break,
-                },
-            }
+    /// Takes events that came while the client did not listen. Returns whether there were any.
+    pub(crate) fn take_backlog(&mut self) -> bool {
+        if !self.outgoing.is_empty() || self.filter.is_muted() {
+            return false;
         }
-        if is_staffed && self.leaving.is_none() {
-            self.tell_of_end();
+        let event = self.backlog.next();
+        if let Some(event) = &event {
+            self.gather(event);
         }
-        // What came too late for the thread is answered all the same.
-        requests.close();
-        while let Some(request) = requests.recv().await {
-            Box::pin(self.perform(*request)).await;
+        event.is_some()
+    }
+
+    /// Goes one step on with what the client hears, and returns whether the thread has ended. Cancelling it loses nothing.
+    pub(crate) async fn forward(&mut self) -> bool {
+        if !self.outgoing.is_empty() {
+            let room = self.connection.outbox.room(self.outgoing.next_bytes()).await;
+            self.connection.outbox.send_notification(self.outgoing.take(), room);
+            return false;
         }
-        self.remove_listeners();
-        if self.leaving == Some(Leaving::Unloaded) {
-            self.thread.close().await;
-        } else if self.leaving.is_none() {
-            self.connection.remove_subscriber(self.thread.id());
+        match self.feed.next().await {
+            Some(event) if self.filter.is_muted() => self.backlog.push(event),
+            Some(event) => self.gather(&event),
+            None => return true,
         }
-        self.flush().await;
+        false
+    }
+
+    /// What becomes of the thread, once the client listens no more.
+    pub(crate) fn leaving(&self) -> Option<Leaving> {
+        self.leaving
     }
 
     /// Lets the client listen no more, unless it listens to the thread as a conversation too. A thread that nobody else
@@ -276,7 +238,7 @@ impl ThreadSubscriber {
             return UnsubscribeStatus::Unsubscribed;
         }
         let id = self.thread.id();
-        self.connection.leave_thread(id);
+        self.connection.note_left(id);
         let is_alone = self.thread.listeners().await.is_ok_and(|count| count <= 1);
         let is_idle = matches!(self.thread.running().await, Ok(None));
         self.leaving = Some(if is_alone && is_idle { Leaving::Unloaded } else { Leaving::Alive });
@@ -286,22 +248,6 @@ impl ThreadSubscriber {
             self.notify(&ServerNotification::ThreadClosed(closed), super::now_ms());
         }
         UnsubscribeStatus::Unsubscribed
-    }
-
-    async fn perform(&mut self, request: SubscriberRequest) {
-        match request {
-            SubscriberRequest::Serve(unanswered, request) => {
-                let Some((unanswered, request)) = super::v1::serve(self, unanswered, request).await else { return };
-                if !self.subscriptions.is_v2 && !matches!(request, ClientRequest::ThreadUnsubscribe(_)) {
-                    self.subscriptions.is_v2 = true;
-                    self.listen().await;
-                }
-                super::serve::serve(self, unanswered, request).await;
-            }
-            SubscriberRequest::Answered { number, question, answer } => {
-                self.answered(number, question, answer.as_deref()).await;
-            }
-        }
     }
 
     /// Takes an event, and those behind it as long as they fit.

@@ -7,23 +7,23 @@
 use std::sync::Arc;
 
 use codex_log::{LogName, Seq};
-use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::methods::call;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::subscribe::{ThreadCaughtUp, ThreadSubscribeParams, ThreadSubscribeResponse};
 use codex_protocol::v2::thread::{ThreadOptions, ThreadResumeParams};
 use codex_thread::{Closed, Cursor, FeedStart, Subscription, Thread};
 use codex_wire::ids::ThreadId;
-use tokio::sync::mpsc;
 
-use super::connection::{Connection, Unanswered};
-use super::dispatch::{new_subscriber, not_found, run_subscriber};
+use super::connection::Connection;
+use super::dispatch::{Request, ServeThread, not_found};
 use super::event_filter::Subscriptions;
+use super::lane::Lane;
 use super::missed::{self, Missed};
-use super::open_thread::{self, Opened, Resumed};
+use super::open_thread::{self, Opened};
 use super::questions::Repeat;
-use super::stored_threads::{Turns, parse_name};
-use super::subscriber::{SubscriberRequest, ThreadSubscriber};
+use super::stored_threads::Turns;
+use super::subscriber::ThreadSubscriber;
 use codex_dialects::v2::project::Wishes;
 
 /// How far a client that listens by numbers has come.
@@ -63,70 +63,51 @@ pub(crate) fn add_number(lines: &mut Vec<u8>, end: usize, seq: Seq) {
     }
 }
 
-/// Serves `thread/subscribe` where the client has no subscriber for the thread yet.
-pub(crate) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, params: ThreadSubscribeParams) {
-    match open(connection, &params).await {
-        Ok(Seat::New(new)) => {
-            let New { mut subscriber, requests, answer, told } = *new;
-            connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(answer)).await;
-            subscriber.mark_if_caught_up(told);
-            run_subscriber(subscriber, requests);
+impl ServeThread for call::ThreadSubscribe {
+    async fn serve(lane: &mut Lane, request: Request<Self>, params: ThreadSubscribeParams) {
+        if lane.is_subscribed() {
+            return match lane.subscriber().await {
+                Ok(subscriber) => subscribe_again(subscriber, request, params).await,
+                Err(error) => request.answer(Err(error)).await,
+            };
         }
-        Ok(Seat::Subscribed(subscriber)) => {
-            let request =
-                Box::new(SubscriberRequest::Serve(unanswered, ClientRequest::ThreadSubscribe(Box::new(params))));
-            if let Err(mpsc::error::SendError(request)) = subscriber.send(request).await
-                && let SubscriberRequest::Serve(unanswered, _) = *request
-            {
-                connection.outbox.refuse(&unanswered.id, ErrorObject::internal("the thread has just ended")).await;
+        match open(&request.connection, lane.thread, &params).await {
+            Ok(New { mut subscriber, answer, told }) => {
+                request.answer(Ok(answer)).await;
+                subscriber.mark_if_caught_up(told);
+                lane.attach(subscriber);
             }
+            Err(error) => request.answer(Err(error)).await,
         }
-        Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
     }
 }
 
-/// Where a client listens.
-enum Seat {
-    /// At a subscriber that is opened for it.
-    New(Box<New>),
-    /// Where it listens already.
-    Subscribed(mpsc::Sender<Box<SubscriberRequest>>),
-}
-
-/// A subscriber that is not open yet.
+/// A client that listens from here on, and what it is told first.
 struct New {
     subscriber: ThreadSubscriber,
-    requests: mpsc::Receiver<Box<SubscriberRequest>>,
     answer: ThreadSubscribeResponse,
     /// The last event the client knows of.
     told: Option<Seq>,
 }
 
-async fn open(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Seat, ErrorObject> {
-    let id = parse_name(&params.thread_id)?;
-    {
-        let _turn = connection.host.start.threads.turn_to_open(id).await;
-        if let Some(subscriber) = connection.subscriber(id) {
-            return Ok(Seat::Subscribed(subscriber));
-        }
-        if let Some(thread) = connection.host.start.threads.get(id)
-            && let Some(requests) = connection.reserve_subscriber(id)
-        {
-            let gone = |_| not_found(&params.thread_id);
-            let subscription = subscribe(connection, &thread, params).await.map_err(gone)?;
-            let Subscription { feed, running, asked, standing, begins, .. } = subscription;
-            let mut subscriber = new_subscriber(connection, thread, feed, Wishes::default(), Subscriptions::v2());
-            subscriber.take_in(&standing, begins.is_unbroken);
-            let (answer, told) = begin(&mut subscriber, params, begins).await?;
-            subscriber.repeat(running.as_ref(), &asked, Repeat::No);
-            return Ok(Seat::New(Box::new(New { subscriber, requests, answer, told })));
-        }
-    }
-    load(connection, params).await
+async fn open(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscribeParams) -> Result<New, ErrorObject> {
+    let turn = connection.host.start.threads.turn_to_open(id).await;
+    let Some(thread) = connection.host.start.threads.get(id) else {
+        drop(turn);
+        return load(connection, id, params).await;
+    };
+    let subscription = subscribe(connection, &thread, params).await.map_err(|_| not_found(&params.thread_id))?;
+    let Subscription { feed, running, asked, standing, begins, .. } = subscription;
+    let (connection, wishes) = (Arc::clone(connection), Wishes::default());
+    let mut subscriber = ThreadSubscriber::new(connection, thread, feed, wishes, Subscriptions::v2());
+    subscriber.take_in(&standing, begins.is_unbroken);
+    let (answer, told) = begin(&mut subscriber, params, begins).await?;
+    subscriber.repeat(running.as_ref(), &asked, Repeat::No);
+    Ok(New { subscriber, answer, told })
 }
 
 /// Loads the thread. What the client has seen of it was told before it was loaded, so what came since is in its lines.
-async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> Result<Seat, ErrorObject> {
+async fn load(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscribeParams) -> Result<New, ErrorObject> {
     let resume = ThreadResumeParams {
         thread_id: params.thread_id.clone(),
         path: None,
@@ -135,28 +116,23 @@ async fn load(connection: &Arc<Connection>, params: &ThreadSubscribeParams) -> R
         initial_turns_page: None,
         options: ThreadOptions::default(),
     };
-    match open_thread::resume(connection, resume).await? {
-        Resumed::Subscribed(subscriber) => Ok(Seat::Subscribed(subscriber)),
-        Resumed::Opened(opened) => {
-            let Opened { mut subscriber, requests, answer, .. } = *opened;
-            let gone = |_| not_found(&params.thread_id);
-            let subscription = subscribe(connection, &subscriber.thread, params).await.map_err(gone)?;
-            if subscription.begins.is_unbroken {
-                let Subscription { feed, running, asked, standing, begins, .. } = subscription;
-                subscriber.read_from(feed);
-                subscriber.take_in(&standing, true);
-                let (answer, told) = begin(&mut subscriber, params, begins).await?;
-                subscriber.repeat(running.as_ref(), &asked, Repeat::No);
-                return Ok(Seat::New(Box::new(New { subscriber, requests, answer, told })));
-            }
-            let now = subscriber.thread.subscribe().await.map_err(|_| not_found(&params.thread_id))?;
-            subscriber.numbering = Some(Numbering::new(now.begins.log, None, now.begins.last));
-            subscriber.repeat(now.running.as_ref(), &now.asked, Repeat::No);
-            let (log_id, seq) = (now.begins.log.to_string(), Some(now.begins.last.number()));
-            let answer = ThreadSubscribeResponse { thread: answer.thread, log_id, seq, reset: true };
-            Ok(Seat::New(Box::new(New { subscriber, requests, answer, told: None })))
-        }
+    let Opened { mut subscriber, answer } = open_thread::resume(connection, id, resume).await?;
+    let gone = |_| not_found(&params.thread_id);
+    let subscription = subscribe(connection, &subscriber.thread, params).await.map_err(gone)?;
+    if subscription.begins.is_unbroken {
+        let Subscription { feed, running, asked, standing, begins, .. } = subscription;
+        subscriber.read_from(feed);
+        subscriber.take_in(&standing, true);
+        let (answer, told) = begin(&mut subscriber, params, begins).await?;
+        subscriber.repeat(running.as_ref(), &asked, Repeat::No);
+        return Ok(New { subscriber, answer, told });
     }
+    let now = subscriber.thread.subscribe().await.map_err(gone)?;
+    subscriber.numbering = Some(Numbering::new(now.begins.log, None, now.begins.last));
+    subscriber.repeat(now.running.as_ref(), &now.asked, Repeat::No);
+    let (log_id, seq) = (now.begins.log.to_string(), Some(now.begins.last.number()));
+    let answer = ThreadSubscribeResponse { thread: answer.thread, log_id, seq, reset: true };
+    Ok(New { subscriber, answer, told: None })
 }
 
 /// Lets a client read along from where it stopped, if what came since is remembered or in the lines.
@@ -192,16 +168,15 @@ async fn begin(
     Ok((answer, told))
 }
 
-/// Serves `thread/subscribe` at the subscriber where the client listens already.
-pub(crate) async fn at_subscriber(
+/// Serves a client that listens already.
+async fn subscribe_again(
     subscriber: &mut ThreadSubscriber,
-    unanswered: Unanswered,
+    request: Request<call::ThreadSubscribe>,
     params: ThreadSubscribeParams,
 ) {
-    let connection = Arc::clone(&subscriber.connection);
     // What was told before the answer is told before it, for it is told again after it.
     subscriber.flush().await;
-    let begun = match subscribe(&connection, &subscriber.thread, &params).await {
+    let begun = match subscribe(&request.connection, &subscriber.thread, &params).await {
         Ok(subscription) => begin(subscriber, &params, subscription.begins).await.map(|begun| (begun, subscription)),
         Err(_) => Err(not_found(&params.thread_id)),
     };
@@ -209,11 +184,11 @@ pub(crate) async fn at_subscriber(
         Ok(((answer, told), Subscription { feed, running, asked, standing, begins, .. })) => {
             subscriber.read_from(feed);
             subscriber.take_in(&standing, begins.is_unbroken);
-            connection.outbox.answer::<call::ThreadSubscribe>(&unanswered.id, Ok(answer)).await;
+            request.answer(Ok(answer)).await;
             subscriber.repeat(running.as_ref(), &asked, Repeat::Yes);
             subscriber.mark_if_caught_up(told);
         }
-        Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
+        Err(error) => request.answer(Err(error)).await,
     }
 }
 

@@ -19,6 +19,7 @@ mod app_known_items;
 mod app_known_threads;
 mod app_known_ways;
 mod app_methods;
+mod app_order;
 mod app_pages;
 mod app_restarts;
 mod app_revived;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use codex_config::{self as config, Auth, AuthError, Bearer, Env, ProviderConfig, TokenSource};
-use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::auth::{
     AuthStatusChangeNotification, CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse,
-    LoginChatGptResponse,
+    LoginApiKeyParams, LoginChatGptResponse,
 };
 use codex_protocol::v1::user::{GetUserAgentResponse, UserInfoResponse};
 use codex_protocol::v2::account::{
@@ -19,68 +18,52 @@ use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::hidden::Hidden;
 use codex_protocol::v2::notification::ServerNotification;
 
-use super::{Passed, explain, group, with_host};
-use crate::app::connection::{Connection, Unanswered};
+use super::{explain, with_host};
+use crate::app::connection::Connection;
+use crate::app::dispatch::serve;
 use crate::app::host::Host;
-use crate::app::stored_threads::tell_all;
 
-/// Serves the requests of this group.
-pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    let (unanswered, request) = serve_changes(connection, unanswered, request).await?;
-    group! {
-        connection, unanswered, request;
-        sure {
-            AccountLoginCancel => cancel,
-            GetUserAgent => user_agent,
-        }
-        plain {
-            CancelLoginChatGpt => cancel_with_chatgpt,
-        }
-        now {
-            AccountRead => read,
-            LoginChatGpt => log_in_with_chatgpt,
-            AccountRateLimitsRead => rate_limits,
-            GetAuthStatus => status,
-            UserInfo => user_info,
-        }
-        aside {}
+serve! {
+    tells {
+        AccountLoginStart => start_login,
+        AccountLogout => end_login,
+        LoginApiKey => log_in_with_key,
+        LogoutChatGpt => log_out_of_chatgpt,
+    }
+    sure {
+        AccountLoginCancel => cancel,
+        GetUserAgent => user_agent,
+    }
+    plain {
+        CancelLoginChatGpt => cancel_with_chatgpt,
+    }
+    waits {
+        AccountRead => read,
+        LoginChatGpt => log_in_with_chatgpt,
+        AccountRateLimitsRead => rate_limits,
+        GetAuthStatus => status,
+        UserInfo => user_info,
     }
 }
 
-/// Serves the requests that change who is logged in. The answer goes first, then the notifications.
-async fn serve_changes(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    let (outbox, id) = (&connection.outbox, &unanswered.id);
-    let told = match request {
-        ClientRequest::AccountLoginStart(params) => {
-            let done = log_in(connection, *params).await;
-            let mode = done.is_ok().then_some(AuthMode::ApiKey);
-            outbox.answer::<call::AccountLoginStart>(id, done).await;
-            mode.map(|mode| vec![completed(), updated(Some(mode))])
-        }
-        ClientRequest::AccountLogout(_) => {
-            let done = log_out(connection).await;
-            let told = done.is_ok().then(|| vec![updated(None)]);
-            outbox.answer::<call::AccountLogout>(id, done).await;
-            told
-        }
-        ClientRequest::LoginApiKey(params) => {
-            let done = store_key(connection, params.api_key.0).await;
-            let told = done.is_ok().then(|| vec![changed(Some(AuthMode::ApiKey))]);
-            outbox.answer::<call::LoginApiKey>(id, done).await;
-            told
-        }
-        ClientRequest::LogoutChatGpt(_) => {
-            let done = log_out(connection).await;
-            let told = done.is_ok().then(|| vec![changed(None)]);
-            outbox.answer::<call::LogoutChatGpt>(id, done).await;
-            told
-        }
-        other => return Some((unanswered, other)),
-    };
-    for notification in told.unwrap_or_default() {
-        tell_all(connection, &notification).await;
-    }
-    None
+/// What comes of a change of the login, and what all clients are told of it after the answer.
+type Told<T> = Result<(T, Vec<ServerNotification>), ErrorObject>;
+
+async fn start_login(connection: &Arc<Connection>, params: LoginAccountParams) -> Told<LoginAccountResponse> {
+    let answer = log_in(connection, params).await?;
+    Ok((answer, vec![completed(), updated(Some(AuthMode::ApiKey))]))
+}
+
+async fn end_login(connection: &Arc<Connection>, _: Empty) -> Told<Empty> {
+    Ok((log_out(connection).await?, vec![updated(None)]))
+}
+
+async fn log_in_with_key(connection: &Arc<Connection>, params: LoginApiKeyParams) -> Told<Empty> {
+    Ok((store_key(connection, params.api_key.0).await?, vec![changed(Some(AuthMode::ApiKey))]))
+}
+
+async fn log_out_of_chatgpt(connection: &Arc<Connection>, _: Empty) -> Told<Empty> {
+    Ok((log_out(connection).await?, vec![changed(None)]))
 }
 
 fn completed() -> ServerNotification {

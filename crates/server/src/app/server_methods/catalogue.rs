@@ -7,7 +7,6 @@ use codex_config::{
     Config, Feature, McpServer, ModelTable, OfferedMode, OfferedModel, WireApi, collaboration_modes, describe_effort,
     list_features, list_mcp_servers,
 };
-use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty as Nothing;
 use codex_protocol::v2::features::{
@@ -27,25 +26,23 @@ use codex_wire::policy::SandboxMode;
 use codex_wire::reasoning::ReasoningEffort;
 
 use super::page::{CursorError, page};
-use super::{Passed, group, with_host};
-use crate::app::connection::{Connection, Unanswered};
+use super::with_host;
+use crate::app::connection::Connection;
+use crate::app::dispatch::serve;
 
-/// Serves the requests of this group.
-pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    group! {
-        connection, unanswered, request;
-        sure { CollaborationModeList => modes, }
-        plain {
-            PermissionProfileList => permissions,
-        }
-        now {
-            ModelList => models,
-            ModelProviderCapabilitiesRead => capabilities,
-            ExperimentalFeatureList => features,
-            ExperimentalFeatureEnablementSet => switch,
-            McpServerStatusList => mcp_servers,
-        }
-        aside {}
+serve! {
+    sure {
+        CollaborationModeList => modes,
+    }
+    plain {
+        PermissionProfileList => permissions,
+    }
+    waits {
+        ModelList => models,
+        ModelProviderCapabilitiesRead => capabilities,
+        ExperimentalFeatureList => features,
+        ExperimentalFeatureEnablementSet => switch,
+        McpServerStatusList => mcp_servers,
     }
 }
 

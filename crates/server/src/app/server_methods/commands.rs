@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::methods::call;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::command_exec::{
     CommandExecParams, CommandExecResizeParams, CommandExecResponse, CommandExecTerminalSize,
@@ -19,8 +19,9 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
 use super::running_command::{Control, Printed, RunningCommand};
-use super::{Passed, explain, group, with_host};
-use crate::app::connection::{Connection, Unanswered, lock, overloaded};
+use super::{explain, with_host};
+use crate::app::connection::{Connection, lock, overloaded};
+use crate::app::dispatch::{Request, Serve, serve};
 use crate::app::host::Host;
 
 /// How many commands of a client may run at once.
@@ -78,27 +79,21 @@ impl Commands {
     }
 }
 
-/// Serves the requests of this group.
-pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    match request {
+serve! {
+    plain {
+        CommandExecWrite => write,
+        CommandExecResize => resize,
+        CommandExecTerminate => terminate,
+    }
+}
+
+impl Serve for call::CommandExec {
+    async fn serve(request: Request<Self>, params: CommandExecParams) {
         // The command has its name before the next line is read, which may be about it.
-        ClientRequest::CommandExec(params) => {
-            match admit(connection, *params) {
-                Ok(admitted) => drop(tokio::spawn(run(Arc::clone(connection), unanswered, admitted))),
-                Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
-            }
-            None
+        match admit(&request.connection, params) {
+            Ok(admitted) => drop(tokio::spawn(run(request, admitted))),
+            Err(error) => request.answer(Err(error)).await,
         }
-        request => group! {
-            connection, unanswered, request;
-            plain {
-                CommandExecWrite => write,
-                CommandExecResize => resize,
-                CommandExecTerminate => terminate,
-            }
-            now {}
-            aside {}
-        },
     }
 }
 
@@ -209,9 +204,9 @@ fn take_place(connection: &Arc<Connection>, name: Option<String>, handle: Handle
 }
 
 /// Runs a command and answers when it has ended. Its name is free again before the client hears of the end.
-async fn run(connection: Arc<Connection>, unanswered: Unanswered, admitted: Admitted) {
-    let result = run_to_end(&connection, admitted).await;
-    connection.outbox.answer::<call::CommandExec>(&unanswered.id, result).await;
+async fn run(request: Request<call::CommandExec>, admitted: Admitted) {
+    let result = run_to_end(&request.connection, admitted).await;
+    request.answer(result).await;
 }
 
 async fn run_to_end(connection: &Arc<Connection>, admitted: Admitted) -> Result<CommandExecResponse, ErrorObject> {

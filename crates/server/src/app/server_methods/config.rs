@@ -6,7 +6,6 @@ mod forms;
 use std::sync::Arc;
 
 use codex_config::{ConfigError, ConfigWriteError, Reader, UserConfig};
-use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
 use codex_protocol::v2::config::{
@@ -15,26 +14,22 @@ use codex_protocol::v2::config::{
 };
 use codex_protocol::v2::empty::Empty;
 
-use super::{Passed, explain, group, with_host};
-use crate::app::connection::{Connection, Unanswered};
+use super::{explain, with_host};
+use crate::app::connection::Connection;
+use crate::app::dispatch::serve;
 use crate::app::host::Host;
 
-/// Serves the requests of this group.
-pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    group! {
-        connection, unanswered, request;
-        sure {
-            ConfigRequirementsRead => requirements,
-        }
-        now {
-            ConfigRead => read,
-            ConfigValueWrite => write_value,
-            ConfigBatchWrite => write_batch,
-            ConfigMcpServerReload => reload,
-            GetUserSavedConfig => saved,
-            SetDefaultModel => set_default_model,
-        }
-        aside {}
+serve! {
+    sure {
+        ConfigRequirementsRead => requirements,
+    }
+    waits {
+        ConfigRead => read,
+        ConfigValueWrite => write_value,
+        ConfigBatchWrite => write_batch,
+        ConfigMcpServerReload => reload,
+        GetUserSavedConfig => saved,
+        SetDefaultModel => set_default_model,
     }
 }
 

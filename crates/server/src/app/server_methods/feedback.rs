@@ -5,7 +5,6 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::feedback::{
     FeedbackSaveParams, FeedbackSaveResponse, FeedbackUploadParams, FeedbackUploadResponse,
@@ -13,23 +12,19 @@ use codex_protocol::v2::feedback::{
 use codex_wire::ids::ThreadId;
 use serde_json::json;
 
-use super::{Passed, explain, group, with_host};
-use crate::app::connection::{Connection, Unanswered};
+use super::{explain, with_host};
+use crate::app::connection::Connection;
+use crate::app::dispatch::serve;
 use crate::app::host::Host;
 use crate::app::stored_threads::parse_name;
 
 /// How large a file may be that a client adds.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Serves the requests of this group.
-pub(super) fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    group! {
-        connection, unanswered, request;
-        now {}
-        aside {
-            FeedbackUpload => upload,
-            FeedbackSave => save,
-        }
+serve! {
+    waits {
+        FeedbackUpload => upload,
+        FeedbackSave => save,
     }
 }
 

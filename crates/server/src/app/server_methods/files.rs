@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use codex_files::{FileError, Links};
-use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::fs::{
@@ -18,29 +17,24 @@ use codex_protocol::v2::fs::{
     FsWriteFileParams,
 };
 
-use super::{Passed, group};
-use crate::app::connection::{Connection, Unanswered};
+use crate::app::connection::Connection;
 use crate::app::disk::{self, in_place};
+use crate::app::dispatch::serve;
 
 /// How large a file may be that is read, so that its Base64 fits a line.
 const MOST_BYTES: u64 = 24 * 1024 * 1024;
 /// How many entries of a folder are listed.
 const MOST_ENTRIES: usize = 50_000;
 
-/// Serves the requests of this group.
-pub(super) fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    group! {
-        connection, unanswered, request;
-        now {}
-        aside {
-            FsReadFile => read_file,
-            FsWriteFile => write_file,
-            FsCreateDirectory => create_directory,
-            FsGetMetadata => metadata,
-            FsReadDirectory => read_directory,
-            FsRemove => remove,
-            FsCopy => copy,
-        }
+serve! {
+    waits {
+        FsReadFile => read_file,
+        FsWriteFile => write_file,
+        FsCreateDirectory => create_directory,
+        FsGetMetadata => metadata,
+        FsReadDirectory => read_directory,
+        FsRemove => remove,
+        FsCopy => copy,
     }
 }
 

@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
 use codex_tools::own_git::{OwnGit, writable_folders};
 
-use super::{Passed, explain, group};
-use crate::app::connection::{Connection, Unanswered};
+use super::explain;
+use crate::app::connection::Connection;
 use crate::app::disk::{self, in_place};
+use crate::app::dispatch::serve;
 
-/// Serves the requests of this group.
-pub(super) fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    group! {
-        connection, unanswered, request;
-        now {}
-        aside { GitDiffToRemote => diff_to_remote, }
+serve! {
+    waits {
+        GitDiffToRemote => diff_to_remote,
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::notification::ServerNotification;
@@ -17,9 +16,9 @@ use codex_protocol::v2::search::{
 use codex_workspace::search::{DEFAULT_LIMIT, Match, Report, Scope, Session};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::{Passed, group};
-use crate::app::connection::{Connection, Unanswered, lock, overloaded};
+use crate::app::connection::{Connection, lock, overloaded};
 use crate::app::disk::{self, in_place};
+use crate::app::dispatch::serve;
 use crate::app::stored_threads::tell;
 use codex_dialects::ProtocolRelease;
 
@@ -73,18 +72,16 @@ impl Searches {
     }
 }
 
-/// Serves the requests of this group.
-pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    group! {
-        connection, unanswered, request;
-        sure { FuzzyFileSearchSessionStop => stop, }
-        plain {
-            FuzzyFileSearchSessionStart => start,
-            FuzzyFileSearchSessionUpdate => update,
-        }
-        now {
-        }
-        aside { FuzzyFileSearch => search, }
+serve! {
+    sure {
+        FuzzyFileSearchSessionStop => stop,
+    }
+    plain {
+        FuzzyFileSearchSessionStart => start,
+        FuzzyFileSearchSessionUpdate => update,
+    }
+    waits {
+        FuzzyFileSearch => search,
     }
 }
 

@@ -4,44 +4,42 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use codex_config::SkillSelector;
-use codex_protocol::methods::{ClientRequest, call};
+use codex_protocol::methods::call;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::hooks::{HooksListEntry, HooksListParams, HooksListResponse};
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::skills::{
-    SkillMetadata, SkillsConfigWriteParams, SkillsConfigWriteResponse, SkillsListEntry, SkillsListParams,
-    SkillsListResponse,
+    SkillMetadata, SkillsConfigWriteParams, SkillsConfigWriteResponse, SkillsExtraRootsSetParams, SkillsListEntry,
+    SkillsListParams, SkillsListResponse,
 };
 
-use super::{Passed, config, group, with_host};
-use crate::app::connection::{Connection, Unanswered};
+use super::{config, with_host};
+use crate::app::connection::Connection;
+use crate::app::dispatch::{Request, Serve, answer_and_tell, serve};
 use crate::app::host::Host;
-use crate::app::thread_metadata::{WithNotification, finish};
+use crate::app::thread_metadata::WithNotification;
 
 /// How long the name of a skill may be, in bytes, and how many folders of skills a client may add.
 const MOST_NAME_BYTES: usize = 256;
 const MOST_ROOTS: usize = 32;
 
-/// Serves the requests of this group.
-pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    let id = &unanswered.id;
-    let request = match request {
-        ClientRequest::SkillsConfigWrite(params) => {
-            finish::<call::SkillsConfigWrite>(connection, id, switch(connection, *params).await).await;
-            return None;
-        }
-        ClientRequest::SkillsExtraRootsSet(params) => {
-            finish::<call::SkillsExtraRootsSet>(connection, id, set_roots(connection, params.extra_roots)).await;
-            return None;
-        }
-        other => other,
-    };
-    group! {
-        connection, unanswered, request;
-        sure { HooksList => hooks, }
-        now {}
-        aside { SkillsList => skills, }
+serve! {
+    tells {
+        SkillsConfigWrite => switch,
+    }
+    sure {
+        HooksList => hooks,
+    }
+    waits {
+        SkillsList => skills,
+    }
+}
+
+impl Serve for call::SkillsExtraRootsSet {
+    async fn serve(request: Request<Self>, params: SkillsExtraRootsSetParams) {
+        let done = set_roots(&request.connection, params.extra_roots);
+        answer_and_tell(request, done).await;
     }
 }
 

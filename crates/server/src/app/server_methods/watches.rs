@@ -6,16 +6,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use codex_protocol::methods::ClientRequest;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::fs::{FsUnwatchParams, FsWatchParams, FsWatchResponse};
 use tokio::task::AbortHandle;
 
 use super::files::failed;
-use super::{Passed, group};
-use crate::app::connection::{Connection, Unanswered, lock};
+use crate::app::connection::{Connection, lock};
 use crate::app::disk::{self, in_place};
+use crate::app::dispatch::serve;
 
 /// How many watches a client may have; each takes a descriptor.
 const MOST_WATCHES: usize = 64;
@@ -35,13 +34,12 @@ impl Watches {
     }
 }
 
-/// Serves the requests of this group.
-pub(super) async fn serve(connection: &Arc<Connection>, unanswered: Unanswered, request: ClientRequest) -> Passed {
-    group! {
-        connection, unanswered, request;
-        sure { FsUnwatch => unwatch, }
-        now { FsWatch => watch, }
-        aside {}
+serve! {
+    sure {
+        FsUnwatch => unwatch,
+    }
+    waits {
+        FsWatch => watch,
     }
 }
 

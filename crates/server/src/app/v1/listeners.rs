@@ -1,14 +1,12 @@
 //! The listeners of a conversation, as its subscriber keeps them.
 
 use codex_log::{Abort, Outcome};
-use codex_protocol::methods::{Method, call};
-use codex_protocol::rpc::Response;
+use codex_protocol::methods::call;
 use codex_protocol::v1::turn::InterruptConversationResponse;
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::warning::Warning;
 use codex_wire::event::{BackgroundEventEvent, EventMsg, TurnAbortReason};
 
-use crate::app::connection::Unanswered;
 use crate::app::event_filter::{EventFilter, Events};
 use crate::app::now_ms;
 use crate::app::questions::Repeat;
@@ -22,7 +20,6 @@ impl ThreadSubscriber {
 
     /// Adds a listener.
     pub(super) async fn add_listener(&mut self, name: String, raw_items: bool) {
-        self.connection.add_listener(name.clone(), self.thread.id());
         self.subscriptions.add(name, raw_items);
         self.listen().await;
     }
@@ -89,11 +86,6 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Answers after all notifications that came before.
-    pub(super) fn answer_after_notifications<M: Method>(&mut self, unanswered: &Unanswered, result: M::Response) {
-        self.outgoing.add(&Response::Result { id: &unanswered.id, result });
-    }
-
     /// Answers those who wanted the turn to end, which it has.
     pub(crate) fn answer_interrupts(&mut self, outcome: &Outcome) {
         self.answer_all_interrupts(&match outcome {
@@ -109,7 +101,8 @@ impl ThreadSubscriber {
     fn answer_all_interrupts(&mut self, abort_reason: &TurnAbortReason) {
         for unanswered in std::mem::take(&mut self.interrupts) {
             let result = InterruptConversationResponse { abort_reason: abort_reason.clone() };
-            self.answer_after_notifications::<call::InterruptConversation>(&unanswered, result);
+            // After all notifications that came before.
+            unanswered.answer_in::<call::InterruptConversation>(&mut self.outgoing, result);
         }
     }
 }

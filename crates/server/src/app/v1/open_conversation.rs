@@ -1,11 +1,11 @@
-//! Requests that open conversations. They are served beside all others.
+//! `newConversation`, `resumeConversation` and `forkConversation`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_log::history::ForkPoint;
 use codex_log::settings::SettingsChange;
-use codex_protocol::methods::{ClientRequest, Method, call};
+use codex_protocol::methods::{Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::conversation::{
     ConversationResumed, ForkConversationParams, NewConversationParams, NewConversationResponse,
@@ -17,60 +17,63 @@ use codex_thread::{Beginning, StartThread, Thread};
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
-use crate::app::connection::{Connection, Unanswered};
+use crate::app::connection::Connection;
 use crate::app::disk::blocking;
-use crate::app::dispatch::run_subscriber;
+use crate::app::dispatch::{Request, Serve, ServeThread};
 use crate::app::event_filter::{Dialect, Subscriptions};
-use crate::app::open_thread::{Begun, begin, explicit, find, read_history, start_request};
+use crate::app::lane::{Lane, LaneRequest};
+use crate::app::open_thread::{Begun, begin, explicit, find, read_history, run_lane, start_request};
 use crate::app::stored::messages;
 use crate::app::stored_threads::tell;
-use crate::app::subscriber::{SubscriberRequest, ThreadSubscriber};
+use crate::app::subscriber::ThreadSubscriber;
 
-/// A subscriber at which nobody listens yet, and what waits for it.
-type Place = (ThreadSubscriber, mpsc::Receiver<Box<SubscriberRequest>>);
+/// What waits for a conversation that is new.
+type Waiting = mpsc::Receiver<LaneRequest>;
 
-/// A conversation that was there before.
+/// A conversation that was there before, or is a copy of one.
 struct Resumed {
     /// None if it was loaded already.
-    place: Option<Place>,
+    subscriber: Option<ThreadSubscriber>,
+    /// None if it is resumed where the client asked.
+    requests: Option<Waiting>,
     configured: SessionConfiguredNotification,
 }
 
-/// Serves the requests of this group.
-pub(super) async fn serve(
-    connection: &Arc<Connection>,
-    unanswered: Unanswered,
-    request: ClientRequest,
-) -> Option<(Unanswered, ClientRequest)> {
-    match request {
-        ClientRequest::NewConversation(params) => match start(connection, *params).await {
-            Ok((place, answer)) => {
-                connection.outbox.answer::<call::NewConversation>(&unanswered.id, Ok(answer)).await;
-                run_subscriber(place.0, place.1);
+impl Serve for call::NewConversation {
+    async fn serve(request: Request<Self>, params: NewConversationParams) {
+        match start(&request.connection, params).await {
+            Ok((subscriber, requests, answer)) => {
+                request.answer(Ok(answer)).await;
+                run_lane(subscriber, requests);
             }
-            Err(error) => connection.outbox.refuse(&unanswered.id, error).await,
-        },
-        ClientRequest::ResumeConversation(params) => {
-            let resumed = resume(connection, *params).await;
-            finish::<call::ResumeConversation>(connection, unanswered, resumed).await;
+            Err(error) => request.answer(Err(error)).await,
         }
-        ClientRequest::ForkConversation(params) => {
-            let forked = fork(connection, *params).await;
-            finish::<call::ForkConversation>(connection, unanswered, forked).await;
-        }
-        other => return Some((unanswered, other)),
     }
-    None
+}
+
+impl ServeThread for call::ResumeConversation {
+    async fn serve(lane: &mut Lane, request: Request<Self>, params: ResumeConversationParams) {
+        let resumed = resume(&request.connection, lane.thread, params).await;
+        finish(lane, request, resumed).await;
+    }
+}
+
+impl ServeThread for call::ForkConversation {
+    async fn serve(lane: &mut Lane, request: Request<Self>, params: ForkConversationParams) {
+        let (connection, forked) = (Arc::clone(&request.connection), lane.thread);
+        let forked = lane.while_listening(fork(&connection, forked, params)).await;
+        finish(lane, request, forked).await;
+    }
 }
 
 /// Tells that a conversation is ready, then answers, and then it can be spoken to.
-async fn finish<M>(connection: &Arc<Connection>, unanswered: Unanswered, resumed: Result<Resumed, ErrorObject>)
+async fn finish<M>(lane: &mut Lane, request: Request<M>, resumed: Result<Resumed, ErrorObject>)
 where
     M: Method<Response = ConversationResumed>,
 {
-    let Resumed { place, configured } = match resumed {
+    let Resumed { subscriber, requests, configured } = match resumed {
         Ok(resumed) => resumed,
-        Err(error) => return connection.outbox.refuse(&unanswered.id, error).await,
+        Err(error) => return request.answer(Err(error)).await,
     };
     let answer = ConversationResumed {
         conversation_id: configured.session_id,
@@ -78,41 +81,50 @@ where
         initial_messages: configured.initial_messages.clone(),
         rollout_path: configured.rollout_path.clone(),
     };
+    let connection = &request.connection;
     if connection.client().and_then(|client| client.dialect) != Some(Dialect::V2) {
         tell(connection, ServerNotification::SessionConfigured(Box::new(configured))).await;
     }
-    connection.outbox.answer::<M>(&unanswered.id, Ok(answer)).await;
-    if let Some((subscriber, requests)) = place {
-        run_subscriber(subscriber, requests);
+    request.answer(Ok(answer)).await;
+    match (subscriber, requests) {
+        (Some(subscriber), Some(requests)) => run_lane(subscriber, requests),
+        (Some(subscriber), None) => lane.attach(subscriber),
+        (None, _) => {}
     }
 }
 
 async fn start(
     connection: &Arc<Connection>,
     params: NewConversationParams,
-) -> Result<(Place, NewConversationResponse), ErrorObject> {
+) -> Result<(ThreadSubscriber, Waiting, NewConversationResponse), ErrorObject> {
     let request = start_request(connection, &params.into());
-    let Begun { subscriber, requests, thread, .. } =
-        begin(connection, request, false, Subscriptions::default()).await?;
-    let started = thread.started();
+    let begun = begin(connection, request, false, Subscriptions::default()).await?;
+    let requests = begun.reserve_lane()?;
+    let started = begun.subscriber.thread.started();
     let answer = NewConversationResponse {
-        conversation_id: thread.id(),
+        conversation_id: begun.subscriber.thread.id(),
         model: started.settings.model.clone(),
         reasoning_effort: started.settings.effort.clone(),
         rollout_path: started.rollout.clone(),
     };
-    Ok(((subscriber, requests), answer))
+    Ok((begun.subscriber, requests, answer))
 }
 
 /// What stays the same when a client brings a conversation along, or names one.
 async fn open(connection: &Arc<Connection>, request: StartThread) -> Result<Resumed, ErrorObject> {
+    let is_new = !matches!(request.beginning, Beginning::Resumed { .. });
     let begun = begin(connection, request, false, Subscriptions::default()).await?;
-    let Begun { subscriber, requests, thread, shows_raw_reasoning } = begun;
-    let configured = describe(connection, &thread, shows_raw_reasoning).await?;
-    Ok(Resumed { place: Some((subscriber, requests)), configured })
+    let requests = is_new.then(|| begun.reserve_lane()).transpose()?;
+    let Begun { subscriber, shows_raw_reasoning } = begun;
+    let configured = describe(connection, &subscriber.thread, shows_raw_reasoning).await?;
+    Ok(Resumed { subscriber: Some(subscriber), requests, configured })
 }
 
-async fn resume(connection: &Arc<Connection>, params: ResumeConversationParams) -> Result<Resumed, ErrorObject> {
+async fn resume(
+    connection: &Arc<Connection>,
+    id: ThreadId,
+    params: ResumeConversationParams,
+) -> Result<Resumed, ErrorObject> {
     let ResumeConversationParams { path, conversation_id, history, overrides } = params;
     let options = ThreadOptions::from(overrides.unwrap_or_default());
     if let Some(items) = history {
@@ -120,41 +132,46 @@ async fn resume(connection: &Arc<Connection>, params: ResumeConversationParams) 
         let request = start_request(connection, &options);
         return open(connection, StartThread { beginning: Beginning::Given(items), ..request }).await;
     }
-    let id = named(connection, conversation_id, path).await?;
+    check_named(connection, id, conversation_id, path).await?;
     let _turn = connection.host.start.threads.turn_to_open(id).await;
     if let Some(thread) = connection.host.start.threads.get(id) {
         // It goes on as it is; what was asked to be different would change it under those who use it.
         let host = Arc::clone(&connection.host);
         let with_thoughts = blocking(move || Ok(host.config()?.reasoning.raw)).await?;
-        return Ok(Resumed { place: None, configured: describe(connection, &thread, with_thoughts).await? });
+        let configured = describe(connection, &thread, with_thoughts).await?;
+        return Ok(Resumed { subscriber: None, requests: None, configured });
     }
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
     open(connection, StartThread { beginning: Beginning::Resumed { thread: id, explicit }, ..request }).await
 }
 
-async fn fork(connection: &Arc<Connection>, params: ForkConversationParams) -> Result<Resumed, ErrorObject> {
+async fn fork(
+    connection: &Arc<Connection>,
+    id: ThreadId,
+    params: ForkConversationParams,
+) -> Result<Resumed, ErrorObject> {
     let ForkConversationParams { path, conversation_id, overrides } = params;
     let options = ThreadOptions::from(overrides.unwrap_or_default());
-    let id = named(connection, conversation_id, path).await?;
+    check_named(connection, id, conversation_id, path).await?;
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
     let beginning = Beginning::Forked { thread: id, point: ForkPoint::End, explicit };
     open(connection, StartThread { beginning, ..request }).await
 }
 
-/// The conversation a client means. A path goes before a name, and starts at the home folder.
-async fn named(
+/// Makes sure that a client means a conversation, and that it is there. One that was found by its file is.
+async fn check_named(
     connection: &Arc<Connection>,
+    id: ThreadId,
     conversation: Option<ThreadId>,
     path: Option<PathBuf>,
-) -> Result<ThreadId, ErrorObject> {
-    if path.is_none() && conversation.is_none() {
-        return Err(ErrorObject::invalid("either path, conversationId or history must be given"));
+) -> Result<(), ErrorObject> {
+    match (path, conversation) {
+        (Some(_), _) => Ok(()),
+        (None, Some(_)) => find(connection, id).await,
+        (None, None) => Err(ErrorObject::invalid("either path, conversationId or history must be given")),
     }
-    let path = path.map(|path| connection.host.start.config.home().path().join(path));
-    let name = conversation.map(|id| id.to_string()).unwrap_or_default();
-    find(connection, &name, path).await
 }
 
 /// What a client is told of a conversation that was there before.

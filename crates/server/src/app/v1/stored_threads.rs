@@ -1,11 +1,10 @@
-//! Requests about conversations on disk, loaded or not. They are served beside all others.
+//! Requests about conversations on disk, loaded or not.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use chrono::SecondsFormat;
 use codex_log::store::{Located, ThreadSummary};
-use codex_protocol::methods::{ClientRequest, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::conversation::{
     ArchiveConversationParams, ConversationSummary, GetConversationSummaryParams, GetConversationSummaryResponse,
@@ -15,31 +14,18 @@ use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::thread_list::ThreadListParams;
 use codex_wire::rollout::SessionSource;
 
-use crate::app::connection::{Connection, Unanswered};
+use crate::app::connection::Connection;
 use crate::app::disk::blocking;
+use crate::app::dispatch::serve;
 use crate::app::host::Host;
 use crate::app::stored_threads::{archive, query};
 
-/// Serves the requests of this group.
-pub(super) async fn serve(
-    connection: &Arc<Connection>,
-    unanswered: Unanswered,
-    request: ClientRequest,
-) -> Option<(Unanswered, ClientRequest)> {
-    let (outbox, id) = (&connection.outbox, &unanswered.id);
-    match request {
-        ClientRequest::ListConversations(params) => {
-            outbox.answer::<call::ListConversations>(id, list(connection, *params).await).await;
-        }
-        ClientRequest::GetConversationSummary(params) => {
-            outbox.answer::<call::GetConversationSummary>(id, summary(connection, *params).await).await;
-        }
-        ClientRequest::ArchiveConversation(params) => {
-            outbox.answer::<call::ArchiveConversation>(id, put_away(connection, *params).await).await;
-        }
-        other => return Some((unanswered, other)),
+serve! {
+    waits { ListConversations => list, }
+    stored {
+        GetConversationSummary => summary,
+        ArchiveConversation => put_away,
     }
-    None
 }
 
 async fn list(
@@ -91,7 +77,7 @@ async fn put_away(connection: &Arc<Connection>, params: ArchiveConversationParam
         let text = format!("rollout path `{shown}` does not match conversation id `{conversation_id}`");
         return Err(ErrorObject::invalid(text));
     }
-    archive(connection, &conversation_id.to_string()).await
+    archive(connection, conversation_id).await
 }
 
 /// The thread that a client means; a path starts at the home folder.

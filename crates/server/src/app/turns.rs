@@ -1,95 +1,67 @@
-//! What a subscriber does with the requests about its thread.
-
-use std::time::Duration;
+//! `turn/*`, `review/start`, and what else is asked of a loaded thread.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use codex_log::TurnId;
 use codex_log::review;
 use codex_log::settings::SettingsChange;
-use codex_protocol::methods::{ClientRequest, Method, call};
+use codex_protocol::methods::{Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
-use codex_protocol::v2::pending::ServerRequestListResponse;
+use codex_protocol::v2::pages::ThreadInjectItemsParams;
+use codex_protocol::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
 use codex_protocol::v2::thread::{
-    ThreadResponse, ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadUnsubscribeResponse,
+    ThreadParams, ThreadResponse, ThreadRevertParams, ThreadRollbackParams, ThreadSettingsUpdateParams,
+    ThreadShellCommandParams,
 };
 use codex_protocol::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
     TurnStartResponse, TurnSteerParams, TurnSteerResponse,
 };
 use codex_thread::{TurnInput, TurnStart};
-use codex_wire::ids::{RequestId, ThreadId};
+use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::{BaseBranchTarget, CommitTarget, CustomTarget, ReviewRequest, ReviewTarget};
 
-use super::connection::Unanswered;
-use super::dispatch::not_found;
-use super::goals;
-use super::questions::Repeat;
+use super::dispatch::{Request, ServeThread, not_found, serve};
+use super::lane::Lane;
 use super::stored_threads::Turns;
 use super::subscriber::ThreadSubscriber;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::project::review_turn;
 
-/// Serves a request about the subscriber's thread.
-pub(crate) async fn serve(subscriber: &mut ThreadSubscriber, unanswered: Unanswered, request: ClientRequest) {
-    let (connection, id) = (std::sync::Arc::clone(&subscriber.connection), &unanswered.id);
-    let outbox = &connection.outbox;
-    match request {
-        ClientRequest::TurnStart(params) => {
-            outbox.answer::<call::TurnStart>(id, start(subscriber, *params).await).await;
-        }
-        ClientRequest::TurnSteer(params) => {
-            outbox.answer::<call::TurnSteer>(id, steer(subscriber, *params).await).await;
-        }
-        ClientRequest::TurnInterrupt(params) => {
-            outbox.answer::<call::TurnInterrupt>(id, interrupt(subscriber, *params).await).await;
-        }
-        ClientRequest::ReviewStart(params) => {
-            outbox.answer::<call::ReviewStart>(id, start_review(subscriber, *params).await).await;
-        }
-        ClientRequest::ThreadCompactStart(_) => {
-            let done = subscriber.thread.compact(fresh_turn()).await.map(|()| Empty {});
-            outbox.answer::<call::ThreadCompactStart>(id, done.map_err(|_| closed(subscriber))).await;
-        }
-        ClientRequest::ThreadSettingsUpdate(params) => {
-            let done = subscriber.thread.configure(settings(*params)).await.map(|_| Empty {});
-            outbox.answer::<call::ThreadSettingsUpdate>(id, done.map_err(|_| closed(subscriber))).await;
-        }
-        ClientRequest::ThreadSubscribe(params) => {
-            return super::subscription::at_subscriber(subscriber, unanswered, *params).await;
-        }
-        ClientRequest::ThreadUnsubscribe(_) => {
-            let status = subscriber.leave().await;
-            outbox.answer::<call::ThreadUnsubscribe>(id, Ok(ThreadUnsubscribeResponse { status })).await;
-        }
-        ClientRequest::ThreadResume(params) => {
-            let turns = Turns::wanted(!params.exclude_turns);
-            let answer = super::open_thread::describe(&connection, &subscriber.thread, turns).await;
-            outbox.answer::<call::ThreadResume>(id, answer).await;
-            goals::tell(subscriber, true).await;
-            subscriber.ask_again(Repeat::Yes).await;
-        }
-        ClientRequest::ThreadRollback(params) => {
-            let done = roll_back(subscriber, params.num_turns as usize).await;
-            taken_back::<call::ThreadRollback>(subscriber, id, done).await;
-        }
-        ClientRequest::ThreadRevert(params) => {
-            let done = revert(subscriber, params.before_turn_id).await;
-            taken_back::<call::ThreadRevert>(subscriber, id, done).await;
-        }
-        ClientRequest::ServerRequestList(_) => {
-            let data = subscriber.pending().await;
-            outbox.answer::<call::ServerRequestList>(id, Ok(ServerRequestListResponse { data })).await;
-        }
-        ClientRequest::ThreadInjectItems(params) => {
-            outbox.answer::<call::ThreadInjectItems>(id, inject(subscriber, params.items).await).await;
-        }
-        ClientRequest::ThreadShellCommand(params) => {
-            outbox.answer::<call::ThreadShellCommand>(id, run_user_shell(subscriber, *params).await).await;
-        }
-        request => goals::serve(subscriber, unanswered, request).await,
+serve! {
+    subscribed {
+        TurnStart => start,
+        TurnSteer => steer,
+        TurnInterrupt => interrupt,
+        ReviewStart => start_review,
+        ThreadCompactStart => compact,
+        ThreadSettingsUpdate => update_settings,
+        ThreadInjectItems => inject,
+        ThreadShellCommand => run_user_shell,
+        ServerRequestList => list_questions,
+    }
+}
+
+impl ServeThread for call::ThreadRollback {
+    async fn serve(lane: &mut Lane, request: Request<Self>, params: ThreadRollbackParams) {
+        let done = match lane.subscriber().await {
+            Ok(subscriber) => roll_back(subscriber, params.num_turns as usize).await,
+            Err(error) => Err(error),
+        };
+        taken_back(lane, request, done).await;
+    }
+}
+
+impl ServeThread for call::ThreadRevert {
+    async fn serve(lane: &mut Lane, request: Request<Self>, params: ThreadRevertParams) {
+        let done = match lane.subscriber().await {
+            Ok(subscriber) => revert(subscriber, params.before_turn_id).await,
+            Err(error) => Err(error),
+        };
+        taken_back(lane, request, done).await;
     }
 }
 
@@ -265,8 +237,26 @@ async fn run_user_shell(
     }
 }
 
-async fn inject(subscriber: &mut ThreadSubscriber, items: Vec<serde_json::Value>) -> Result<Empty, ErrorObject> {
-    let items = super::open_thread::read_items(items)?;
+async fn compact(subscriber: &mut ThreadSubscriber, _: ThreadParams) -> Result<Empty, ErrorObject> {
+    subscriber.thread.compact(fresh_turn()).await.map(|()| Empty {}).map_err(|_| closed(subscriber))
+}
+
+async fn update_settings(
+    subscriber: &mut ThreadSubscriber,
+    params: ThreadSettingsUpdateParams,
+) -> Result<Empty, ErrorObject> {
+    subscriber.thread.configure(settings(params)).await.map(|_| Empty {}).map_err(|_| closed(subscriber))
+}
+
+async fn list_questions(
+    subscriber: &mut ThreadSubscriber,
+    _: ServerRequestListParams,
+) -> Result<ServerRequestListResponse, ErrorObject> {
+    Ok(ServerRequestListResponse { data: subscriber.pending().await })
+}
+
+async fn inject(subscriber: &mut ThreadSubscriber, params: ThreadInjectItemsParams) -> Result<Empty, ErrorObject> {
+    let items = super::open_thread::read_items(params.items)?;
     match subscriber.thread.inject(items).await {
         Ok(true) => Ok(Empty {}),
         Ok(false) => Err(ErrorObject::invalid("a turn is running; wait for its end or interrupt it")),
@@ -289,15 +279,15 @@ async fn roll_back(subscriber: &mut ThreadSubscriber, turns: usize) -> Result<Th
 }
 
 /// Answers a client that wanted turns forgotten, and notes which are left to read.
-async fn taken_back<M>(subscriber: &ThreadSubscriber, id: &RequestId, done: Result<ThreadResponse, ErrorObject>)
+async fn taken_back<M>(lane: &Lane, request: Request<M>, done: Result<ThreadResponse, ErrorObject>)
 where
     M: Method<Response = ThreadResponse>,
 {
     let names = |done: &ThreadResponse| done.thread.turns.iter().map(|turn| turn.id.clone()).collect();
     let left: Option<Vec<String>> = done.as_ref().ok().map(names);
-    subscriber.connection.outbox.answer::<M>(id, done).await;
+    request.answer(done).await;
     if let Some(left) = left {
-        super::thread_metadata::turns_left(&subscriber.connection, subscriber.thread.id(), left).await;
+        super::thread_metadata::turns_left(&lane.connection, lane.thread, left).await;
     }
 }
 

@@ -1,0 +1,136 @@
+//! Logging in and out from the command line, and what requests carry then.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use codex_testkit::{FakeIssuer, FakeModel};
+
+use crate::program::Place;
+
+/// Opens an address of this machine as a browser would, and gives the answer with its headers.
+fn open(url: &str) -> String {
+    let rest = url.strip_prefix("http://").expect("it is plain");
+    let (host, target) = rest.split_at(rest.find('/').expect("it has a path"));
+    let mut stream = TcpStream::connect(host.replace("localhost", "127.0.0.1")).expect("somebody listens");
+    let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it can be asked");
+    let mut answer = Vec::new();
+    let mut bytes = [0; 4096];
+    loop {
+        let read = stream.read(&mut bytes).expect("it answers");
+        answer.extend_from_slice(&bytes[..read]);
+        if read == 0 || answer.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+            return String::from_utf8_lossy(&answer).into_owned();
+        }
+    }
+}
+
+/// Everything that lies below a folder, as one text.
+fn everything_below(folder: &std::path::Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            text += &everything_below(&path);
+        } else if path.file_name().is_some_and(|name| name != "auth.json") {
+            text += &String::from_utf8_lossy(&std::fs::read(&path).unwrap_or_default());
+        }
+    }
+    text
+}
+
+#[test]
+fn a_login_with_a_code_goes_to_chatgpt_is_renewed_when_refused_and_revoked() {
+    let issuer = FakeIssuer::serve();
+    let model = FakeModel::start(
+        r#"[{"status": 401, "body": {"error": {"message": "token expired"}}}, {"items": [{"text": "Hi."}]}]"#,
+    );
+    let config = format!("chatgpt_base_url = '{}'\n", model.url());
+    let place = Place::new().file("home/config.toml", &config);
+    let login = place.run(&["login", "--device-auth", "--experimental_issuer", issuer.url()], "");
+    assert_eq!((login.code, login.stderr.ends_with("Logged in with ChatGPT.\n")), (Some(0), true), "{}", login.stderr);
+    assert!(login.stdout.contains(&format!("  {}/codex/device\n  ABCD-1234\n", issuer.url())), "{}", login.stdout);
+    let status = place.run(&["login", "status"], "");
+    assert_eq!(status.stdout, "OpenAI: logged in with ChatGPT as user@example.com (plan: pro)\n");
+
+    let first = std::fs::read_to_string(place.path("home/auth.json")).expect("it is stored");
+    let exec = place.run(&["exec", "--skip-git-repo-check", "hello"], "");
+    assert_eq!((exec.code, exec.stdout.as_str()), (Some(0), "Hi.\n"), "{}", exec.stderr);
+    let requests = model.requests();
+    let tokens: Vec<_> = requests.iter().map(|request| request.header("authorization").unwrap_or_default()).collect();
+    assert_eq!((tokens.len(), tokens[0] != tokens[1], issuer.renewals()), (2, true, 1));
+    for request in &requests {
+        assert_eq!(request.path, "/api/codex/responses");
+        assert_eq!(request.header("chatgpt-account-id"), Some("acct-1"));
+    }
+    assert_ne!(std::fs::read_to_string(place.path("home/auth.json")).expect("it is stored"), first);
+
+    let logout = place.run(&["logout"], "");
+    assert_eq!((logout.code, logout.stderr.as_str()), (Some(0), "Logged out.\n"));
+    assert_eq!((issuer.revoked().len(), place.path("home/auth.json").exists()), (1, false));
+    let runs = [&login, &status, &exec, &logout];
+    let said: String = runs.iter().map(|run| format!("{}{}", run.stdout, run.stderr)).collect();
+    let shown = said + &everything_below(&place.path("home"));
+    for secret in issuer.secrets() {
+        assert!(!shown.contains(&secret), "{secret}");
+    }
+}
+
+#[test]
+fn a_browser_brings_a_login_back_to_the_program() {
+    let issuer = FakeIssuer::serve();
+    let place = Place::new().variable("OPENAI_API_KEY", "sk-1");
+    let mut login = place.start(&["login", "--experimental_issuer", issuer.url(), "--experimental_client-id", "mine"]);
+    let url = login.line_with("/oauth/authorize?");
+    assert!(url.starts_with(issuer.url()) && url.contains("client_id=mine&"), "{url}");
+    let sent = open(&url);
+    let back = sent.lines().find_map(|line| line.strip_prefix("location: ")).expect("it sends the browser back");
+    let page = open(back);
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+    let login = login.wait();
+    assert_eq!(login.code, Some(0), "{}", login.stderr);
+    let end = "Logged in with ChatGPT.\nNote: the variable OPENAI_API_KEY is set, and its key is used first.\n";
+    assert!(login.stderr.ends_with(end), "{}", login.stderr);
+    assert!(place.path("home/auth.json").exists());
+}
+
+#[test]
+fn a_login_that_fails_says_why() {
+    let issuer = FakeIssuer::serve();
+    issuer.set_polls(&[(403, "access_denied")]);
+    let place = Place::new();
+    let login = ["login", "--device-auth", "--experimental_issuer"];
+    let denied = place.run(&[&login[..], &[issuer.url()]].concat(), "");
+    assert_eq!(denied.code, Some(1));
+    assert!(
+        denied.stderr.ends_with("error: the login was refused: access_denied\nhint: try again with `codex login`\n")
+    );
+    let nobody = place.run(&[&login[..], &["http://127.0.0.1:1"]].concat(), "");
+    assert!(nobody.stderr.contains("error: could not reach the login service at 127.0.0.1:1"), "{}", nobody.stderr);
+    assert!(nobody.stderr.ends_with("hint: check the network and the proxy settings\n"), "{}", nobody.stderr);
+    issuer.without_device_login();
+    let absent = place.run(&[&login[..], &[issuer.url()]].concat(), "");
+    assert!(absent.stderr.ends_with("hint: log in with a browser instead: codex login\n"), "{}", absent.stderr);
+
+    let place = Place::new().file("home/config.toml", "cli_auth_credentials_store = 'keyring'\n");
+    let keyring = place.run(&["login", "--with-api-key"], "sk-1\n");
+    let said =
+        "error: cli_auth_credentials_store = \"keyring\": this build has no keyring; set it to \"file\" or \"auto\"\n";
+    assert_eq!((keyring.code, keyring.stderr.as_str()), (Some(1), said));
+}
+
+#[test]
+fn a_program_says_the_key_of_a_provider() {
+    let model = FakeModel::start(r#"[{"items": [{"text": "Hi."}]}]"#);
+    let config = format!(
+        "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nbase_url = '{}/v1'\n\
+         auth = {{ command = '/bin/sh', args = ['-c', 'echo key-of-a-program'] }}\n",
+        model.url()
+    );
+    let place = Place::new().file("home/config.toml", &config);
+    let status = place.run(&["login", "status"], "");
+    assert_eq!(status.stdout, "Mine: gets its key from the program /bin/sh\n");
+    let exec = place.run(&["exec", "--skip-git-repo-check", "hello"], "");
+    assert_eq!(exec.code, Some(0), "{}", exec.stderr);
+    assert_eq!(model.requests()[0].header("authorization"), Some("Bearer key-of-a-program"));
+}

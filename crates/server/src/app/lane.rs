@@ -1,0 +1,205 @@
+//! The requests of one client about one thread, in the order in which they came, whether the thread is loaded or not.
+//!
+//! Once the client listens to the thread, the lane also has its [`ThreadSubscriber`]. One task does both, so an answer
+//! always comes before the notifications it causes.
+
+use std::sync::Arc;
+
+use codex_dialects::v2::project::Wishes;
+use codex_log::QuestionId;
+use codex_protocol::methods::call;
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::thread::{ThreadParams, ThreadUnsubscribeResponse};
+use codex_wire::ids::ThreadId;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+
+use super::connection::{Connection, Unanswered};
+use super::dispatch::{Request, ServeThread, contained, not_found};
+use super::event_filter::Subscriptions;
+use super::questions::Repeat;
+use super::subscriber::{Leaving, ThreadSubscriber};
+
+/// How many requests about a thread may wait; more are refused.
+pub(crate) const WAITING_REQUESTS: usize = 64;
+
+/// A request that waits for its turn.
+pub(crate) trait Job: Send {
+    /// Serves it.
+    fn run(self: Box<Self>, lane: &mut Lane) -> BoxFuture<'_, ()>;
+
+    /// What is left of it when it is not served.
+    fn into_unanswered(self: Box<Self>) -> Unanswered;
+}
+
+/// What a lane is given to do.
+pub(crate) enum LaneRequest {
+    /// A request.
+    Serve(Box<dyn Job>),
+    /// An answer of the client to a question; none if it was no answer.
+    Answered {
+        /// The number of the question.
+        number: i64,
+        /// The question.
+        question: QuestionId,
+        /// The answer as JSON.
+        answer: Option<String>,
+    },
+}
+
+/// The requests of one client about one thread.
+pub(crate) struct Lane {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) thread: ThreadId,
+    subscriber: Option<Box<ThreadSubscriber>>,
+    requests: mpsc::Receiver<LaneRequest>,
+    /// Whether more requests may come.
+    is_open: bool,
+}
+
+impl Lane {
+    pub(crate) fn new(
+        connection: Arc<Connection>,
+        thread: ThreadId,
+        requests: mpsc::Receiver<LaneRequest>,
+        subscriber: Option<ThreadSubscriber>,
+    ) -> Self {
+        Self { connection, thread, subscriber: subscriber.map(Box::new), requests, is_open: true }
+    }
+
+    /// Serves requests until the connection ends, or until there is nothing to wait for.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let Some(subscriber) = &mut self.subscriber else {
+                if !self.is_open || self.connection.close_if_empty(self.thread, &self.requests) {
+                    return;
+                }
+                match self.requests.recv().await {
+                    Some(request) => self.perform(request).await,
+                    None => return,
+                }
+                continue;
+            };
+            if subscriber.take_backlog() {
+                continue;
+            }
+            // Notifications that wait for room do not keep a request waiting, or a client could not stop what floods it.
+            tokio::select! {
+                biased;
+                request = self.requests.recv(), if self.is_open => match request {
+                    Some(request) => self.perform(request).await,
+                    None if self.connection.has_parted() => self.end_subscription(Some(Leaving::Alive)).await,
+                    None => self.is_open = false,
+                },
+                is_over = subscriber.forward() => if is_over {
+                    self.end_subscription(None).await;
+                },
+            }
+        }
+    }
+
+    async fn perform(&mut self, request: LaneRequest) {
+        if self.subscriber.as_ref().is_some_and(|subscriber| subscriber.thread.has_ended()) {
+            // What it said to the end is told first; then it is as any thread that is not loaded.
+            self.forward_to_end().await;
+        }
+        match request {
+            LaneRequest::Serve(job) => contained(job.run(self)).await,
+            LaneRequest::Answered { number, question, answer } => {
+                if let Some(subscriber) = &mut self.subscriber {
+                    contained(subscriber.answered(number, question, answer.as_deref())).await;
+                }
+            }
+        }
+        if let Some(leaving) = self.subscriber.as_ref().and_then(|subscriber| subscriber.leaving()) {
+            self.end_subscription(Some(leaving)).await;
+        }
+    }
+
+    /// Whether the client listens to the thread here.
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.subscriber.is_some()
+    }
+
+    /// Lets the client listen to the thread from here on.
+    pub(crate) fn attach(&mut self, subscriber: ThreadSubscriber) {
+        self.subscriber = Some(Box::new(subscriber));
+    }
+
+    /// The subscriber of the loaded thread. A client that asks something of it listens to it from there on.
+    pub(crate) async fn subscriber(&mut self) -> Result<&mut ThreadSubscriber, ErrorObject> {
+        let thread = self.thread;
+        let subscriber = self.subscribe(Subscriptions::v2()).await.ok_or_else(|| not_found(&thread.to_string()))?;
+        if !subscriber.subscriptions.is_v2 {
+            subscriber.subscriptions.is_v2 = true;
+            subscriber.listen().await;
+        }
+        Ok(subscriber)
+    }
+
+    /// The subscriber of the loaded conversation. A client listens to it when it adds a listener.
+    pub(crate) async fn conversation(&mut self) -> Result<&mut ThreadSubscriber, ErrorObject> {
+        let thread = self.thread;
+        self.subscribe(Subscriptions::default()).await.ok_or_else(|| super::v1::not_found(thread))
+    }
+
+    async fn subscribe(&mut self, subscriptions: Subscriptions) -> Option<&mut ThreadSubscriber> {
+        if self.subscriber.is_none() {
+            let thread = self.connection.host.start.threads.get(self.thread)?;
+            let now = thread.subscribe().await.ok()?;
+            let connection = Arc::clone(&self.connection);
+            let mut subscriber = ThreadSubscriber::new(connection, thread, now.feed, Wishes::default(), subscriptions);
+            subscriber.take_in(&now.standing, false);
+            subscriber.repeat(now.running.as_ref(), &now.asked, Repeat::No);
+            self.attach(subscriber);
+        }
+        self.subscriber.as_deref_mut()
+    }
+
+    /// Does work, during which the client goes on hearing of the thread.
+    pub(crate) async fn while_listening<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        while let Some(subscriber) = &mut self.subscriber {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                is_over = subscriber.forward() => if is_over {
+                    self.end_subscription(None).await;
+                },
+            }
+        }
+        work.await
+    }
+
+    /// Tells everything up to the end of the thread, which has come.
+    async fn forward_to_end(&mut self) {
+        while let Some(subscriber) = &mut self.subscriber {
+            if subscriber.forward().await {
+                self.end_subscription(None).await;
+            }
+        }
+    }
+
+    /// Lets the client hear no more of the thread, because it has left or the thread has ended.
+    async fn end_subscription(&mut self, leaving: Option<Leaving>) {
+        let Some(mut subscriber) = self.subscriber.take() else { return };
+        if self.is_open && leaving.is_none() {
+            subscriber.tell_of_end();
+        }
+        subscriber.remove_listeners();
+        if leaving == Some(Leaving::Unloaded) {
+            subscriber.thread.close().await;
+        }
+        Box::pin(subscriber.flush()).await;
+    }
+}
+
+impl ServeThread for call::ThreadUnsubscribe {
+    async fn serve(lane: &mut Lane, request: Request<Self>, _: ThreadParams) {
+        let status = match &mut lane.subscriber {
+            Some(subscriber) => subscriber.leave().await,
+            None => lane.connection.unheard(lane.thread),
+        };
+        request.answer(Ok(ThreadUnsubscribeResponse { status })).await;
+    }
+}
