@@ -130,7 +130,7 @@ impl Dictation {
     async fn end(&mut self, text: &str) {
         let content = vec![ContentItem::OutputText { text: text.into() }];
         let message = Message { id: Some("m".to_owned()), role: "assistant".to_owned(), content };
-        self.send(ModelEvent::ItemDone(ResponseItem::Message(message)));
+        self.send(ModelEvent::ItemDone(ResponseItem::Message(message), None));
         self.client.until(|body| matches!(body, Body::ItemCompleted(item) if item.answer().is_some())).await;
     }
 
