@@ -6,6 +6,7 @@
 mod beginning;
 mod compaction;
 mod credentials;
+mod drafting;
 mod environment;
 mod foreign;
 mod goal;
