@@ -332,6 +332,6 @@ mod tests {
             home.server_log(),
         ];
         let shown: Vec<_> = all.iter().map(|path| path.display().to_string()).collect();
-        expect!["/h/config.toml /h/auth.json /h/sessions /h/archived_sessions /h/history.jsonl /h/prompts /h/rules /h/skills /h/run/app-server.sock /h/run/app-server.token /h/run/app-server.log /h/AGENTS.override.md /h/AGENTS.md"].assert_eq(&shown.join(" "));
+        expect!["/h/config.toml /h/auth.json /h/sessions /h/archived_sessions /h/history.jsonl /h/prompts /h/rules /h/skills /h/run/app-server.sock /h/run/app-server.token /h/run/app-server.log"].assert_eq(&shown.join(" "));
     }
 }

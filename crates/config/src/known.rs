@@ -133,7 +133,6 @@ pub(crate) const KEYS: &[Known] = &[
     own("model_providers.*.stream_usage"),
     own("model_providers.*.cache"),
     own("model_providers.*.store"),
-    own("model_providers.*.continues"),
     own("notify"),
     own("experimental_instructions_file"),
     own("model_instructions_file"),

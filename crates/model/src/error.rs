@@ -242,6 +242,19 @@ impl ModelError {
         }
     }
 
+    /// The same refusal, with what helps to find the request.
+    pub(crate) fn with_details(mut self, details: &[String]) -> Self {
+        if let Self::Status { message, .. }
+        | Self::Unauthorized { message, .. }
+        | Self::BadRequest { message }
+        | Self::UsageLimit { message, .. } = &mut self
+            && !details.is_empty()
+        {
+            message.push_str(&format!(" ({})", details.join(", ")));
+        }
+        self
+    }
+
     /// Whether the same request may be sent again at once, before the turn hears of the failure.
     pub(crate) fn is_worth_resending(&self) -> bool {
         matches!(self, Self::Connect { .. } | Self::Status { status: 429 | 500.., .. })

@@ -10,7 +10,7 @@ use std::str::Utf8Error;
 use bytes::Buf;
 
 /// The most bytes that one event, or one line, may have.
-pub const EVENT_LIMIT: usize = 32 * 1024 * 1024;
+pub const EVENT_LIMIT: usize = 16 * 1024 * 1024;
 
 /// How much room is kept for the next event.
 const KEPT_BYTES: usize = 64 * 1024;

@@ -123,8 +123,8 @@ fn anthropic(event: &Value, counts: &mut Counts) -> Vec<Value> {
             (counts.blocks, counts.calls) = (counts.blocks + 1, counts.calls + 1);
             let pieces =
                 halves(&arguments).map(|half| delta(json!({"type": "input_json_delta", "partial_json": half})));
-            let begun = begin(json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
-            std::iter::once(begun).chain(pieces).chain([end]).collect()
+            let call = begin(json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
+            std::iter::once(call).chain(pieces).chain([end]).collect()
         }
         ("response.completed", _) => {
             let reason = if counts.calls > 0 { "tool_use" } else { "end_turn" };

@@ -116,8 +116,6 @@ pub struct ProviderTraits {
     pub cache: CacheForm,
     /// Whether it keeps answers, so that their items go by their names.
     pub store: bool,
-    /// Whether a request may go on from the answer before it by its name.
-    pub continues: bool,
 }
 
 impl ProviderTraits {
@@ -138,7 +136,6 @@ impl ProviderTraits {
             stream_usage: false,
             cache: CacheForm::None,
             store: false,
-            continues: false,
         }
     }
 

@@ -71,7 +71,7 @@ fn deepseek() -> ProviderTraits {
 /// It keeps answers, and wants the names of their items back.
 fn azure() -> ProviderTraits {
     let (key_header, api_version) = (Some("api-key".to_owned()), Some("preview".to_owned()));
-    ProviderTraits { key_header, api_version, store: true, continues: true, ..ProviderTraits::responses() }
+    ProviderTraits { key_header, api_version, store: true, ..ProviderTraits::responses() }
 }
 
 fn azure_chat() -> ProviderTraits {
@@ -123,7 +123,6 @@ pub(super) fn corrected(known: ProviderTraits, entry: &Reader<'_>) -> Result<Pro
         stream_usage: entry.bool("stream_usage")?.unwrap_or(known.stream_usage),
         cache: entry.word("cache")?.unwrap_or(known.cache),
         store: entry.bool("store")?.unwrap_or(known.store),
-        continues: entry.bool("continues")?.unwrap_or(known.continues),
     })
 }
 

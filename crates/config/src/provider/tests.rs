@@ -59,7 +59,6 @@ fn openai_is_built_in() {
                     stream_usage: true,
                     cache: Key,
                     store: false,
-                    continues: false,
                 },
             }
         "#]],
@@ -107,7 +106,6 @@ fn scripted_is_built_in_and_takes_a_script() {
                     stream_usage: true,
                     cache: Key,
                     store: false,
-                    continues: false,
                 },
             }
         "#]],
@@ -184,7 +182,6 @@ fn a_user_entry_has_every_field() {
                     stream_usage: false,
                     cache: None,
                     store: false,
-                    continues: false,
                 },
             }
         "#]],
@@ -234,7 +231,6 @@ fn a_user_entry_changes_a_built_in_field_by_field() {
                     stream_usage: true,
                     cache: Key,
                     store: false,
-                    continues: false,
                 },
             }
         "#]],

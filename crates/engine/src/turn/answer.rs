@@ -13,7 +13,7 @@ use super::Effect;
 /// The most items that an answer may have.
 pub(super) const MOST_ITEMS: usize = 4096;
 
-/// The most bytes that an answer may have, with all that its items grow by. A single event has 32 MiB at most.
+/// The most bytes that an answer may have, with all that its items grow by. A single event has 16 MiB at most.
 const MOST_BYTES: usize = 128 * 1024 * 1024;
 
 /// What an event counts besides its text, so that empty ones come to an end too.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use codex_config::Env;
 use codex_engine::{CredentialsSource, Setup, connect};
 use codex_log::settings::SettingsChange;
-use codex_log::{Body, Event, TurnId};
+use codex_log::{Body, Event, Outcome, TurnId};
 use codex_testkit::FakeModel;
 use codex_thread::Beginning;
 use codex_wire::decision::ReviewDecision;
@@ -14,7 +14,7 @@ use codex_wire::reasoning::ReasoningEffort;
 use serde_json::{Value, json};
 
 use crate::shown;
-use crate::world::{Client, World, said};
+use crate::world::{Client, World, outcome, said};
 
 const WIRES: [&str; 3] = ["responses", "chat", "anthropic"];
 
@@ -252,5 +252,27 @@ async fn what_only_its_maker_reads_is_kept_in_the_file_and_sent_to_its_maker_alo
         let sent: Vec<bool> =
             fake.requests().iter().map(|request| String::from_utf8_lossy(&request.body).contains(secret)).collect();
         assert_eq!(sent, [false, false, true, true], "{wire}");
+    }
+}
+
+/// The variable that names a real server with all three wires, such as `http://127.0.0.1:18080/v1`. Without it there is nothing
+/// to test.
+const REAL_SERVER: &str = "CODEX_TEST_LLM";
+
+#[tokio::test]
+async fn a_real_model_answers_over_every_wire() {
+    let Ok(url) = std::env::var(REAL_SERVER) else { return };
+    for wire in WIRES {
+        let table = format!("model_providers.real={{base_url=\"{url}\",wire_api=\"{wire}\",stream_usage=true}}");
+        let world = World::new().set(&table).set("model_provider=real").set("model=real");
+        let (setup, prompts) = world.setup("[]");
+        let setup = Setup { base_instructions: Some("You are a helpful agent.".into()), ..over_http(setup) };
+        let (thread, feed) = setup.start().await.expect("the thread starts");
+        let mut client = Client { world, thread, feed, prompts };
+        let events = client.turn("1", "Say hello in one short sentence.").await;
+        let Outcome::Completed { last_message, .. } = outcome(&events) else {
+            panic!("{wire}: {:?}", outcome(&events))
+        };
+        assert!(last_message.is_some_and(|text| !text.trim().is_empty()), "{wire}: the model said nothing");
     }
 }

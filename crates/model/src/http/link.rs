@@ -37,6 +37,12 @@ const MOST_ENDPOINTS: usize = 4;
 /// The header that names the workspace of a login with `ChatGPT`.
 const ACCOUNT: &str = "chatgpt-account-id";
 
+/// The headers by which providers name a request.
+const REQUEST_IDS: [&str; 4] = ["x-request-id", "request-id", "apim-request-id", "x-oai-request-id"];
+
+/// The longest name of a request that is shown.
+const LONGEST_ID: usize = 100;
+
 /// The shortest key that is looked for in what a provider says; anything shorter would match by chance.
 const SHORTEST_KEY: usize = 8;
 
@@ -96,7 +102,14 @@ impl Link {
         let id = header_value("conversation_id", &thread.to_string())?;
         headers.entry("conversation_id").or_insert_with(|| id.clone());
         headers.entry("session_id").or_insert(id);
-        with_retries(provider.request_max_retries, || self.authorized(provider, &headers, &body)).await
+        let mut attempt = 0;
+        with_retries(provider.request_max_retries, || {
+            attempt += 1;
+            let attempt = attempt;
+            let (headers, body) = (&headers, &body);
+            async move { self.authorized(provider, headers, body, attempt).await }
+        })
+        .await
     }
 
     /// Sends a request with what it is authorized with now. If that was refused and there is something else meanwhile, the
@@ -106,17 +119,19 @@ impl Link {
         provider: &Provider,
         headers: &HeaderMap,
         body: &impl Fn(Option<&str>) -> Vec<u8>,
+        attempt: u32,
     ) -> Result<(Response, Option<String>), ModelError> {
         let credentials = &provider.credentials;
         let used = credentials.authorize().await?;
         let bytes = Bytes::from(body(used.account.as_deref()));
-        let sent = self.send(provider, authorize(headers, &used, provider)?, bytes.clone(), &used).await;
+        let sent = self.send(provider, authorize(headers, &used, provider)?, (bytes.clone(), attempt), &used).await;
         match sent {
             Err(ModelError::Unauthorized { status: 401, .. }) if credentials.refused(&used).await => {
                 let renewed = credentials.authorize().await?;
                 let is_same = renewed.account == used.account;
                 let bytes = if is_same { bytes } else { Bytes::from(body(renewed.account.as_deref())) };
-                let sent = self.send(provider, authorize(headers, &renewed, provider)?, bytes, &renewed).await;
+                let sent =
+                    self.send(provider, authorize(headers, &renewed, provider)?, (bytes, attempt), &renewed).await;
                 Ok((sent?, renewed.account))
             }
             sent => Ok((sent?, used.account)),
@@ -127,7 +142,7 @@ impl Link {
         &self,
         provider: &Provider,
         headers: HeaderMap,
-        body: Bytes,
+        (body, attempt): (Bytes, u32),
         used: &Authorization,
     ) -> Result<Response, ModelError> {
         let idle = provider.stream_idle_timeout;
@@ -140,7 +155,8 @@ impl Link {
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(refused(provider, response, used).await)
+        let details = details(&endpoint, response.headers(), attempt);
+        Err(refused(provider, response, used).await.with_details(&details))
     }
 }
 
@@ -163,6 +179,16 @@ async fn refused(provider: &Provider, mut response: Response, used: &Authorizati
         text = text.replace(key, "[key]");
     }
     refusal(status, |name| header_text(response.headers(), name), &text, SystemTime::now())
+}
+
+/// What helps those who run the provider to find a request that they have refused. Everybody knows the host on their own
+/// machine.
+fn details(endpoint: &Endpoint, headers: &HeaderMap, attempt: u32) -> Vec<String> {
+    let id = REQUEST_IDS.iter().find_map(|name| header_text(headers, name)).filter(|id| id.len() <= LONGEST_ID);
+    let host = (!is_loopback(&endpoint.url)).then(|| endpoint.host.clone());
+    let known: Vec<String> = host.into_iter().chain(id.map(|id| format!("request ID {id}"))).collect();
+    let again = (attempt > 1 && !known.is_empty()).then(|| format!("attempt {attempt}"));
+    known.into_iter().chain(again).collect()
 }
 
 /// The text of a header, if it has one that is text.

@@ -101,7 +101,7 @@ async fn rate_limits() {
 
 #[tokio::test]
 async fn large_item() {
-    let text = "z".repeat(20 << 20);
+    let text = "z".repeat(10 << 20);
     let fake = FakeModel::start(&format!(r#"[{{"items": [{{"text": "{text}", "deltas": []}}]}}]"#));
     let answer = ask(&model(&fake), "Hello.").await;
     assert!(answer.contains(&text) && answer.ends_with("completed resp-1 Some([100, 0, 10, 0])\n"));

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use codex_model::{
-    FixedKey, HttpModel, Model as _, ModelError, ModelEvent, Provider, SharedCredentials, StreamExt as _,
+    FixedKey, HttpModel, Model as _, ModelError, ModelEvent, Provider, SharedCredentials, StreamExt as _, WireKind,
 };
 use codex_testkit::{FakeModel, Options};
 use expect_test::{Expect, expect};
@@ -278,4 +278,56 @@ async fn broken_event_ends_the_answer() {
         "stream disconnected before completion: could not read the event response.output_item.done"
     );
     assert!(answer.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_request_and_the_attempt() {
+    let script = r#"[{"status": 500, "body": {"error": {"message": "boom"}}},
+                     {"status": 500, "headers": {"x-request-id": "req-7", "retry-after": "0"}, "body": {"error": {"message": "boom"}}}]"#;
+    check_retried(
+        1,
+        script,
+        expect![[r#"
+            error unexpected status 500 Internal Server Error: boom (request ID req-7, attempt 2); InternalServerError; Stream { after: Some(0ns) }
+            2 request(s)"#]],
+    )
+    .await;
+}
+
+/// A server that answers every request with these bytes and closes.
+fn raw_server(answer: Vec<u8>) -> String {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (mut stream, answer) = (stream, answer.clone());
+            let mut request = [0; 65536];
+            let _ = stream.read(&mut request);
+            // Whoever has read enough hangs up.
+            let _ = stream.write_all(&answer);
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+#[tokio::test]
+async fn a_huge_event_and_one_that_is_no_json_end_the_answer_on_every_wire() {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    for wire in [WireKind::Responses, WireKind::Chat, WireKind::Anthropic] {
+        for (event, expected) in [
+            ([b"data: ", &*b"x".repeat(20 * 1024 * 1024), b"\n\n"].concat(), "could not read the stream of the model"),
+            (b"data: {oops\n\n".to_vec(), "could not read the event \"{oops\""),
+            (Vec::new(), "stream closed before response.completed"),
+        ] {
+            let url = raw_server([head.as_slice(), &event].concat());
+            let mut provider = Provider::new("mock", url);
+            (provider.wire, provider.request_max_retries) = (wire, 0);
+            let mut answer = HttpModel::new(provider).ask(prompt("Hello."));
+            assert!(matches!(answer.next().await, Some(Ok(ModelEvent::Opened { .. }))));
+            let error = answer.next().await.unwrap().unwrap_err().to_string();
+            assert_eq!(error, format!("stream disconnected before completion: {expected}"), "{wire:?}");
+            assert!(answer.next().await.is_none());
+        }
+    }
 }
