@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_wire::conversation_item::ConversationItem;
+use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -205,6 +205,12 @@ impl Record {
     #[must_use]
     pub fn stored(json: ConversationItem) -> Self {
         Self { json, made: None }
+    }
+
+    /// The same item, with a part that only this maker reads.
+    #[must_use]
+    pub fn made_by(self, origin: Option<Arc<ItemOrigin>>) -> Self {
+        Self { json: self.json.made_by(origin), made: self.made }
     }
 
     /// The item, if it was made here.

@@ -31,6 +31,7 @@ pub mod op;
 pub mod plan;
 pub mod policy;
 pub mod prompt;
+pub mod provider_traits;
 pub mod reasoning;
 pub mod response;
 pub mod review;

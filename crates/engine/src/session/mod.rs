@@ -24,7 +24,6 @@ use codex_thread::{
 use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::images::read_beside;
 use codex_tools::lifecycle::CallEvent;
-use codex_tools::registry::Offer;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -96,11 +95,8 @@ impl Session {
         let (thread, inbox) = Thread::new(Arc::clone(&started));
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
-        let has_terminals = setup.config.features.get("unified_exec").copied();
-        let has_terminals = has_terminals.unwrap_or_else(|| models.info(&settings.model).has_terminals);
-        let offer = Offer { has_terminals, searches_web: setup.config.web_search, has_goal: false };
         let mut session = Self {
-            profile: Profile { settings, environment, instructions, skills, offer, models },
+            profile: Profile { settings, environment, instructions, skills, models },
             setup,
             started,
             conversation: Conversation::default(),

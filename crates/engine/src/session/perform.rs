@@ -11,7 +11,6 @@ use codex_thread::{HistoryMode, OpenQuestions, QuestionName};
 use codex_tools::call::ToolCall;
 use codex_tools::full_message;
 use codex_tools::lifecycle::{CallEvent, ToolOutput};
-use codex_tools::registry::Offer;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
@@ -172,7 +171,7 @@ impl Session {
         {
             self.tell_model(Message::user(text));
         }
-        let offer = Offer { has_goal: self.offers_goal_tool(), ..self.profile.offer };
+        let offer = self.profile.offer(&self.setup, self.turn_settings(), self.offers_goal_tool());
         let tools = self.calls.lifecycle.registry().snapshot().list(offer);
         let output_schema = self.turn.as_ref().and_then(|turn| turn.output_schema.clone());
         let prompt = Prompt { output_schema, ..self.prompt(self.conversation.context.input(), tools) };

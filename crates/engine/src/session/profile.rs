@@ -11,6 +11,7 @@ use codex_tools::registry::{Offer, Registry};
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
+use codex_wire::provider_traits::{PatchForm, ShellForm};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
 use codex_wire::response::Message;
 use codex_wire::skill::SkillMetadata;
@@ -38,8 +39,6 @@ pub(super) struct Profile {
     pub(super) environment: Environment,
     pub(super) instructions: Arc<str>,
     pub(super) skills: Arc<[SkillMetadata]>,
-    /// Which tools the model is offered.
-    pub(super) offer: Offer,
     pub(super) models: ModelTable,
 }
 
@@ -74,6 +73,19 @@ impl Profile {
         }
     }
 
+    /// Which tools the model is offered: those that it was trained on, as far as its provider takes them.
+    pub(super) fn offer(&self, setup: &Setup, settings: &Settings, has_goal: bool) -> Offer {
+        let info = self.models.info(&settings.model);
+        let traits = &setup.config.provider.traits;
+        let shell = match (setup.config.features.get("unified_exec"), info.shell) {
+            (Some(true), _) => ShellForm::ExecCommand,
+            (Some(false), ShellForm::ExecCommand) => ShellForm::Shell,
+            (_, known) => known,
+        };
+        let patch = if traits.custom_tools { info.patch } else { PatchForm::Function };
+        Offer { shell, patch, searches_web: setup.config.web_search && traits.hosted_tools, has_goal }
+    }
+
     /// Whether the model is told that it may make several calls at once, and such calls run side by side.
     fn calls_in_parallel(&self, setup: &Setup, settings: &Settings) -> bool {
         let is_wanted = setup.config.features.get("parallel").copied().unwrap_or(true);
@@ -92,7 +104,8 @@ impl Profile {
         tools: Arc<ToolList>,
     ) -> Prompt {
         let Settings { model, effort, summary, verbosity, .. } = settings;
-        let reasons = self.models.info(model).reasons || effort.is_some();
+        let info = self.models.info(model);
+        let reasons = info.reasons || effort.is_some();
         Prompt {
             thread,
             model: model.clone(),
@@ -103,9 +116,11 @@ impl Profile {
             reasoning: reasons.then(|| ReasoningRequest {
                 effort: effort.clone(),
                 summary: (*summary != ReasoningSummary::None).then(|| summary.clone()),
+                thinking: info.thinking,
             }),
             verbosity: verbosity.clone(),
             output_schema: None,
+            max_output_tokens: info.max_output_tokens,
         }
     }
 
