@@ -7,6 +7,7 @@ mod beginning;
 mod compaction;
 mod context;
 mod credentials;
+mod drafting;
 mod environment;
 mod foreign;
 mod goal;

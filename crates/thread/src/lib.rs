@@ -6,6 +6,7 @@
 //!
 //! Invariant: no task is spawned, no file is read and no clock is used here. A feed never blocks the thread.
 
+pub mod encodings;
 mod feed;
 pub mod goal;
 mod handle;
@@ -15,7 +16,7 @@ mod request;
 mod start_error;
 mod subscription;
 
-pub use feed::{Feed, FeedWriter, feed};
+pub use feed::{Feed, FeedWriter, Published, feed};
 pub use handle::Thread;
 pub use host::{Beginning, BoxFuture, ExplicitOverrides, OpeningTurn, StartThread, StartedThread, ThreadHost};
 pub use profile::{ClientProfile, HistoryMode};

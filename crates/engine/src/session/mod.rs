@@ -77,6 +77,8 @@ enum Wake {
     Request(Option<ThreadRequest>),
     Arrived(Input),
     Called(Vec<CallEvent>),
+    /// It is time to keep what has grown.
+    DraftDue,
     /// Nothing runs, nobody has said anything, and the goal is not reached.
     Idle,
 }
@@ -186,6 +188,7 @@ impl Session {
             match self.wake().await {
                 Wake::Arrived(input) => self.step(input).await,
                 Wake::Called(events) => Box::pin(self.called(events)).await,
+                Wake::DraftDue => self.journal.write_draft(),
                 Wake::Request(Some(ThreadRequest::Finish { reply })) => {
                     self.expect_no_answers();
                     closing.push(reply);
@@ -232,6 +235,7 @@ impl Session {
             Some(turn) => tokio::select! {
                 biased;
                 request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
+                () = self.journal.draft_due(), if self.journal.has_draft() => Wake::DraftDue,
                 arrived = turn.work.next() => Wake::Arrived(arrived),
                 events = self.calls.lifecycle.next() => Wake::Called(events),
             },

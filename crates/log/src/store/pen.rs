@@ -30,6 +30,13 @@ pub trait Pen: fmt::Debug + Send {
     /// Writes what waits; if it has to survive the death of the machine too, there may be something left to do.
     fn commit(&mut self, durably: bool) -> Commit;
 
+    /// Keeps lines beside the log that tell what items have grown by, after those it has kept already. Nobody waits for them;
+    /// a store may leave them out.
+    fn partial(&mut self, _lines: &[u8]) {}
+
+    /// Throws away what was kept beside the log.
+    fn clear_partial(&mut self) {}
+
     /// What the user should know of the log, such as that somebody else has written to it. It is told once.
     fn take_warning(&mut self) -> Option<String> {
         None
