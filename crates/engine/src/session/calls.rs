@@ -75,7 +75,7 @@ impl Calls {
             home: &setup.home,
             programs: setup.programs.as_deref(),
             shell: setup.shell.as_deref(),
-            is_verbatim: profile.models.info(&settings.model).has_terminals(),
+            is_verbatim: profile.model_info(setup, &settings).has_terminals(),
             settings,
             thread: Arc::clone(self.lifecycle.thread()),
         }));

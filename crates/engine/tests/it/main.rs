@@ -24,4 +24,5 @@ mod summing_up;
 mod terminals;
 mod tools;
 mod turns;
+mod wires;
 mod world;
