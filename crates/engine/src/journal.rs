@@ -133,8 +133,8 @@ impl Journal {
         self.feeds.len()
     }
 
-    /// Adds an event. It is neither saved nor published before [`Journal::publish`].
-    pub(crate) fn append(&mut self, turn: Option<TurnId>, body: Body) {
+    /// Adds an event, and returns it. It is neither saved nor published before [`Journal::publish`].
+    pub(crate) fn append(&mut self, turn: Option<TurnId>, body: Body) -> &Event {
         if self.waiting.is_empty() {
             self.append_unsaved();
         }
@@ -149,6 +149,7 @@ impl Journal {
         }
         self.drafting.take(&event, self.pen.position());
         self.waiting.push(event);
+        &self.waiting[self.waiting.len() - 1]
     }
 
     /// What the model was saying and thinking, as far as readers were told of it.

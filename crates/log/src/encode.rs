@@ -240,7 +240,7 @@ struct CompactedLine<'a> {
     replacement_history: Option<&'a [ConversationItem]>,
 }
 
-fn turn_context(settings: &Settings) -> TurnContextItem {
+pub(crate) fn turn_context(settings: &Settings) -> TurnContextItem {
     TurnContextItem {
         cwd: settings.cwd.clone(),
         approval_policy: settings.approval_policy,

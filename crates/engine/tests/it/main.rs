@@ -10,6 +10,7 @@ mod commands;
 mod goals;
 mod grants;
 mod hosting;
+mod law;
 mod own_git;
 mod patches;
 mod prompts;
