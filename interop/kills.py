@@ -12,6 +12,7 @@ needs the other programs.
 """
 
 import argparse
+import collections
 import http.server
 import json
 import os
@@ -75,7 +76,7 @@ class Client:
     def __init__(self, command, home):
         env = {**os.environ, "CODEX_HOME": home}
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
-        self.last_id, self.rest = 0, b""
+        self.last_id, self.rest, self.waiting = 0, b"", collections.deque()
         # The oldest release takes these methods on its MCP server, which is strict about both.
         mcp = {"protocolVersion": "2025-06-18", "capabilities": {}} if command[-1] == "mcp" else {}
         self.call("initialize", {"clientInfo": {"name": "interop", "version": "1"}, **mcp})
@@ -87,15 +88,19 @@ class Client:
 
     def lines(self, deadline):
         """What comes until a moment."""
-        while (left := deadline - time.monotonic()) > 0:
+        while True:
+            # Whoever stops in the middle of what was read at once goes on with the rest.
+            while self.waiting:
+                yield json.loads(self.waiting.popleft())
+            if (left := deadline - time.monotonic()) <= 0:
+                return
             if not select.select([self.child.stdout], [], [], left)[0]:
                 return
             read = os.read(self.child.stdout.fileno(), 1 << 16)
             if not read:
                 return
             *lines, self.rest = (self.rest + read).split(b"\n")
-            for line in lines:
-                yield json.loads(line)
+            self.waiting.extend(lines)
 
     def wait(self, is_wanted, seconds=30):
         for message in self.lines(time.monotonic() + seconds):

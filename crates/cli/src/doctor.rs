@@ -8,8 +8,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use codex_config::{
-    AuditedKey, Auth, Bearer, Config, Env, Home, Layers, ModelTable, Origin, Overrides, Programs, TokenSource, Verdict,
-    WireApi,
+    AuditedKey, Auth, Bearer, Config, Env, Home, Layers, ModelTable, Overrides, Programs, TokenSource, Verdict, WireApi,
 };
 use codex_log::store::ListQuery;
 use codex_sandbox::{Confinement, Launch, Profile, SandboxLevel, Stdio, Surroundings};
@@ -144,7 +143,6 @@ fn look(shared: &Shared, env: &Env) -> Report {
             });
             report.findings.extend(warnings);
             report.findings.extend(models(&config));
-            report.findings.extend(wire(&config));
             report.findings.extend([login(&home, &config, env), network(&config)]);
             report.findings.extend(memory(&config));
         }
@@ -174,18 +172,6 @@ fn models(config: &Config) -> Option<Finding> {
     let (_, unread) = ModelTable::read(&config.model);
     unread
         .map(|why| Finding::bad("models", State::Warning, why, Some("the built-in models are used instead".to_owned())))
-}
-
-/// Whether the selected provider speaks something that this program does.
-fn wire(config: &Config) -> Option<Finding> {
-    let id = &config.provider.id;
-    (config.provider.wire_api == WireApi::Chat).then(|| {
-        let message = format!("provider {id}: wire_api = \"chat\" is not supported yet");
-        let place = config.tree.get(&["model_providers", id, "wire_api"]).map(|node| &node.origin);
-        let place = place.filter(|origin| matches!(origin, Origin::File { .. })).map(|origin| format!(" in {origin}"));
-        let hint = format!("set wire_api = \"responses\"{} if the server has that API", place.unwrap_or_default());
-        Finding::bad("provider", State::Error, message, Some(hint))
-    })
 }
 
 fn home_is_writable(home: &Home) -> Finding {

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::process::ExitCode;
 
 use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
-use codex_engine::ConnectError;
 use codex_login::LoginError;
 use codex_transport::DialError;
 
@@ -100,7 +99,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         } else if let Some(DialError::Connect { .. }) = cause.downcast_ref() {
             Some("start a server there, or one in the background with `codex app-server daemon start`".to_owned())
         } else {
-            cause.downcast_ref::<ConnectError>()?.hint().map(str::to_owned)
+            None
         }
     })
 }

@@ -68,7 +68,6 @@ const fn moot(pattern: &'static str, why: &'static str) -> Known {
 }
 
 const MCP: &str = "MCP servers are not supported yet";
-const CHAT_API: &str = "the Chat Completions API is not supported yet, so this provider cannot be used";
 const CHAT: &str = "the chat has no such setting";
 const ABSENT: &str = "this release does not support it";
 const NO_FEATURE: &str = "this release has no such feature";
@@ -111,15 +110,30 @@ pub(crate) const KEYS: &[Known] = &[
     own("model_providers.*.auth.timeout_ms"),
     own("model_providers.*.auth.refresh_interval_ms"),
     own("model_providers.*.auth.cwd"),
-    only("model_providers.*.wire_api", &["responses", "scripted"], CHAT_API),
+    own("model_providers.*.wire_api"),
     own("model_providers.*.query_params.*"),
     own("model_providers.*.http_headers.*"),
     own("model_providers.*.env_http_headers.*"),
     own("model_providers.*.request_max_retries"),
     own("model_providers.*.stream_max_retries"),
+    own("model_providers.*.connect_timeout_ms"),
     own("model_providers.*.stream_idle_timeout_ms"),
     own("model_providers.*.requires_openai_auth"),
     own("model_providers.*.script"),
+    own("model_providers.*.key_header"),
+    own("model_providers.*.api_version"),
+    own("model_providers.*.custom_tools"),
+    own("model_providers.*.hosted_tools"),
+    own("model_providers.*.tool_name_length"),
+    own("model_providers.*.tool_name_characters"),
+    own("model_providers.*.schemas"),
+    own("model_providers.*.reasoning"),
+    own("model_providers.*.thoughts"),
+    own("model_providers.*.returns_thoughts"),
+    own("model_providers.*.stream_usage"),
+    own("model_providers.*.cache"),
+    own("model_providers.*.store"),
+    own("model_providers.*.continues"),
     own("notify"),
     own("experimental_instructions_file"),
     own("model_instructions_file"),
@@ -152,6 +166,13 @@ pub(crate) const KEYS: &[Known] = &[
     own("history.persistence"),
     own("history.max_bytes"),
     own("projects.*.trust_level"),
+    own("models.*.context_window"),
+    own("models.*.reasoning"),
+    own("models.*.parallel_tool_calls"),
+    own("models.*.shell"),
+    own("models.*.apply_patch"),
+    own("models.*.thinking"),
+    own("models.*.max_output_tokens"),
     own("prices.*.input"),
     own("prices.*.cached"),
     own("prices.*.output"),

@@ -1,5 +1,6 @@
 //! The groups of settings that make up the configuration, one row per key.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use codex_wire::{
@@ -7,7 +8,7 @@ use codex_wire::{
     reasoning::{ReasoningEffort, ReasoningSummary, Verbosity},
 };
 
-use crate::{Reader, ValueError, provider::default_model, words::words};
+use crate::{ModelCorrection, Reader, ValueError, provider::default_model, words::words};
 
 /// The model when none is set.
 pub const DEFAULT_MODEL: &str = "gpt-5.1-codex";
@@ -53,6 +54,8 @@ pub struct ModelConfig {
     pub reasoning_summary: ReasoningSummary,
     /// `model_verbosity`.
     pub verbosity: Option<Verbosity>,
+    /// `[models."<name>"]`: what the user knows better.
+    pub corrections: BTreeMap<String, ModelCorrection>,
 }
 
 impl ModelConfig {
@@ -69,6 +72,7 @@ impl ModelConfig {
             reasoning_effort: root.word("model_reasoning_effort")?,
             reasoning_summary: root.word("model_reasoning_summary")?.unwrap_or(ReasoningSummary::Auto),
             verbosity: root.word("model_verbosity")?,
+            corrections: root.map("models", ModelCorrection::read)?,
         })
     }
 }

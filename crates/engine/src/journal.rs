@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use codex_log::draft::Drafts;
 use codex_log::encode::{encode, encode_mark};
 use codex_log::replay_buffer::ReplayBuffer;
 use codex_log::store::{Commit, Pen, StoreError, StoreErrorKind};
@@ -15,6 +14,8 @@ use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
 
 use codex_tools::full_message;
+
+use crate::drafting::Drafting;
 
 /// Numbers, saves and publishes the events of one thread.
 pub(crate) struct Journal {
@@ -34,7 +35,7 @@ pub(crate) struct Journal {
     /// Whether it was announced that the thread is not being saved. That is done once, not at every event.
     is_announced: bool,
     /// What has grown and is not whole.
-    drafts: Drafts,
+    drafting: Drafting,
     /// What was published last, for readers that come back.
     recent: ReplayBuffer,
     feeds: Vec<FeedWriter>,
@@ -54,7 +55,7 @@ impl Journal {
             failed: None,
             unsaved: Vec::new(),
             is_announced: false,
-            drafts: Drafts::default(),
+            drafting: Drafting::default(),
             recent,
             feeds: Vec::new(),
         }
@@ -132,8 +133,8 @@ impl Journal {
         self.feeds.len()
     }
 
-    /// Adds an event. It is neither saved nor published before [`Journal::publish`].
-    pub(crate) fn append(&mut self, turn: Option<TurnId>, body: Body) {
+    /// Adds an event, and returns it. It is neither saved nor published before [`Journal::publish`].
+    pub(crate) fn append(&mut self, turn: Option<TurnId>, body: Body) -> &Event {
         if self.waiting.is_empty() {
             self.append_unsaved();
         }
@@ -146,13 +147,29 @@ impl Journal {
         if self.pen.position() != before {
             event.seq = Seq::at(self.pen.position());
         }
-        self.drafts.take(&event);
+        self.drafting.take(&event, self.pen.position());
         self.waiting.push(event);
+        &self.waiting[self.waiting.len() - 1]
     }
 
     /// What the model was saying and thinking, as far as readers were told of it.
     pub(crate) fn broken_off(&self) -> Vec<Item> {
-        self.drafts.broken_off()
+        self.drafting.broken_off()
+    }
+
+    /// Whether what has grown is to be written beside the log before it is whole.
+    pub(crate) fn has_draft(&self) -> bool {
+        self.drafting.has_news() && self.pen.is_kept()
+    }
+
+    /// Waits until it is time for that. Cancelling it loses nothing.
+    pub(crate) async fn draft_due(&mut self) {
+        self.drafting.due().await;
+    }
+
+    /// Writes it.
+    pub(crate) fn write_draft(&mut self) {
+        self.drafting.write(&mut *self.pen);
     }
 
     /// Lets numbers go on where too many events in a row have no lines.
@@ -278,7 +295,12 @@ impl Journal {
             event.seq = self.number(&event, is_in_file);
             let event = Arc::new(event);
             self.recent.push(&event);
-            self.feeds.retain(|feed| feed.push(&event));
+            // With one reader there is nothing to share.
+            let encodings = (self.feeds.len() > 1).then(Arc::default);
+            self.feeds.retain(|feed| feed.push_shared(&event, encodings.as_ref()));
+        }
+        if is_in_file {
+            self.drafting.settle(&mut *self.pen);
         }
         saved
     }

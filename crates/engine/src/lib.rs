@@ -5,8 +5,8 @@
 
 mod beginning;
 mod compaction;
-mod context;
 mod credentials;
+mod drafting;
 mod environment;
 mod foreign;
 mod goal;

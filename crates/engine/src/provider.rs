@@ -1,13 +1,14 @@
 //! From a configured provider to a model that can be asked.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use codex_config::{Config, Env, ProviderConfig, WireApi};
 use codex_model::{
-    Answer, Model, ModelError, Prompt, Provider, RecordedModel, ResponsesModel, ScriptError, ScriptedModel,
-    SharedCredentials,
+    Answer, HttpModel, Model, ModelError, Prompt, Provider, RecordedModel, ScriptError, ScriptedModel,
+    SharedCredentials, WireKind,
 };
 
 use crate::credentials::CredentialsSource;
@@ -19,18 +20,15 @@ const OFFLINE_SCRIPT: &str = include_str!("../scripts/offline.json");
 /// Responses API. Test programs of other projects set it; no file can.
 const RECORDED: &str = "CODEX_RS_SSE_FIXTURE";
 
-/// The most that is read of that file.
+/// The variables that name a file of certificates to trust besides those of the system; the first that is set counts.
+const CA_VARIABLES: [&str; 2] = ["CODEX_CA_CERTIFICATE", "SSL_CERT_FILE"];
+
+/// The most that is read of a recorded answer or a script.
 const RECORDED_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Why a provider cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The provider speaks a wire that this release does not.
-    #[error("model_providers.{id}: wire_api = \"chat\" is not supported")]
-    Wire {
-        /// The provider.
-        id: String,
-    },
     /// The script of the offline model could not be read.
     #[error("model_providers.{id}.script: could not read {path}", path = .path.display())]
     ReadScript {
@@ -53,17 +51,6 @@ pub enum ConnectError {
     },
 }
 
-impl ConnectError {
-    /// A next step, shown on a line of its own.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Wire { .. } => Some("set wire_api = \"responses\"; most servers with a chat wire have that too"),
-            Self::ReadScript { .. } | Self::Script { .. } => None,
-        }
-    }
-}
-
 /// Makes the model of the configured provider. Nothing is sent, and a missing key is told when the model is asked,
 /// so that a client can start and show the error where the user looks.
 ///
@@ -75,28 +62,98 @@ pub fn connect(
     env: &Env,
     originator: &str,
 ) -> Result<Arc<dyn Model>, ConnectError> {
-    let provider = &config.provider;
-    match provider.wire_api {
-        WireApi::Responses => {
-            let recorded = env.get(RECORDED).map(|path| recorded(&PathBuf::from(path)));
-            Ok(recorded.unwrap_or_else(|| responses(provider, credentials.find(config, provider), env, originator)))
+    let default = connect_provider(config, &config.provider, credentials, env, originator)?;
+    Ok(Arc::new(Router {
+        default,
+        config: config.clone(),
+        credentials: credentials.clone(),
+        env: env.clone(),
+        originator: originator.to_owned(),
+        others: Mutex::default(),
+    }))
+}
+
+/// The models of a configuration: a turn asks for its own by provider and name.
+struct Router {
+    default: Arc<dyn Model>,
+    config: Config,
+    credentials: CredentialsSource,
+    env: Env,
+    originator: String,
+    /// Those of providers that a turn has asked for, each with connections of its own.
+    others: Mutex<BTreeMap<String, Arc<dyn Model>>>,
+}
+
+impl Router {
+    fn model(&self, provider: &ProviderConfig) -> Result<Arc<dyn Model>, ConnectError> {
+        if provider.id == self.config.provider.id {
+            return Ok(Arc::clone(&self.default));
         }
-        WireApi::Scripted => scripted(provider),
-        WireApi::Chat => Err(ConnectError::Wire { id: provider.id.clone() }),
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = others.get(&provider.id) {
+            return Ok(Arc::clone(model));
+        }
+        let model = connect_provider(&self.config, provider, &self.credentials, &self.env, &self.originator)?;
+        others.insert(provider.id.clone(), Arc::clone(&model));
+        Ok(model)
     }
 }
 
-fn responses(config: &ProviderConfig, credentials: SharedCredentials, env: &Env, originator: &str) -> Arc<dyn Model> {
+impl Model for Router {
+    fn ask(&self, prompt: Prompt) -> Answer {
+        let (provider, name) = self.config.model_of(&prompt.model);
+        let (model, name) = (self.model(provider), name.to_owned());
+        match model {
+            Ok(model) => model.ask(Prompt { model: name, ..prompt }),
+            Err(error) => Unavailable { message: error.to_string() }.ask(prompt),
+        }
+    }
+}
+
+fn connect_provider(
+    config: &Config,
+    provider: &ProviderConfig,
+    credentials: &CredentialsSource,
+    env: &Env,
+    originator: &str,
+) -> Result<Arc<dyn Model>, ConnectError> {
+    match provider.wire_api {
+        WireApi::Responses => {
+            let recorded = env.get(RECORDED).map(|path| recorded(&PathBuf::from(path)));
+            Ok(recorded.unwrap_or_else(|| by_http(provider, credentials.find(config, provider), env, originator)))
+        }
+        WireApi::Chat | WireApi::Anthropic => {
+            Ok(by_http(provider, credentials.find(config, provider), env, originator))
+        }
+        WireApi::Scripted => scripted(provider),
+    }
+}
+
+/// The wire of a provider; a script is asked as one with the Responses API.
+pub(crate) fn wire_kind(provider: &ProviderConfig) -> WireKind {
+    match provider.wire_api {
+        WireApi::Responses | WireApi::Scripted => WireKind::Responses,
+        WireApi::Chat => WireKind::Chat,
+        WireApi::Anthropic => WireKind::Anthropic,
+    }
+}
+
+fn by_http(config: &ProviderConfig, credentials: SharedCredentials, env: &Env, originator: &str) -> Arc<dyn Model> {
     let fixed = config.http_headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
     let from_env = config.env_http_headers.iter().filter_map(|(name, var)| Some((name.clone(), env.text(var)?)));
-    Arc::new(ResponsesModel::new(Provider {
+    Arc::new(HttpModel::new(Provider {
+        id: config.id.clone(),
         name: config.name.clone(),
+        wire: wire_kind(config),
+        traits: config.traits.clone(),
         base_url: config.base_url.clone().unwrap_or_default(),
         credentials,
         headers: fixed.chain(from_env).collect(),
         query: config.query_params.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect(),
         request_max_retries: retries(config),
+        connect_timeout: Duration::from_millis(config.connect_timeout_ms),
         stream_idle_timeout: Duration::from_millis(config.stream_idle_timeout_ms),
+        ca_certificates: CA_VARIABLES.iter().find_map(|name| env.text(name)).map(PathBuf::from),
         user_agent: codex_config::user_agent(originator, env),
         originator: originator.to_owned(),
     }))

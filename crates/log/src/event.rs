@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_wire::conversation_item::ConversationItem;
+use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
+use codex_wire::name::Name;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
@@ -29,6 +30,12 @@ impl TurnId {
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
+    }
+
+    /// The name as others share it.
+    #[must_use]
+    pub fn to_name(&self) -> Name {
+        Arc::clone(&self.0).into()
     }
 
     /// The name as text.
@@ -205,6 +212,12 @@ impl Record {
     #[must_use]
     pub fn stored(json: ConversationItem) -> Self {
         Self { json, made: None }
+    }
+
+    /// The same item, with a part that only this maker reads.
+    #[must_use]
+    pub fn made_by(self, origin: Option<Arc<ItemOrigin>>) -> Self {
+        Self { json: self.json.made_by(origin), made: self.made }
     }
 
     /// The item, if it was made here.

@@ -22,7 +22,7 @@ pub trait Credentials: Send + Sync {
 /// What a request is authorized with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorization {
-    /// Sent as a bearer token.
+    /// Sent as a bearer token, or in the header that the provider has for keys.
     pub bearer: Option<Secret>,
     /// Sent as the header `chatgpt-account-id`: the workspace that a token of `ChatGPT` is for.
     pub account: Option<String>,

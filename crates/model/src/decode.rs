@@ -32,7 +32,7 @@ pub fn decode(data: &str) -> Result<Option<ModelEvent>, ModelError> {
         "response.reasoning_text.delta" => envelope.reasoning_delta().map_err(malformed)?,
         "response.reasoning_summary_part.added" => envelope.part_added().map_err(malformed)?,
         "response.output_item.added" => ModelEvent::ItemAdded(envelope.preview().map_err(malformed)?),
-        "response.output_item.done" => ModelEvent::ItemDone(envelope.whole_item().map_err(malformed)?),
+        "response.output_item.done" => ModelEvent::ItemDone(envelope.whole_item().map_err(malformed)?, None),
         "response.completed" => envelope.completed(),
         "response.failed" => return Err(envelope.failed()),
         "response.incomplete" => return Err(envelope.incomplete()),
@@ -172,6 +172,7 @@ impl From<Usage> for TokenUsage {
         Self {
             input_tokens: usage.input_tokens,
             cached_input_tokens: usage.input_tokens_details.map_or(0, |details| details.cached_tokens),
+            cache_write_input_tokens: 0,
             output_tokens: usage.output_tokens,
             reasoning_output_tokens: usage.output_tokens_details.map_or(0, |details| details.reasoning_tokens),
             total_tokens: usage.total_tokens.unwrap_or_else(|| usage.input_tokens.saturating_add(usage.output_tokens)),

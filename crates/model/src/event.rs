@@ -1,6 +1,9 @@
 //! What a model says, piece by piece.
 
+use std::sync::Arc;
+
 use codex_wire::{
+    conversation_item::ItemOrigin,
     response::ResponseItem,
     tokens::{RateLimitSnapshot, TokenUsage},
 };
@@ -47,8 +50,10 @@ pub enum ModelEvent {
         /// What to append.
         delta: String,
     },
-    /// An item is whole.
-    ItemDone(ResponseItem),
+    /// An item is whole. It has an origin if it holds something that only its maker reads.
+    ItemDone(ResponseItem, Option<Arc<ItemOrigin>>),
+    /// Something that the user should know.
+    Notice(String),
     /// The answer is whole; nothing follows.
     Completed {
         /// The provider's name for the answer; empty when it gave none.

@@ -1,4 +1,4 @@
-//! A model as a stream of typed events: the Responses API over HTTP, or a script.
+//! A model as a stream of typed events: three APIs over HTTP, or a script.
 //!
 //! A [`Prompt`] goes in, an [`Answer`] comes out. Failures before the answer begins are retried here, in silence and a
 //! bounded number of times; a failure afterwards ends the stream with an error that says whether asking again may help.
@@ -8,33 +8,46 @@
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them"))]
 
+mod answer_tools;
+mod anthropic;
 mod backoff;
+mod chat;
 mod credentials;
 pub mod decode;
+mod encoding;
 mod error;
 mod event;
+mod http;
 mod limits;
+mod names;
 mod prompt;
 mod provider;
 mod recorded;
 mod refusal;
 mod responses;
 mod retry;
+mod schema;
 pub mod scripted;
 pub mod sse;
+#[cfg(test)]
+mod testing;
+mod thinking;
 mod wait;
 
 use std::pin::Pin;
 
+pub use answer_tools::AnswerTools;
+pub use anthropic::AnthropicDecoder;
 pub use backoff::Backoff;
+pub use chat::ChatDecoder;
 pub use credentials::{Authorization, Credentials, FixedKey, SharedCredentials};
 pub use error::{ModelError, Retry};
 pub use event::ModelEvent;
 pub use futures_util::{Stream, StreamExt};
+pub use http::{HttpModel, http_client, request_body};
 pub use prompt::{Prompt, ReasoningRequest};
-pub use provider::{Provider, Secret};
+pub use provider::{Provider, Secret, WireKind};
 pub use recorded::RecordedModel;
-pub use responses::{ResponsesModel, http_client, request_body};
 pub use scripted::{ScriptError, ScriptedModel};
 
 /// What a model says to one prompt, event by event.

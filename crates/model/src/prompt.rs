@@ -5,6 +5,7 @@ use std::sync::Arc;
 use codex_wire::{
     conversation_item::ConversationItem,
     ids::ThreadId,
+    provider_traits::ThinkingForm,
     reasoning::{ReasoningEffort, ReasoningSummary, Verbosity},
     tool_spec::ToolList,
 };
@@ -31,6 +32,8 @@ pub struct Prompt {
     pub verbosity: Option<Verbosity>,
     /// A JSON schema that the final answer has to follow.
     pub output_schema: Option<Value>,
+    /// How long the answer may be, for wires that want to be told.
+    pub max_output_tokens: Option<u32>,
 }
 
 /// How a model is asked to reason.
@@ -40,4 +43,6 @@ pub struct ReasoningRequest {
     pub effort: Option<ReasoningEffort>,
     /// How much of it to sum up for the reader.
     pub summary: Option<ReasoningSummary>,
+    /// How the model is made to think, on wires where models differ in that.
+    pub thinking: ThinkingForm,
 }

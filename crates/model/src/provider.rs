@@ -1,17 +1,36 @@
 //! Where a model is, and how to talk to it.
 
-use std::{fmt, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
+
+use codex_wire::provider_traits::ProviderTraits;
 
 use crate::{FixedKey, SharedCredentials};
+
+/// The wire of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WireKind {
+    /// The Responses API.
+    Responses,
+    /// The Chat Completions API.
+    Chat,
+    /// The Messages API.
+    Anthropic,
+}
 
 /// A service that answers prompts over HTTP.
 ///
 /// Its `Debug` text names headers and query parameters but leaves out their values, since keys travel in them.
 #[derive(Clone)]
 pub struct Provider {
+    /// What it is called in the configuration, and in items that only it reads.
+    pub id: String,
     /// A name for people.
     pub name: String,
-    /// The URL that `/responses` is appended to.
+    /// What it speaks.
+    pub wire: WireKind,
+    /// What it takes.
+    pub traits: ProviderTraits,
+    /// The URL that the path of the wire, such as `/responses`, is appended to.
     pub base_url: String,
     /// What requests are authorized with.
     pub credentials: SharedCredentials,
@@ -21,8 +40,12 @@ pub struct Provider {
     pub query: Vec<(String, String)>,
     /// How often a request that brought no answer is sent again.
     pub request_max_retries: u32,
+    /// How long a connection may take to come about.
+    pub connect_timeout: Duration,
     /// How long the provider may be silent, before its answer and within it.
     pub stream_idle_timeout: Duration,
+    /// A file of certificates to trust besides those of the system.
+    pub ca_certificates: Option<PathBuf>,
     /// The `user-agent` header.
     pub user_agent: String,
     /// The `originator` header: which client this is.
@@ -30,17 +53,23 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// A provider without a key, with four retries and five minutes of silence allowed.
+    /// A provider of the Responses API without a key, with four retries and five minutes of silence allowed.
     #[must_use]
     pub fn new(name: impl Into<String>, base_url: impl Into<String>) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
+            id: name.clone(),
+            name,
+            wire: WireKind::Responses,
+            traits: ProviderTraits::responses(),
             base_url: base_url.into(),
             credentials: SharedCredentials::new(FixedKey::default()),
             headers: Vec::new(),
             query: Vec::new(),
             request_max_retries: 4,
+            connect_timeout: Duration::from_secs(20),
             stream_idle_timeout: Duration::from_secs(300),
+            ca_certificates: None,
             user_agent: concat!("codex/", env!("CARGO_PKG_VERSION")).to_owned(),
             originator: "codex".to_owned(),
         }
@@ -51,13 +80,18 @@ impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |pairs: &[(String, String)]| pairs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         f.debug_struct("Provider")
+            .field("id", &self.id)
             .field("name", &self.name)
+            .field("wire", &self.wire)
+            .field("traits", &self.traits)
             .field("base_url", &self.base_url)
             .field("credentials", &self.credentials)
             .field("headers", &names(&self.headers))
             .field("query", &names(&self.query))
             .field("request_max_retries", &self.request_max_retries)
+            .field("connect_timeout", &self.connect_timeout)
             .field("stream_idle_timeout", &self.stream_idle_timeout)
+            .field("ca_certificates", &self.ca_certificates)
             .field("user_agent", &self.user_agent)
             .field("originator", &self.originator)
             .finish()

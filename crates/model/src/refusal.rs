@@ -31,7 +31,7 @@ pub(crate) fn refusal<'h>(
         .unwrap_or(body);
     let message = shown(message, "the provider gave no reason");
     let says = |word: &str| error["code"] == word || error["type"] == word;
-    if says("context_length_exceeded") {
+    if says("context_length_exceeded") || status == 400 && is_too_long(&message) {
         return ModelError::ContextWindow { message };
     }
     if FATAL_LIMITS.iter().any(|word| says(word)) {
@@ -58,12 +58,21 @@ pub(crate) fn failure(code: &str, message: &str) -> ModelError {
     let message = shown(message, "the model failed without a reason");
     match code {
         "context_length_exceeded" => ModelError::ContextWindow { message },
-        "invalid_prompt" => ModelError::BadRequest { message },
+        "invalid_request_error" if is_too_long(&message) => ModelError::ContextWindow { message },
+        "invalid_prompt" | "invalid_request_error" => ModelError::BadRequest { message },
         code if FATAL_LIMITS.contains(&code) => {
             ModelError::UsageLimit { message, plan: None, resets_in: None, rate_limits: None }
         }
         code => ModelError::Failed { code: code.to_owned(), after: wait_in_message(&message), message },
     }
+}
+
+/// Whether a refusal means that the conversation is too long. Not every provider has a code for it.
+fn is_too_long(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    let words =
+        ["prompt is too long", "maximum context length", "exceeds the available context size", "context window"];
+    words.iter().any(|words| message.contains(words))
 }
 
 /// Codes of limits that do not go away by waiting a little.
@@ -220,6 +229,18 @@ mod tests {
                 the conversation does not fit the model's context window: too long
                 ContextWindowExceeded Never None"]],
         );
+    }
+
+    #[test]
+    fn full_window_is_known_by_the_words_of_other_providers() {
+        for words in [
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            "This model's maximum context length is 8192 tokens.",
+            "the request exceeds the available context size, try increasing it",
+        ] {
+            let body = serde_json::json!({"error": {"type": "invalid_request_error", "message": words}}).to_string();
+            assert!(matches!(refusal(400, |_| None, &body, UNIX_EPOCH), ModelError::ContextWindow { .. }), "{words}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod index;
 mod line_buffer;
 mod notes;
 mod open_files;
+mod partial_file;
 mod prompt_file;
 mod rollout;
 mod rollout_file;

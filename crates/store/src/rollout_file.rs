@@ -17,6 +17,7 @@ use crate::claim::{Claim, claimant};
 use crate::holder::Holder;
 use crate::line_buffer::{LineBuffer, Target};
 use crate::open_files::{self, Slot};
+use crate::partial_file::{self, PartialFile};
 use crate::rollout::{LONGEST_LINE, is_line, last_line};
 use crate::threads::RolloutName;
 
@@ -94,6 +95,7 @@ pub enum RolloutError {
 pub struct RolloutFile {
     appending: Appending,
     pending: LineBuffer,
+    partial: PartialFile,
     cut_bytes: u64,
 }
 
@@ -135,7 +137,7 @@ impl RolloutFile {
         let is_locked = lock(&file, &path)?;
         let identity = identity(&file).map_err(failed)?;
         let appending = Appending::new(home, path, file, identity, is_locked)?;
-        Ok(Self { appending, pending: LineBuffer::default(), cut_bytes: 0 })
+        Ok(Self { appending, pending: LineBuffer::default(), partial: PartialFile::default(), cut_bytes: 0 })
     }
 
     fn open(home: Option<&Path>, path: PathBuf) -> Result<Self, RolloutError> {
@@ -153,7 +155,7 @@ impl RolloutFile {
         let end = file.metadata().map_err(failed)?.len();
         let identity = identity(&file).map_err(failed)?;
         let appending = Appending::new(home, path, file, identity, is_locked)?;
-        Ok(Self { appending, pending: LineBuffer::at(end), cut_bytes })
+        Ok(Self { appending, pending: LineBuffer::at(end), partial: PartialFile::default(), cut_bytes })
     }
 
     /// Whether the file is locked. It is not on file systems that have no locks.
@@ -217,6 +219,7 @@ impl RolloutFile {
     pub fn delete(self) {
         // An empty thread that stays is a lesser evil than an error about an error.
         let _: io::Result<()> = std::fs::remove_file(self.path());
+        partial_file::remove(self.path());
     }
 }
 
@@ -245,6 +248,14 @@ impl Pen for RolloutFile {
             }
             written => Commit::Done(written.map_err(StoreError::from)),
         }
+    }
+
+    fn partial(&mut self, lines: &[u8]) {
+        self.partial.append(&self.appending.path, lines);
+    }
+
+    fn clear_partial(&mut self) {
+        self.partial.clear(&self.appending.path);
     }
 
     fn take_warning(&mut self) -> Option<String> {

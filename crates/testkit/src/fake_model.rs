@@ -14,6 +14,7 @@ use codex_model::scripted::{End, Entry, Player, Script, Step, Taken, responses_e
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
+use crate::answer_wire::AnswerWire;
 use crate::http::{RawRequest, Wire};
 
 /// How long a test waits for something to happen before it gives up.
@@ -66,7 +67,8 @@ impl Request {
     }
 }
 
-/// An HTTP server that plays a script to whoever asks at `POST …/responses`. It stops when dropped.
+/// An HTTP server that plays a script to whoever asks at `POST …/responses`, `…/chat/completions` or `…/messages`, each in
+/// its own words. It stops when dropped.
 #[derive(Debug)]
 pub struct FakeModel {
     address: SocketAddr,
@@ -195,12 +197,14 @@ impl Shared {
         loop {
             let request = wire.read_request().await?;
             let path = request.target.split('?').next().unwrap_or_default();
-            if request.method == "POST" && path.ends_with("/responses") {
+            if request.method == "POST"
+                && let Some(mut answer) = AnswerWire::of(path)
+            {
                 let Taken { number, entry } = self.take(request, connection);
                 wire.keep_silent(Some(entry.delay)).await?;
                 if entry.plain.is_none() {
                     let end = entry.end.clone();
-                    self.stream(&mut wire, entry, number.unwrap_or_default()).await?;
+                    self.stream(&mut wire, entry, number.unwrap_or_default(), &mut answer).await?;
                     match end {
                         End::Reset => return wire.reset(),
                         _ if !self.options.keep_alive => return Ok(()),
@@ -247,7 +251,7 @@ impl Shared {
         headers
     }
 
-    async fn stream(&self, wire: &mut Wire, entry: Entry, number: usize) -> io::Result<()> {
+    async fn stream(&self, wire: &mut Wire, entry: Entry, number: usize, answer: &mut AnswerWire) -> io::Result<()> {
         let mut headers = self.headers(&entry, "text/event-stream");
         if self.options.keep_alive {
             headers.push(("transfer-encoding".to_owned(), "chunked".to_owned()));
@@ -260,7 +264,9 @@ impl Shared {
                 wire.write(&std::mem::take(&mut unsent)).await?;
             }
             match step {
-                Step::Event(event) => self.encode_event(&mut unsent, &event),
+                Step::Event(event) => {
+                    answer.translate(event).iter().for_each(|event| self.encode_event(&mut unsent, event));
+                }
                 Step::Pause(span) => wire.keep_silent(Some(span)).await?,
                 Step::Hang => wire.keep_silent(None).await?,
             }
@@ -273,7 +279,8 @@ impl Shared {
 
     fn encode_event(&self, out: &mut Vec<u8>, event: &Value) {
         let kind = event["type"].as_str().map_or_else(String::new, |kind| format!("event: {kind}\n"));
-        let text = format!("{kind}data: {event}\n\n");
+        let data = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
+        let text = format!("{kind}data: {data}\n\n");
         if !self.options.keep_alive {
             out.extend_from_slice(text.as_bytes());
             return;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: used by tests only, so it panics where a test could not go on.
 
+mod answer_wire;
 mod fake_issuer;
 mod fake_model;
 mod http;

@@ -80,7 +80,7 @@ fn lists_models_and_knows_nothing_else() {
     );
     check(
         "[]",
-        "POST /v1/chat/completions",
+        "POST /v1/completions",
         "{}",
         expect![[r#"
             HTTP/1.1 404 Fake

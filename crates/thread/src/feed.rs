@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 
 use codex_log::{Body, Event};
 
+use crate::encodings::Encodings;
+
 /// How many events may wait before deltas are merged.
 const MERGE_ABOVE: usize = 256;
 /// How many bytes merged deltas have at least before the next one begins anew: nobody has to handle larger messages.
@@ -36,8 +38,23 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    events: VecDeque<Arc<Event>>,
+    events: VecDeque<Published>,
     closed: bool,
+}
+
+/// An event as readers get it.
+#[derive(Debug, Clone)]
+pub struct Published {
+    /// The event.
+    pub event: Arc<Event>,
+    /// What it is on the wire; none if nobody else gets the same event.
+    pub encodings: Option<Arc<Encodings>>,
+}
+
+impl From<Arc<Event>> for Published {
+    fn from(event: Arc<Event>) -> Self {
+        Self { event, encodings: None }
+    }
 }
 
 /// Makes both ends of a queue.
@@ -52,6 +69,11 @@ impl Feed {
     ///
     /// Cancelling it loses nothing.
     pub async fn next(&mut self) -> Option<Arc<Event>> {
+        self.next_published().await.map(|published| published.event)
+    }
+
+    /// Waits for the next event like [`Feed::next`], with what it is on the wire.
+    pub async fn next_published(&mut self) -> Option<Published> {
         loop {
             // `notify_one` leaves a permit when nobody waits, so an event between the look and the wait is not missed.
             let closed = {
@@ -72,7 +94,7 @@ impl Feed {
     pub fn put_before(&mut self, events: Vec<Arc<Event>>) {
         let mut queue = self.shared.lock();
         for event in events.into_iter().rev() {
-            queue.events.push_front(event);
+            queue.events.push_front(event.into());
         }
         drop(queue);
         self.shared.arrived.notify_one();
@@ -80,6 +102,11 @@ impl Feed {
 
     /// Takes the next event if one waits.
     pub fn try_next(&mut self) -> Option<Arc<Event>> {
+        self.try_next_published().map(|published| published.event)
+    }
+
+    /// Takes the next event if one waits, with what it is on the wire.
+    pub fn try_next_published(&mut self) -> Option<Published> {
         self.shared.lock().events.pop_front()
     }
 }
@@ -94,12 +121,18 @@ impl FeedWriter {
     /// Queues an event. Returns false when nobody will read it any more.
     #[expect(clippy::must_use_candidate, reason = "a reader who left is also noticed with the next event")]
     pub fn push(&self, event: &Arc<Event>) -> bool {
+        self.push_shared(event, None)
+    }
+
+    /// Queues an event that other readers get too. Returns false when nobody will read it any more.
+    #[expect(clippy::must_use_candidate, reason = "a reader who left is also noticed with the next event")]
+    pub fn push_shared(&self, event: &Arc<Event>, encodings: Option<&Arc<Encodings>>) -> bool {
         if !self.is_read() {
             return false;
         }
         let mut queue = self.shared.lock();
         if queue.events.len() < MERGE_ABOVE || !merge(&mut queue.events, event) {
-            queue.events.push_back(Arc::clone(event));
+            queue.events.push_back(Published { event: Arc::clone(event), encodings: encodings.cloned() });
         }
         drop(queue);
         self.shared.arrived.notify_one();
@@ -122,15 +155,17 @@ impl Shared {
 }
 
 /// Adds a delta to the last waiting event if that is a delta of the same kind, part and item.
-fn merge(events: &mut VecDeque<Arc<Event>>, event: &Arc<Event>) -> bool {
+fn merge(events: &mut VecDeque<Published>, event: &Arc<Event>) -> bool {
     let Body::ItemDelta { item, delta } = &event.body else { return false };
     let Some(last) = events.back_mut() else { return false };
-    match &last.body {
+    match &last.event.body {
         Body::ItemDelta { item: last_item, delta: last_delta } if last_item == item && last_delta.continues(delta) => {}
         _ => return false,
     }
-    let is_full = last.weight() >= MERGED_BYTES;
-    let last = Arc::make_mut(last);
+    let is_full = last.event.weight() >= MERGED_BYTES;
+    // From here on it is this reader's own.
+    last.encodings = None;
+    let last = Arc::make_mut(&mut last.event);
     let Body::ItemDelta { delta: last_delta, .. } = &mut last.body else { return false };
     if is_full {
         last_delta.shrink_to_fit();

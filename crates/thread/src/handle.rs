@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::settings::{Settings, SettingsChange};
+use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, ThreadStarted, TurnId};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -182,6 +183,14 @@ impl Thread {
     /// When the thread has ended.
     pub async fn running(&self) -> Result<Option<TurnId>, Closed> {
         self.ask(|reply| ThreadRequest::Running { reply }).await
+    }
+
+    /// What the log of the thread comes to; none while something of it is not in the file, or is kept nowhere.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn state(&self) -> Result<Option<Box<ThreadState>>, Closed> {
+        self.ask(|reply| ThreadRequest::State { reply }).await
     }
 
     /// Reads along from here on. Whoever does is told what waits for an answer.

@@ -5,6 +5,7 @@
 //!
 //! Invariant: no task is spawned, no file is read and nothing is timed here. A feed never makes the thread wait.
 
+pub mod encodings;
 mod feed;
 pub mod goal;
 mod handle;
@@ -14,7 +15,7 @@ mod request;
 mod start_error;
 mod subscription;
 
-pub use feed::{Feed, FeedWriter, feed};
+pub use feed::{Feed, FeedWriter, Published, feed};
 pub use handle::Thread;
 pub use host::{Beginning, BoxFuture, ExplicitOverrides, OpeningTurn, StartThread, StartedThread, ThreadHost};
 pub use profile::{ClientProfile, HistoryMode};

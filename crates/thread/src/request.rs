@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::settings::{Settings, SettingsChange};
+use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, TurnId};
 use codex_wire::goal::Goal;
 use codex_wire::input::UserInput;
@@ -91,6 +92,7 @@ pub enum ThreadRequest {
     ClearGoal { reply: oneshot::Sender<bool> },
     Goal { reply: oneshot::Sender<Option<Goal>> },
     Running { reply: oneshot::Sender<Option<TurnId>> },
+    State { reply: oneshot::Sender<Option<Box<ThreadState>>> },
     Subscribe { after: Option<Cursor>, reply: oneshot::Sender<Subscription> },
     CountListeners { reply: oneshot::Sender<usize> },
     IsRetirable { questions: OpenQuestions, reply: oneshot::Sender<bool> },

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use codex_wire::provider_traits::{PatchForm, ShellForm};
 use codex_wire::tool_spec::{ToolList, ToolSpec};
 
 use crate::call::{Concurrency, ToolCall};
@@ -31,8 +32,10 @@ pub trait Tool: Send + Sync {
 /// Which tools a model is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Offer {
-    /// Whether commands run in terminals.
-    pub has_terminals: bool,
+    /// The tool by which commands are run.
+    pub shell: ShellForm,
+    /// The form of patches.
+    pub patch: PatchForm,
     /// Whether the provider searches the web.
     pub searches_web: bool,
     /// Whether it works towards a goal.
@@ -152,8 +155,8 @@ mod tests {
     use super::*;
     use crate::call::ToolInput;
 
-    fn offer(has_terminals: bool, searches_web: bool, has_goal: bool) -> Offer {
-        Offer { has_terminals, searches_web, has_goal }
+    fn offer(shell: ShellForm, searches_web: bool, has_goal: bool) -> Offer {
+        Offer { shell, patch: PatchForm::Function, searches_web, has_goal }
     }
 
     #[test]
@@ -162,17 +165,34 @@ mod tests {
             let list = Registry::default().snapshot().list(offer);
             list.specs().iter().map(|spec| spec.name().to_owned()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(names(offer(false, false, false)), "shell apply_patch view_image update_plan");
+        assert_eq!(names(offer(ShellForm::Shell, false, false)), "shell apply_patch view_image update_plan");
         assert_eq!(
-            names(offer(true, true, true)),
+            names(offer(ShellForm::ExecCommand, true, true)),
             "exec_command write_stdin apply_patch web_search view_image update_plan update_goal"
+        );
+        assert_eq!(
+            names(offer(ShellForm::ShellCommand, false, false)),
+            "shell_command apply_patch view_image update_plan"
         );
     }
 
     #[test]
+    fn patches_come_in_the_form_that_a_model_knows() {
+        let form = |patch| {
+            let offer = Offer { patch, ..offer(ShellForm::Shell, false, false) };
+            let list = Registry::default().snapshot().list(offer);
+            let patch = list.specs().iter().find(|spec| spec.name() == "apply_patch").cloned();
+            patch.unwrap()
+        };
+        assert!(matches!(form(PatchForm::Function), ToolSpec::Function(_)));
+        let ToolSpec::Custom(custom) = form(PatchForm::Freeform) else { panic!("it takes free text") };
+        assert_eq!(custom.grammar.as_ref().map(|grammar| &*grammar.syntax), Some("lark"));
+    }
+
+    #[test]
     fn threads_with_equal_lists_share_them() {
-        let one = Registry::default().snapshot().list(offer(false, true, false));
-        let other = Registry::default().snapshot().list(offer(false, true, false));
+        let one = Registry::default().snapshot().list(offer(ShellForm::Shell, true, false));
+        let other = Registry::default().snapshot().list(offer(ShellForm::Shell, true, false));
         assert!(Arc::ptr_eq(&one, &other));
     }
 
@@ -198,7 +218,7 @@ mod tests {
         assert!(Arc::ptr_eq(&before, &registry.snapshot()), "nothing has changed");
         source.0.store(1, Ordering::Relaxed);
         let after = registry.snapshot();
-        let offer = offer(false, false, false);
+        let offer = offer(ShellForm::Shell, false, false);
         assert_eq!((before.list(offer).specs().len(), after.list(offer).specs().len()), (0, 1));
         let input = ToolInput::Function(String::new());
         let call = ToolCall { id: ItemId::new("c"), tool: "update_plan".to_owned(), input };

@@ -1,8 +1,8 @@
 //! What a model is told of each tool of the program itself. It is made once for all threads.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use codex_wire::tool_spec::ToolSpec;
+use codex_wire::tool_spec::{CustomTool, Grammar, ToolSpec};
 use serde_json::json;
 
 pub(crate) static UPDATE_PLAN: LazyLock<ToolSpec> = LazyLock::new(|| {
@@ -80,6 +80,44 @@ pub(crate) static SHELL: LazyLock<ToolSpec> = LazyLock::new(|| {
             "additionalProperties": false
         }),
     )
+});
+
+pub(crate) static SHELL_COMMAND: LazyLock<ToolSpec> = LazyLock::new(|| {
+    ToolSpec::function(
+        "shell_command",
+        "Runs a command in the person's shell and returns what it prints.",
+        json!({
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "The command, for a shell"},
+                "workdir": {"type": "string", "description": "Where to run it; the working directory by default"},
+                "timeout_ms": {"type": "number", "description": "How long it may take; 10 seconds by default"},
+                "sandbox_permissions": {
+                    "type": "string",
+                    "enum": ["use_default", "require_escalated"],
+                    "description": "`require_escalated` asks the person to let it run outside the sandbox"
+                },
+                "justification": {
+                    "type": "string",
+                    "description": "With `require_escalated`: one sentence that tells the person why"
+                }
+            },
+            "required": ["command"],
+            "additionalProperties": false
+        }),
+    )
+});
+
+/// The patch as free text, for models that were trained to write it so.
+pub(crate) static APPLY_PATCH_TEXT: LazyLock<ToolSpec> = LazyLock::new(|| {
+    ToolSpec::Custom(Arc::new(CustomTool {
+        name: "apply_patch".into(),
+        description: include_str!("../prompts/apply_patch.md").into(),
+        grammar: Some(Grammar {
+            syntax: "lark".into(),
+            definition: include_str!("../prompts/apply_patch.lark").into(),
+        }),
+    }))
 });
 
 pub(crate) static APPLY_PATCH: LazyLock<ToolSpec> = LazyLock::new(|| {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::response::{ContentItem, ResponseItem};
@@ -25,7 +26,29 @@ pub struct ConversationItem(Arc<Inner>);
 struct Inner {
     form: Form,
     bytes: usize,
+    origin: Option<Arc<ItemOrigin>>,
     other: OnceLock<OtherForm>,
+}
+
+/// Whose an item is that holds something only its maker reads. Others are never sent it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemOrigin {
+    /// The provider, by its id in the configuration.
+    pub provider: String,
+    /// The account, where the provider has such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// What the provider wants back with the item as it came, and that is no part of it: signatures and the like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Value>,
+}
+
+impl ItemOrigin {
+    /// Whether both come from one provider and account.
+    #[must_use]
+    pub fn is_same_maker(&self, other: &Self) -> bool {
+        self.provider == other.provider && self.account == other.account
+    }
 }
 
 #[derive(Debug)]
@@ -37,7 +60,7 @@ enum Form {
 /// The item on another wire.
 #[derive(Debug)]
 struct OtherForm {
-    wire: &'static str,
+    form: Arc<str>,
     json: Box<str>,
 }
 
@@ -56,7 +79,30 @@ impl ConversationItem {
     }
 
     fn of(form: Form, bytes: usize) -> Self {
-        Self(Arc::new(Inner { form, bytes, other: OnceLock::new() }))
+        Self(Arc::new(Inner { form, bytes, origin: None, other: OnceLock::new() }))
+    }
+
+    /// The same item, made by this provider.
+    #[must_use]
+    pub fn made_by(self, origin: Option<Arc<ItemOrigin>>) -> Self {
+        if origin.is_none() {
+            return self;
+        }
+        let form = match Arc::try_unwrap(self.0) {
+            Ok(Inner { form, bytes, .. }) => (form, bytes),
+            Err(shared) => match &shared.form {
+                Form::Json(json) => (Form::Json(json.clone()), shared.bytes),
+                Form::Item(item) => (Form::Item(Arc::clone(item)), shared.bytes),
+            },
+        };
+        let (form, bytes) = form;
+        Self(Arc::new(Inner { form, bytes, origin, other: OnceLock::new() }))
+    }
+
+    /// Whose it is, if it holds something that only its maker reads.
+    #[must_use]
+    pub fn origin(&self) -> Option<&Arc<ItemOrigin>> {
+        self.0.origin.as_ref()
     }
 
     /// How many bytes of JSON it is.
@@ -95,25 +141,27 @@ impl ConversationItem {
         }
     }
 
-    /// The item on another wire. The first wire that asks is remembered, so its requests too begin with the same bytes and
-    /// nothing is encoded twice; for a second one it is encoded each time.
+    /// The item in another form, which the name of a wire and whatever else it depends on tell apart. The first form that
+    /// is asked for is remembered, so its requests too begin with the same bytes and nothing is encoded twice; another one
+    /// is encoded each time.
     ///
     /// # Errors
     /// If the JSON, which may come from a file, is no item.
     pub fn on_wire(
         &self,
-        wire: &'static str,
+        form: &Arc<str>,
         encode: impl FnOnce(&ResponseItem) -> String,
     ) -> Result<Cow<'_, str>, serde_json::Error> {
-        if let Some(form) = self.0.other.get().filter(|form| form.wire == wire) {
-            return Ok(Cow::Borrowed(&form.json));
+        let is_same = |known: &&OtherForm| Arc::ptr_eq(&known.form, form) || known.form == *form;
+        if let Some(known) = self.0.other.get().filter(is_same) {
+            return Ok(Cow::Borrowed(&known.json));
         }
         let json = encode(&*self.typed()?);
         if self.0.other.get().is_some() {
             return Ok(Cow::Owned(json));
         }
-        let form = self.0.other.get_or_init(|| OtherForm { wire, json: json.as_str().into() });
-        Ok(if form.wire == wire { Cow::Borrowed(&form.json) } else { Cow::Owned(json) })
+        let known = self.0.other.get_or_init(|| OtherForm { form: Arc::clone(form), json: json.as_str().into() });
+        Ok(if is_same(&known) { Cow::Borrowed(&known.json) } else { Cow::Owned(json) })
     }
 }
 
@@ -186,12 +234,27 @@ mod tests {
             ResponseItem::Message(message) => format!("[{}]", message.text()),
             _ => String::new(),
         };
-        assert_eq!(item.on_wire("chat", said).unwrap(), "[hi]");
+        let (chat, other) = (Arc::from("chat"), Arc::from("other"));
+        assert_eq!(item.on_wire(&chat, said).unwrap(), "[hi]");
         let again = item.clone();
-        assert!(matches!(again.on_wire("chat", |_| unreachable!("it is encoded")).unwrap(), Cow::Borrowed("[hi]")));
-        assert_eq!(item.on_wire("other", |_| "anew".to_owned()).unwrap(), "anew");
-        assert_eq!(item.on_wire("other", |_| "each time".to_owned()).unwrap(), "each time");
-        assert_eq!(item.on_wire("chat", |_| unreachable!("it stays")).unwrap(), "[hi]");
+        assert!(matches!(again.on_wire(&chat, |_| unreachable!("it is encoded")).unwrap(), Cow::Borrowed("[hi]")));
+        assert_eq!(item.on_wire(&other, |_| "anew".to_owned()).unwrap(), "anew");
+        assert_eq!(item.on_wire(&other, |_| "each time".to_owned()).unwrap(), "each time");
+        assert_eq!(item.on_wire(&Arc::from("chat"), |_| unreachable!("it stays")).unwrap(), "[hi]");
+    }
+
+    #[test]
+    fn an_item_remembers_its_maker_and_says_nothing_of_it() {
+        let item = ConversationItem::new(&Arc::new(ResponseItem::Message(Message::user("hi")))).unwrap();
+        let maker = |account: Option<&str>| ItemOrigin {
+            provider: "one".to_owned(),
+            account: account.map(str::to_owned),
+            opaque: Some(serde_json::json!({"signature": "x"})),
+        };
+        let made = item.clone().made_by(Some(Arc::new(maker(None))));
+        assert_eq!(made.json(), item.json());
+        assert_eq!((item.origin(), made.origin().map(|origin| &**origin)), (None, Some(&maker(None))));
+        assert!(maker(Some("a")).is_same_maker(&maker(Some("a"))) && !maker(Some("a")).is_same_maker(&maker(None)));
     }
 
     #[test]
@@ -199,6 +262,6 @@ mod tests {
         let raw = RawValue::from_string("[ ]".to_owned()).unwrap();
         let item = ConversationItem::from(raw);
         assert_eq!(item.json(), "[ ]");
-        assert!(item.typed().is_err() && item.on_wire("chat", |_| String::new()).is_err());
+        assert!(item.typed().is_err() && item.on_wire(&Arc::from("chat"), |_| String::new()).is_err());
     }
 }

@@ -18,12 +18,21 @@ pub struct TokenUsage {
     pub input_tokens: i64,
     /// The part of the input that the provider had cached.
     pub cached_input_tokens: i64,
+    /// The part of the input that the provider has put into its cache, where it says so.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_input_tokens: i64,
     /// Tokens received, reasoning included.
     pub output_tokens: i64,
     /// The part of the output that was reasoning.
     pub reasoning_output_tokens: i64,
     /// Input and output together.
     pub total_tokens: i64,
+}
+
+/// Most providers do not count this, and clients of older releases do not know it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(tokens: &i64) -> bool {
+    *tokens == 0
 }
 
 impl TokenUsage {
@@ -49,6 +58,7 @@ impl std::ops::AddAssign for TokenUsage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens += other.input_tokens;
         self.cached_input_tokens += other.cached_input_tokens;
+        self.cache_write_input_tokens += other.cache_write_input_tokens;
         self.output_tokens += other.output_tokens;
         self.reasoning_output_tokens += other.reasoning_output_tokens;
         self.total_tokens += other.total_tokens;
@@ -159,6 +169,7 @@ mod tests {
         let usage = TokenUsage {
             input_tokens: 120,
             cached_input_tokens: 40,
+            cache_write_input_tokens: 0,
             output_tokens: 30,
             reasoning_output_tokens: 10,
             total_tokens: 150,
@@ -171,6 +182,7 @@ mod tests {
         let one = TokenUsage {
             input_tokens: 1,
             cached_input_tokens: 2,
+            cache_write_input_tokens: 6,
             output_tokens: 3,
             reasoning_output_tokens: 4,
             total_tokens: 5,

@@ -80,6 +80,8 @@ impl ToolSpec {
 pub struct ToolList {
     specs: Vec<ToolSpec>,
     responses: OnceLock<Box<str>>,
+    /// The list on another wire, by the name of that.
+    other: OnceLock<(Box<str>, Box<str>)>,
 }
 
 impl ToolList {
@@ -92,7 +94,7 @@ impl ToolList {
             return list;
         }
         known.retain(|list| list.strong_count() > 0);
-        let list = Arc::new(Self { specs, responses: OnceLock::new() });
+        let list = Arc::new(Self { specs, responses: OnceLock::new(), other: OnceLock::new() });
         known.push(Arc::downgrade(&list));
         list
     }
@@ -110,6 +112,20 @@ impl ToolList {
             let tools: Vec<_> = self.specs.iter().map(InResponses).collect();
             serde_json::to_string(&tools).unwrap_or_else(|_| "[]".to_owned()).into()
         })
+    }
+}
+
+impl ToolList {
+    /// The list on another wire. The first form that is asked for is remembered; another one is made each time.
+    pub fn on_wire(&self, form: &str, encode: impl FnOnce(&[ToolSpec]) -> String) -> Cow<'_, str> {
+        match self.other.get() {
+            Some((known, json)) if **known == *form => return Cow::Borrowed(json),
+            Some(_) => return Cow::Owned(encode(&self.specs)),
+            None => {}
+        }
+        let json = encode(&self.specs);
+        let (known, kept) = self.other.get_or_init(|| (form.into(), json.as_str().into()));
+        if **known == *form { Cow::Borrowed(kept) } else { Cow::Owned(json) }
     }
 }
 

@@ -96,13 +96,12 @@ fn a_profile_nobody_knows() {
 
 #[test]
 fn a_wire_that_is_not_spoken() {
-    let config = "model_provider = 'm'\n[model_providers.m]\nbase_url = 'http://127.0.0.1:1/v1'\nwire_api = 'chat'\n";
+    let config = "model_provider = 'm'\n[model_providers.m]\nbase_url = 'http://127.0.0.1:1/v1'\nwire_api = 'smoke'\n";
     check(
         config,
         &[],
         expect![[r#"
-        error: model_providers.m: wire_api = "chat" is not supported
-        hint: set wire_api = "responses"; most servers with a chat wire have that too
+        error: TEMP/home/config.toml:4: model_providers.m.wire_api: unknown value `smoke`, expected one of responses, chat, anthropic, scripted
     "#]],
     );
 }

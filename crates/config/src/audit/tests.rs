@@ -62,7 +62,6 @@ fn names_that_users_choose_are_no_mistakes() {
         &[],
         expect![[r#"
             @/config.toml:2: unknown key `projects."/a.b".trust`
-            @/config.toml:5: `model_providers.my.wire_api` has no effect: the Chat Completions API is not supported yet, so this provider cannot be used
             @/config.toml:6: `mcp_servers.a` has no effect: MCP servers are not supported yet
             @/config.toml:8: `mcp_servers."b c"` has no effect: MCP servers are not supported yet
         "#]],
@@ -171,7 +170,7 @@ fn a_home_of_0_77_is_audited() {
         69 model_providers.azure.wire_api: ok
         72 model_providers.local.name: ok
         73 model_providers.local.base_url: ok
-        74 model_providers.local.wire_api: `model_providers.local.wire_api` has no effect: the Chat Completions API is not supported yet, so this provider cannot be used
+        74 model_providers.local.wire_api: ok
         77 profiles.deep.model: ok
         78 profiles.deep.model_verbosity: ok
         79 profiles.deep.experimental_use_freeform_apply_patch: `profiles.deep.experimental_use_freeform_apply_patch` has no effect: this release does not support it

@@ -61,7 +61,7 @@ fn a_missing_file_gives_the_defaults() {
     assert_eq!(config.approval_policy(), AskForApproval::OnRequest);
     assert_eq!(config.sandbox_policy(), SandboxPolicy::ReadOnly);
     expect![[r#"
-        ModelConfig { name: "gpt-5.1-codex", review: None, catalogue: None, context_window: None, auto_compact_token_limit: None, reasoning_effort: None, reasoning_summary: Auto, verbosity: None }
+        ModelConfig { name: "gpt-5.1-codex", review: None, catalogue: None, context_window: None, auto_compact_token_limit: None, reasoning_effort: None, reasoning_summary: Auto, verbosity: None, corrections: {} }
         provider openai
         None SandboxConfig { mode: None, workspace_write: WorkspaceWrite { writable_roots: [], network_access: false, exclude_tmpdir_env_var: false, exclude_slash_tmp: false }, most_processes: 4096, most_memory: None, protected_names: [], unprotected_names: [] }
         ("tool_output_token_limit", None)
@@ -115,7 +115,7 @@ fn every_key_is_read() {
     assert!(config.tree.get(&["mcp_servers", "docs", "command"]).is_some());
     assert_eq!(config.sandbox_policy(), SandboxPolicy::WorkspaceWrite(config.sandbox.workspace_write.clone()));
     expect![[r#"
-        ModelConfig { name: "m", review: Some("r"), catalogue: None, context_window: Some(1000), auto_compact_token_limit: Some(900), reasoning_effort: Some(High), reasoning_summary: Detailed, verbosity: Some(Low) }
+        ModelConfig { name: "m", review: Some("r"), catalogue: None, context_window: Some(1000), auto_compact_token_limit: Some(900), reasoning_effort: Some(High), reasoning_summary: Detailed, verbosity: Some(Low), corrections: {} }
         provider scripted
         Some(UnlessTrusted) SandboxConfig { mode: Some(WorkspaceWrite), workspace_write: WorkspaceWrite { writable_roots: ["/w"], network_access: true, exclude_tmpdir_env_var: true, exclude_slash_tmp: true }, most_processes: 4096, most_memory: None, protected_names: ["x"], unprotected_names: [".idea"] }
         ("tool_output_token_limit", Some(800))
@@ -130,14 +130,14 @@ fn providers_must_exist_and_have_an_address() {
         "model_provider = 'mock'\n[model_providers.other]",
         &[],
         expect![[r#"
-            @/config.toml:1: model_provider: no provider named "mock"; known providers: lmstudio, ollama, openai, other, scripted
+            @/config.toml:1: model_provider: no provider named "mock"; known providers: anthropic, deepseek, gemini, groq, lmstudio, mistral, ollama, openai, openrouter, other, scripted
             hint: choose another, or add a table [model_providers.mock] with a base_url"#]],
     );
     check_error(
         "",
         &["model_provider=mock"],
         expect![[r#"
-            -c model_provider: no provider named "mock"; known providers: lmstudio, ollama, openai, scripted
+            -c model_provider: no provider named "mock"; known providers: anthropic, deepseek, gemini, groq, lmstudio, mistral, ollama, openai, openrouter, scripted
             hint: choose another, or add a table [model_providers.mock] with a base_url"#]],
     );
     check_error(
@@ -276,5 +276,21 @@ fn a_command_may_use_as_much_memory_as_the_limits_say() {
         let error = config.unwrap_err().to_string();
         let expected = "limits.memory: expected a number of bytes such as \"4GiB\", of at least 64MiB, found the ";
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_model_may_name_its_provider() {
+    let (_temp, config) = load("", &Overrides::default());
+    let config = config.unwrap();
+    for (model, expected) in [
+        ("gpt-5.1", ("openai", "gpt-5.1")),
+        ("anthropic:claude-opus-4-7", ("anthropic", "claude-opus-4-7")),
+        ("ollama:gpt-oss:20b", ("ollama", "gpt-oss:20b")),
+        ("gpt-oss:20b", ("openai", "gpt-oss:20b")),
+        ("openai:x", ("openai", "x")),
+    ] {
+        let (provider, name) = config.model_of(model);
+        assert_eq!((provider.id.as_str(), name), expected, "{model}");
     }
 }

@@ -15,6 +15,8 @@ const FREE: &str = r#"
     any = "x"
     [projects.any]
     trust_level = "trusted"
+    [models.any]
+    thinking = "none"
     [prices.any]
     input = 1
     output = 1
@@ -51,7 +53,7 @@ fn read() -> BTreeSet<String> {
 fn the_table_names_what_the_readers_read() {
     let ours: BTreeSet<&str> = KEYS
         .iter()
-        .filter(|known| matches!(known.usage, Use::Honoured) || known.pattern == "model_providers.*.wire_api")
+        .filter(|known| matches!(known.usage, Use::Honoured))
         .map(|known| known.pattern)
         .filter(|pattern| !READ_ELSEWHERE.contains(pattern) && !FEATURES.contains(pattern))
         .collect();

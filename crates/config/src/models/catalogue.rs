@@ -26,6 +26,8 @@ pub(super) struct CatalogueModel {
     #[serde(default)]
     pub(super) shell_type: Option<String>,
     #[serde(default)]
+    pub(super) apply_patch_tool_type: Option<String>,
+    #[serde(default)]
     pub(super) context_window: Option<i64>,
     #[serde(default)]
     pub(super) supported_reasoning_levels: Option<Vec<Level>>,

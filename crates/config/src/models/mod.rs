@@ -3,11 +3,14 @@
 mod catalogue;
 mod table;
 
+use std::collections::BTreeMap;
+
+use codex_wire::provider_traits::{PatchForm, ShellForm, ThinkingForm};
 use codex_wire::reasoning::ReasoningEffort;
 
 use self::catalogue::CatalogueModel;
 use self::table::{DEFAULT_EFFORT, MODELS, Row, Shown};
-use crate::{Config, ModelConfig};
+use crate::{Config, ModelConfig, Reader, ValueError};
 
 /// What a thread has to know of its model. An unknown one has no known window, is not asked to reason, and calls one tool
 /// at a time.
@@ -19,8 +22,62 @@ pub struct ModelInfo {
     pub reasons: bool,
     /// Whether it may be told to make several calls in one answer.
     pub calls_in_parallel: bool,
+    /// The tool by which it runs commands.
+    pub shell: ShellForm,
+    /// The form in which it writes patches.
+    pub patch: PatchForm,
+    /// How it is made to think, on wires where models differ in that.
+    pub thinking: ThinkingForm,
+    /// How long its answers may be, for wires that want to be told.
+    pub max_output_tokens: Option<u32>,
+}
+
+impl ModelInfo {
     /// Whether it runs its commands in terminals.
-    pub has_terminals: bool,
+    #[must_use]
+    pub fn has_terminals(&self) -> bool {
+        self.shell == ShellForm::ExecCommand
+    }
+}
+
+/// What the user corrects of what is known of a model, in `[models."<name>"]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ModelCorrection {
+    context_window: Option<i64>,
+    reasons: Option<bool>,
+    calls_in_parallel: Option<bool>,
+    shell: Option<ShellForm>,
+    patch: Option<PatchForm>,
+    thinking: Option<ThinkingForm>,
+    max_output_tokens: Option<u32>,
+}
+
+impl ModelCorrection {
+    /// Reads the entry of one model.
+    pub(crate) fn read(models: &Reader<'_>, model: &str) -> Result<Option<Self>, ValueError> {
+        let entry = models.section(model)?;
+        Ok(Some(Self {
+            context_window: entry.integer("context_window", 1..)?,
+            reasons: entry.bool("reasoning")?,
+            calls_in_parallel: entry.bool("parallel_tool_calls")?,
+            shell: entry.word("shell")?,
+            patch: entry.word("apply_patch")?,
+            thinking: entry.word("thinking")?,
+            max_output_tokens: entry.integer("max_output_tokens", 1..)?,
+        }))
+    }
+
+    fn of(&self, known: ModelInfo) -> ModelInfo {
+        ModelInfo {
+            context_window: self.context_window.or(known.context_window),
+            reasons: self.reasons.unwrap_or(known.reasons),
+            calls_in_parallel: self.calls_in_parallel.unwrap_or(known.calls_in_parallel),
+            shell: self.shell.unwrap_or(known.shell),
+            patch: self.patch.unwrap_or(known.patch),
+            thinking: self.thinking.unwrap_or(known.thinking),
+            max_output_tokens: self.max_output_tokens.or(known.max_output_tokens),
+        }
+    }
 }
 
 /// A model that can be chosen.
@@ -48,6 +105,7 @@ pub struct OfferedModel {
 #[derive(Debug, Default)]
 pub struct ModelTable {
     catalogue: Vec<CatalogueModel>,
+    corrections: BTreeMap<String, ModelCorrection>,
 }
 
 impl ModelTable {
@@ -55,17 +113,22 @@ impl ModelTable {
     #[must_use]
     pub fn read(config: &ModelConfig) -> (Self, Option<String>) {
         match config.catalogue.as_deref().map(catalogue::read) {
-            None => (Self::default(), None),
-            Some(Ok(catalogue)) => (Self { catalogue }, None),
-            Some(Err(why)) => (Self::default(), Some(why)),
+            None => (Self::of(config, Vec::new()), None),
+            Some(Ok(catalogue)) => (Self::of(config, catalogue), None),
+            Some(Err(why)) => (Self::of(config, Vec::new()), Some(why)),
         }
+    }
+
+    fn of(config: &ModelConfig, catalogue: Vec<CatalogueModel>) -> Self {
+        Self { catalogue, corrections: config.corrections.clone() }
     }
 
     /// Looks a model up.
     #[must_use]
     pub fn info(&self, name: &str) -> ModelInfo {
         let described = self.described(name).map(ModelInfo::from);
-        described.or_else(|| table::row(name).map(ModelInfo::from)).unwrap_or_default()
+        let known = described.or_else(|| table::row(name).map(ModelInfo::from)).unwrap_or_default();
+        self.corrections.get(name).map_or(known, |correction| correction.of(known))
     }
 
     /// The models that can be chosen. The configured one is always among them, and it is the default.
@@ -96,18 +159,33 @@ impl From<&Row> for ModelInfo {
             context_window: Some(row.window),
             reasons: !row.efforts.is_empty(),
             calls_in_parallel: row.parallel,
-            has_terminals: false,
+            shell: row.trained.shell,
+            patch: row.trained.patch,
+            thinking: row.trained.thinking,
+            max_output_tokens: row.most_output,
         }
     }
 }
 
 impl From<&CatalogueModel> for ModelInfo {
     fn from(model: &CatalogueModel) -> Self {
+        let known = table::row(&model.slug).map(Self::from).unwrap_or_default();
         Self {
             context_window: model.context_window,
             reasons: model.supports_reasoning_summaries,
             calls_in_parallel: model.supports_parallel_tool_calls,
-            has_terminals: model.shell_type.as_deref() == Some("unified_exec"),
+            shell: match model.shell_type.as_deref() {
+                Some("unified_exec") => ShellForm::ExecCommand,
+                Some("shell_command") => ShellForm::ShellCommand,
+                Some(_) => ShellForm::Shell,
+                None => known.shell,
+            },
+            patch: match model.apply_patch_tool_type.as_deref() {
+                Some("freeform") => PatchForm::Freeform,
+                Some(_) => PatchForm::Function,
+                None => known.patch,
+            },
+            ..known
         }
     }
 }
@@ -215,6 +293,30 @@ mod tests {
     }
 
     #[test]
+    fn the_user_corrects_the_table() {
+        let file = r#"
+            [models."claude-opus-4-7"]
+            thinking = "budget"
+            max_output_tokens = 99
+            [models.mine]
+            context_window = 1000
+            reasoning = true
+            parallel_tool_calls = true
+            shell = "exec_command"
+            apply_patch = "freeform"
+        "#;
+        let (_temp, config) = load(file, &Overrides::default());
+        let (table, _) = ModelTable::read(&config.unwrap().model);
+        let claude = table.info("claude-opus-4-7");
+        assert_eq!((claude.thinking, claude.max_output_tokens), (ThinkingForm::Budget, Some(99)));
+        assert_eq!((claude.context_window, claude.patch), (Some(200_000), PatchForm::Function));
+        assert_eq!(table.info("claude-opus-4-8").thinking, ThinkingForm::Adaptive, "only the one that was named");
+        let mine = table.info("mine");
+        assert!(mine.reasons && mine.calls_in_parallel && mine.has_terminals());
+        assert_eq!((mine.context_window, mine.patch), (Some(1000), PatchForm::Freeform));
+    }
+
+    #[test]
     fn hidden_models_are_listed_on_request() {
         let all = list("", true);
         assert_eq!(all.len(), MODELS.iter().filter(|row| row.shown != Shown::Never).count());
@@ -242,8 +344,8 @@ mod tests {
         assert_eq!(shown[0].efforts.len(), 4, "what the catalogue leaves open is as the table has it");
         assert_eq!((shown[1].takes_images, &shown[1].default_effort), (false, &ReasoningEffort::High));
         let info = table.info("gpt-5.2");
-        assert_eq!((info.context_window, info.has_terminals), (Some(99), false));
-        assert!(table.info("mine").has_terminals && table.info("gpt-5.1").calls_in_parallel);
+        assert_eq!((info.context_window, info.has_terminals()), (Some(99), false));
+        assert!(table.info("mine").has_terminals() && table.info("gpt-5.1").calls_in_parallel);
         assert_eq!(table.info("unheard of"), ModelInfo::default());
     }
 }

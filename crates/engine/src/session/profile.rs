@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_config::ModelTable;
+use codex_config::{ModelInfo, ModelTable};
 use codex_log::settings::Settings;
 use codex_model::{Backoff, Prompt, ReasoningRequest};
 use codex_thread::HistoryMode;
@@ -11,6 +11,7 @@ use codex_tools::registry::{Offer, Registry};
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
+use codex_wire::provider_traits::{PatchForm, ShellForm};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
 use codex_wire::response::Message;
 use codex_wire::skill::SkillMetadata;
@@ -38,16 +39,19 @@ pub(super) struct Profile {
     pub(super) environment: Environment,
     pub(super) instructions: Arc<str>,
     pub(super) skills: Arc<[SkillMetadata]>,
-    /// Which tools the model is offered.
-    pub(super) offer: Offer,
     pub(super) models: ModelTable,
 }
 
 impl Profile {
+    /// What is known of the model of these settings.
+    pub(super) fn model_info(&self, setup: &Setup, settings: &Settings) -> ModelInfo {
+        self.models.info(setup.config.model_of(&settings.model).1)
+    }
+
     /// The size of the model's window, where known.
     pub(super) fn context_window(&self, setup: &Setup, settings: &Settings) -> Option<i64> {
         let configured = setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
-        let window = configured.or(self.models.info(&settings.model).context_window);
+        let window = configured.or(self.model_info(setup, settings).context_window);
         // A model does not do well at the very end of its window; clients of the queue were told all of it.
         let usable = if setup.profile.history == HistoryMode::Full { USABLE_PERCENT } else { 100 };
         window.map(|window| window * usable / 100)
@@ -64,7 +68,7 @@ impl Profile {
         let config = &setup.config;
         let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
         TurnPolicy {
-            retry_limit: u32::try_from(config.provider.stream_max_retries).unwrap_or(u32::MAX),
+            retry_limit: u32::try_from(config.model_of(&settings.model).0.stream_max_retries).unwrap_or(u32::MAX),
             backoff: Backoff::new(),
             forgets_interrupted: setup.profile.history == HistoryMode::Brief,
             // What is left of the window has to hold the request for a summary and the summary itself.
@@ -74,12 +78,25 @@ impl Profile {
         }
     }
 
+    /// Which tools the model is offered: those that it was trained on, as far as its provider takes them.
+    pub(super) fn offer(&self, setup: &Setup, settings: &Settings, has_goal: bool) -> Offer {
+        let info = self.model_info(setup, settings);
+        let traits = &setup.config.model_of(&settings.model).0.traits;
+        let shell = match (setup.config.features.get("unified_exec"), info.shell) {
+            (Some(true), _) => ShellForm::ExecCommand,
+            (Some(false), ShellForm::ExecCommand) => ShellForm::Shell,
+            (_, known) => known,
+        };
+        let patch = if traits.custom_tools { info.patch } else { PatchForm::Function };
+        Offer { shell, patch, searches_web: setup.config.web_search && traits.hosted_tools, has_goal }
+    }
+
     /// Whether the model is told that it may make several calls at once, and such calls run side by side.
     fn calls_in_parallel(&self, setup: &Setup, settings: &Settings) -> bool {
         let is_wanted = setup.config.features.get("parallel").copied().unwrap_or(true);
         // With the least of thought the models that can make several calls at once cannot.
         let thinks = settings.effort != Some(ReasoningEffort::Minimal);
-        is_wanted && thinks && self.models.info(&settings.model).calls_in_parallel
+        is_wanted && thinks && self.model_info(setup, settings).calls_in_parallel
     }
 
     /// What the model is asked in a turn under these settings.
@@ -92,7 +109,8 @@ impl Profile {
         tools: Arc<ToolList>,
     ) -> Prompt {
         let Settings { model, effort, summary, verbosity, .. } = settings;
-        let reasons = self.models.info(model).reasons || effort.is_some();
+        let info = self.model_info(setup, settings);
+        let reasons = info.reasons || effort.is_some();
         Prompt {
             thread,
             model: model.clone(),
@@ -103,9 +121,11 @@ impl Profile {
             reasoning: reasons.then(|| ReasoningRequest {
                 effort: effort.clone(),
                 summary: (*summary != ReasoningSummary::None).then(|| summary.clone()),
+                thinking: info.thinking,
             }),
             verbosity: verbosity.clone(),
             output_schema: None,
+            max_output_tokens: info.max_output_tokens,
         }
     }
 

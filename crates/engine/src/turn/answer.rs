@@ -51,14 +51,17 @@ impl AnswerItems {
                 self.counted[0] += 1;
                 0
             }
-            ModelEvent::ItemDone(_) => {
+            ModelEvent::ItemDone(..) => {
                 self.counted[1] += 1;
                 0
             }
             ModelEvent::TextDelta { delta, .. }
             | ModelEvent::ReasoningSummaryDelta { delta, .. }
             | ModelEvent::ReasoningDelta { delta, .. } => delta.len(),
-            ModelEvent::Opened { .. } | ModelEvent::ReasoningPartAdded { .. } | ModelEvent::Completed { .. } => 0,
+            ModelEvent::Opened { .. }
+            | ModelEvent::Notice(_)
+            | ModelEvent::ReasoningPartAdded { .. }
+            | ModelEvent::Completed { .. } => 0,
         };
         self.weigh(text + EVENT_BYTES);
         let too_much = if self.counted.iter().any(|count| *count > MOST_ITEMS) {

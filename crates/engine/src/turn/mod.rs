@@ -20,6 +20,7 @@ use codex_log::{Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
 use codex_model::{Backoff, ModelEvent, Retry};
 use codex_tools::call::{ToolCall, call_of};
 use codex_tools::registry::Registry;
+use codex_wire::conversation_item::ItemOrigin;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
@@ -305,7 +306,8 @@ impl Turn {
             ModelEvent::Opened { rate_limits } => {
                 effects.push(Effect::Count { usage: None, rate_limits: Some(rate_limits) });
             }
-            ModelEvent::ItemDone(ResponseItem::Message(message)) => self.last_message = Some(message.text()),
+            ModelEvent::Notice(message) => effects.push(Effect::Emit(Body::Warning { message })),
+            ModelEvent::ItemDone(ResponseItem::Message(message), _) => self.last_message = Some(message.text()),
             ModelEvent::Completed { response_id, usage, .. } => {
                 self.last_response = Some(response_id).filter(|id| !id.is_empty());
                 self.items.close();
@@ -323,7 +325,7 @@ impl Turn {
                 }
             }
             ModelEvent::ItemAdded(_)
-            | ModelEvent::ItemDone(_)
+            | ModelEvent::ItemDone(..)
             | ModelEvent::TextDelta { .. }
             | ModelEvent::ReasoningPartAdded { .. }
             | ModelEvent::ReasoningSummaryDelta { .. }
@@ -348,7 +350,8 @@ impl Turn {
                 return effects.push(Effect::Count { usage: None, rate_limits: Some(rate_limits) });
             }
             ModelEvent::ItemAdded(item) => return self.items.start(&item, effects),
-            ModelEvent::ItemDone(item) => return self.item_done(item, effects),
+            ModelEvent::ItemDone(item, origin) => return self.item_done(item, origin, effects),
+            ModelEvent::Notice(message) => return effects.push(Effect::Emit(Body::Warning { message })),
             ModelEvent::Completed { response_id, usage, .. } => {
                 self.last_response = Some(response_id).filter(|id| !id.is_empty());
                 self.used = usage.map_or(self.used, |usage| usage.tokens_in_window());
@@ -373,7 +376,7 @@ impl Turn {
         effects.push(Effect::Emit(Body::ItemDelta { item, delta }));
     }
 
-    fn item_done(&mut self, item: ResponseItem, effects: &mut Vec<Effect>) {
+    fn item_done(&mut self, item: ResponseItem, origin: Option<Arc<ItemOrigin>>, effects: &mut Vec<Effect>) {
         let item = mended(item);
         match &item {
             ResponseItem::Message(message) if message.role == "assistant" => {
@@ -384,7 +387,7 @@ impl Turn {
             ResponseItem::WebSearchCall(search) => self.items.search(search, effects),
             _ => call_of(&item).into_iter().for_each(|call| self.calls.push(call)),
         }
-        record(item, effects);
+        record_made_by(item, origin, effects);
         if let Some(Effect::Emit(Body::Recorded(record))) = effects.last() {
             self.items.weigh(record.json.json_bytes());
         }
@@ -486,8 +489,12 @@ fn no_summary() -> Failure {
 
 /// Puts an item into the conversation.
 fn record(item: ResponseItem, effects: &mut Vec<Effect>) {
+    record_made_by(item, None, effects);
+}
+
+fn record_made_by(item: ResponseItem, origin: Option<Arc<ItemOrigin>>, effects: &mut Vec<Effect>) {
     // An item that cannot be encoded cannot be sent either; there is none, and losing it beats ending the thread.
     if let Ok(record) = Record::new(item) {
-        effects.push(Effect::Emit(Body::Recorded(record)));
+        effects.push(Effect::Emit(Body::Recorded(record.made_by(origin))));
     }
 }

@@ -75,14 +75,14 @@ fn input(line: &str) -> Input {
         "part" => Input::Model(ModelEvent::ReasoningPartAdded { item_id: id(), index: 0 }),
         "sum" => Input::Model(ModelEvent::ReasoningSummaryDelta { item_id: id(), index: 0, delta: text.to_owned() }),
         "delta" => Input::Model(ModelEvent::TextDelta { item_id: id(), delta: text.to_owned() }),
-        "done" => Input::Model(ModelEvent::ItemDone(message(first, text))),
-        "thought" => Input::Model(ModelEvent::ItemDone(reasoning(first, text))),
+        "done" => Input::Model(ModelEvent::ItemDone(message(first, text), None)),
+        "thought" => Input::Model(ModelEvent::ItemDone(reasoning(first, text), None)),
         "search" => {
             let query = WebSearchAction::Search(WebQuery { query: Some(text.to_owned()) });
             let search = WebSearchCall { id: Some(id()), status: None, action: Some(query) };
-            Input::Model(ModelEvent::ItemDone(ResponseItem::WebSearchCall(search)))
+            Input::Model(ModelEvent::ItemDone(ResponseItem::WebSearchCall(search), None))
         }
-        "call" => Input::Model(ModelEvent::ItemDone(call(first, text))),
+        "call" => Input::Model(ModelEvent::ItemDone(call(first, text), None)),
         "completed" => {
             Input::Model(ModelEvent::Completed { response_id: String::new(), usage: None, follows_schema: false })
         }

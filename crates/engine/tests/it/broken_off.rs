@@ -1,7 +1,21 @@
 //! Answers that break off, and what is left of them.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use codex_engine::Setup;
 use codex_log::{Abort, Body, Outcome};
+use codex_model::{Answer, Model, ModelEvent, Prompt};
+use codex_thread::{Beginning, ExplicitOverrides};
+use codex_wire::ids::ThreadId;
+use codex_wire::response::{ContentItem, Message, ResponseItem};
 use expect_test::expect;
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use crate::world::{Client, World, check, outcome, start};
 
@@ -68,4 +82,189 @@ async fn what_has_only_begun_leaves_nothing() {
     client.until(|body| matches!(body, Body::ItemStarted(item) if item.answer().is_some())).await;
     client.close().await;
     assert!(!client.line_kinds().contains(&"event_msg item_interrupted".to_owned()));
+}
+
+/// A model that says what the test sends.
+struct Dictated(Mutex<Option<mpsc::UnboundedReceiver<ModelEvent>>>);
+
+impl Model for Dictated {
+    fn ask(&self, _: Prompt) -> Answer {
+        let events = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let events = stream::unfold(events, |events| async {
+            let mut events = events?;
+            Some((events.recv().await?, Some(events)))
+        });
+        Box::pin(events.map(Ok))
+    }
+}
+
+/// A turn of which every word is dictated.
+struct Dictation {
+    client: Client,
+    words: mpsc::UnboundedSender<ModelEvent>,
+}
+
+impl Dictation {
+    async fn begin(change: impl FnOnce(Setup) -> Setup) -> Self {
+        let world = World::new();
+        let (setup, prompts) = world.setup("[]");
+        let (words, heard) = mpsc::unbounded_channel();
+        let setup = change(Setup { model: Arc::new(Dictated(Mutex::new(Some(heard)))), ..setup });
+        let (thread, feed) = setup.start().await.expect("it starts");
+        let client = Client { world, thread, feed, prompts };
+        client.say("1", "hi").await;
+        Self { client, words }
+    }
+
+    fn send(&self, event: ModelEvent) {
+        self.words.send(event).expect("the model is asked");
+    }
+
+    /// The model says something more, and whoever reads along has read it.
+    async fn say(&mut self, text: &str) {
+        self.send(ModelEvent::TextDelta { item_id: "m".to_owned(), delta: text.to_owned() });
+        self.client.until(|body| matches!(body, Body::ItemDelta { .. })).await;
+    }
+
+    /// The message is whole.
+    async fn end(&mut self, text: &str) {
+        let content = vec![ContentItem::OutputText { text: text.into() }];
+        let message = Message { id: Some("m".to_owned()), role: "assistant".to_owned(), content };
+        self.send(ModelEvent::ItemDone(ResponseItem::Message(message), None));
+        self.client.until(|body| matches!(body, Body::ItemCompleted(item) if item.answer().is_some())).await;
+    }
+
+    fn beside(&self) -> PathBuf {
+        let id = self.client.thread.id().to_string();
+        let id = id.rsplit('-').next().expect("an id has parts");
+        self.client.rollout().with_file_name(format!("rollout-{id}.partial"))
+    }
+
+    /// What is kept beside the thread's file.
+    fn kept(&self) -> Option<String> {
+        let text = std::fs::read_to_string(self.beside()).ok()?;
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
+        Some(lines.filter_map(|line| line["text"].as_str().map(str::to_owned)).collect())
+    }
+}
+
+/// A little more than the time within which something is kept.
+const SOON: Duration = Duration::from_millis(101);
+
+#[tokio::test(start_paused = true)]
+async fn what_grows_is_kept_every_100_ms_and_once_more_when_it_pauses() {
+    let mut dictation = Dictation::begin(|setup| setup).await;
+    dictation.say("one ").await;
+    assert_eq!(dictation.kept(), None);
+    sleep(Duration::from_millis(98)).await;
+    dictation.say("two ").await;
+    assert_eq!(dictation.kept(), None, "it is too early");
+    sleep(Duration::from_millis(4)).await;
+    assert_eq!(dictation.kept().as_deref(), Some("one two "));
+    dictation.say("three ").await;
+    sleep(Duration::from_millis(90)).await;
+    dictation.say("four").await;
+    assert_eq!(dictation.kept().as_deref(), Some("one two "), "it was written a moment ago");
+    sleep(Duration::from_millis(12)).await;
+    assert_eq!(dictation.kept().as_deref(), Some("one two three four"));
+    let written = std::fs::metadata(dictation.beside()).expect("it is there");
+    assert_eq!(written.permissions().mode() & 0o777, 0o600);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(std::fs::metadata(dictation.beside()).expect("it is there").len(), written.len());
+    dictation.end("one two three four").await;
+    assert_eq!(dictation.kept(), None, "nothing is open");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_kept_beside_what_is_soon_whole_or_not_saved() {
+    let mut dictation = Dictation::begin(|setup| setup).await;
+    dictation.say("one").await;
+    sleep(Duration::from_millis(90)).await;
+    dictation.end("one").await;
+    sleep(SOON).await;
+    assert_eq!(dictation.kept(), None);
+    let unsaved = |setup: Setup| Setup { beginning: Beginning::Unsaved(Box::new(setup.beginning)), ..setup };
+    let mut dictation = Dictation::begin(unsaved).await;
+    dictation.say("one").await;
+    sleep(SOON).await;
+    assert_eq!(dictation.kept(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_goes_with_its_turn() {
+    let mut dictation = Dictation::begin(|setup| setup).await;
+    dictation.say("one").await;
+    sleep(SOON).await;
+    assert_eq!(dictation.kept().as_deref(), Some("one"));
+    assert_eq!(dictation.client.thread.interrupt().await, Ok(true));
+    dictation.client.until_ended().await;
+    assert_eq!(dictation.kept(), None);
+    assert!(dictation.client.line_kinds().contains(&"event_msg item_interrupted".to_owned()));
+}
+
+/// The thread at the moment in which its program dies, in the middle of a word.
+fn killed() -> (World, ThreadId, PathBuf) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let runtime = runtime.expect("a runtime can be made");
+    let dictation = runtime.block_on(async {
+        let mut dictation = Dictation::begin(|setup| setup).await;
+        dictation.say("one ").await;
+        sleep(SOON).await;
+        dictation.say("two").await;
+        dictation
+    });
+    // Its tasks are dropped where they wait.
+    drop(runtime);
+    let beside = dictation.beside();
+    assert!(beside.exists());
+    let Client { world, thread, .. } = dictation.client;
+    (world, thread.id(), beside)
+}
+
+/// Goes on with a thread.
+async fn resume(world: World, thread: ThreadId) -> Client {
+    let (setup, prompts) = world.setup(r#"[{"items": [{"text": "again"}]}]"#);
+    let beginning = Beginning::Resumed { thread, explicit: ExplicitOverrides::default() };
+    let (thread, feed) = Setup { beginning, ..setup }.start().await.expect("it starts");
+    Client { world, thread, feed, prompts }
+}
+
+fn texts_left(client: &Client) -> Vec<String> {
+    let lines = client.lines().into_iter().filter(|line| line["payload"]["type"] == "item_interrupted");
+    lines.map(|line| line["payload"]["item"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn what_was_kept_survives_the_program() {
+    let (world, thread, beside) = killed();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
+    runtime.block_on(async {
+        let mut client = resume(world, thread).await;
+        assert_eq!(texts_left(&client), ["one "]);
+        assert!(!beside.exists());
+        assert!(!client.turn("2", "go on").await.iter().any(|event| matches!(event.body, Body::ItemInterrupted(_))));
+        assert_eq!(client.last_input(), ["hi", "go on"], "the model is not told of it");
+        client.close().await;
+        let client = resume(client.world, thread).await;
+        assert_eq!(texts_left(&client), ["one "], "it is there once");
+    });
+}
+
+#[test]
+fn what_another_turn_has_left_counts_for_nothing() {
+    let (world, thread, beside) = killed();
+    let left = std::fs::read(&beside).expect("it is there");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
+    runtime.block_on(async {
+        let mut client = resume(world, thread).await;
+        client.turn("2", "go on").await;
+        client.close().await;
+        for garbage in [left, b"{}\n".to_vec(), vec![b'x'; 20_000_000]] {
+            std::fs::write(&beside, garbage).expect("it can be written");
+            client = resume(client.world, thread).await;
+            assert_eq!(texts_left(&client), ["one "]);
+            assert!(!beside.exists());
+            client.close().await;
+        }
+    });
 }

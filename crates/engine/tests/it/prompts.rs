@@ -82,7 +82,7 @@ async fn the_first_request_has_all_it_needs() {
     assert!(prompt.instructions.starts_with("You are Codex"), "{}", prompt.instructions);
     let names: Vec<_> = prompt.tools.specs().iter().map(ToolSpec::name).collect();
     assert!(names.contains(&"update_plan"), "{names:?}");
-    let reasoning = ReasoningRequest { effort: None, summary: Some(ReasoningSummary::Auto) };
+    let reasoning = ReasoningRequest { summary: Some(ReasoningSummary::Auto), ..ReasoningRequest::default() };
     assert_eq!(prompt.reasoning, Some(reasoning));
     assert_eq!((prompt.verbosity.clone(), prompt.output_schema.clone()), (None, None));
 }
@@ -125,7 +125,8 @@ async fn each_request_starts_with_the_bytes_of_the_one_before() {
                      {"items": [{"custom": "odd", "input": "x"}]}, {"items": [{"web_search": "q"}, {"text": "b"}]},
                      {"items": [{"text": "c"}]}, {"items": [{"text": "d"}]}]"#;
     let mut client = one_turn(script).await;
-    turn_with(&mut client, "2", SettingsChange { model: Some("o3".to_owned()), ..SettingsChange::default() }).await;
+    turn_with(&mut client, "2", SettingsChange { model: Some("gpt-5.2".to_owned()), ..SettingsChange::default() })
+        .await;
     turn_with(&mut client, "3", SettingsChange { cwd: Some("..".into()), ..SettingsChange::default() }).await;
     let prompts = client.prompts.all();
     assert_eq!(prompts.len(), 5);
@@ -177,13 +178,17 @@ async fn changed_surroundings_are_told_once() {
         </environment_context>"#]]
     .assert_eq(&client.world.without_path(&environment(&prompts[1])));
     assert_eq!(prompts[1].model, "o3");
-    assert_eq!(prompts[1].reasoning, Some(ReasoningRequest { effort: Some(ReasoningEffort::High), summary: None }));
+    assert_eq!(
+        prompts[1].reasoning,
+        Some(ReasoningRequest { effort: Some(ReasoningEffort::High), ..ReasoningRequest::default() })
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_alone_is_no_change_of_surroundings() {
     let mut client = one_turn(ANSWERS).await;
-    turn_with(&mut client, "2", SettingsChange { model: Some("o3".to_owned()), ..SettingsChange::default() }).await;
+    turn_with(&mut client, "2", SettingsChange { model: Some("gpt-5.2".to_owned()), ..SettingsChange::default() })
+        .await;
     check_input(
         &client.prompts.all()[1],
         &client.world,
@@ -214,12 +219,12 @@ async fn settings_changed_during_a_turn_wait_for_the_next_one() {
     let mut client = start(script).await;
     client.say("1", "hi").await;
     client.until(|body| matches!(body, Body::TokensCounted { .. })).await;
-    let change = SettingsChange { model: Some("o3".to_owned()), ..SettingsChange::default() };
+    let change = SettingsChange { model: Some("gpt-5.2".to_owned()), ..SettingsChange::default() };
     client.thread.configure(change).await.unwrap();
     client.until_ended().await;
     client.turn("2", "more").await;
     let models: Vec<_> = client.prompts.all().into_iter().map(|prompt| prompt.model).collect();
-    assert_eq!(models, ["gpt-5.1-codex", "gpt-5.1-codex", "o3"]);
+    assert_eq!(models, ["gpt-5.1-codex", "gpt-5.1-codex", "gpt-5.2"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,9 @@
 //! Answers that break off.
 
 use codex_log::{Body, Outcome};
+use codex_model::{Prompt, WireKind, request_body};
 use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::provider_traits::ProviderTraits;
 use expect_test::expect;
 
 use crate::shown;
@@ -9,7 +11,8 @@ use crate::world::{Client, World, check, check_lines, outcome, start};
 
 /// What is sent, as far as it must not differ between tries.
 fn sent(client: &Client) -> Vec<Vec<u8>> {
-    client.prompts.all().iter().map(codex_model::request_body).collect()
+    let body = |prompt: &Prompt| request_body(prompt, WireKind::Responses, "mock", &ProviderTraits::responses());
+    client.prompts.all().iter().map(body).collect()
 }
 
 async fn start_with_retries(retries: u32, script: &str) -> Client {

@@ -10,9 +10,11 @@ use codex_wire::rollout::{SessionLineage, SessionMeta};
 use serde_json::{Value, json};
 
 use super::{Commit, Entry, ListQuery, Opened, Pen, ReadFrom, ReadMark, StoreErrorKind, ThreadStore};
+use crate::draft::Drafts;
 use crate::encode::LineSink;
 use crate::history::ForkPoint;
 use crate::state::Interrupted;
+use crate::{AgentMessage, Body, Delta, Event, ItemId, Seq, TurnId};
 
 /// A moment in milliseconds of Unix time, the same in all laws.
 const AT_MS: i64 = 1_767_323_045_678;
@@ -25,6 +27,7 @@ pub const LAWS: &[Law] = &[
     ("what was committed is read back, and nothing else is", what_was_committed_is_read_back),
     ("the position is the length of what was written", the_position_is_the_length),
     ("a thread has one writer at a time", one_writer_at_a_time),
+    ("what is left of an answer is told once, and only while nobody writes", what_is_left_is_told_once),
     ("a fork is a prefix with a first line of its own", a_fork_is_a_prefix),
     ("a thread is found by what was said and what it is called", a_thread_is_found),
     ("threads are put away, taken back and deleted", threads_are_put_away),
@@ -153,6 +156,53 @@ fn one_writer_at_a_time(store: &dyn ThreadStore) {
     assert_eq!(texts(store, thread).len(), 5);
     let missing = store.open(ThreadId::fresh()).expect_err("there is no such thread");
     assert_eq!(missing.kind(), StoreErrorKind::Missing);
+}
+
+/// The lines of a draft of a message, which begins now.
+fn draft(pen: &dyn Pen, text: &str) -> Vec<u8> {
+    let (mut drafts, mut lines) = (Drafts::default(), Vec::new());
+    let (turn, item) = (Some(TurnId::new("turn")), ItemId::new("message"));
+    let begun = Body::ItemStarted(AgentMessage::empty(item.clone()).into());
+    for body in [begun, Body::ItemDelta { item, delta: Delta::Text(text.into()) }] {
+        let event = Event { thread: ThreadId::unknown(), seq: Seq::default(), at_ms: AT_MS, turn: turn.clone(), body };
+        drafts.take(&event, pen.position());
+    }
+    drafts.write(&mut lines);
+    lines
+}
+
+fn what_is_left_is_told_once(store: &dyn ThreadStore) {
+    let (thread, mut pen) = begin(store, &["one"]);
+    let whole = texts(store, thread);
+    let lines = draft(&*pen, "half");
+    pen.partial(&lines);
+    assert_eq!(texts(store, thread), whole, "somebody writes");
+    pen.clear_partial();
+    drop(pen);
+    assert_eq!(texts(store, thread), whole, "it was thrown away");
+    let Opened { mut pen, .. } = store.open(thread).expect("nobody writes it");
+    pen.partial(&lines);
+    drop(pen);
+    let left = texts(store, thread);
+    assert_eq!(left[..whole.len()], whole[..]);
+    // A store may leave it out.
+    if let [line] = &left[whole.len()..] {
+        let line: Value = serde_json::from_str(line).expect("a line is JSON");
+        assert_eq!(line["payload"]["item"]["content"][0]["text"], "half");
+    }
+    for _ in 0..2 {
+        let Opened { pen, .. } = store.open(thread).expect("nobody writes it");
+        assert_eq!(texts(store, thread), left);
+        assert_eq!(Some(pen.position()), lines_end(store, thread), "what is left has its place");
+    }
+    let Opened { mut pen, .. } = store.open(thread).expect("nobody writes it");
+    pen.partial(&lines);
+    drop(pen);
+    assert_eq!(texts(store, thread), left, "a line tells it already");
+}
+
+fn lines_end(store: &dyn ThreadStore, thread: ThreadId) -> Option<u64> {
+    lines(store, thread, ReadFrom::Start).last().map(|(_, end)| *end)
 }
 
 fn a_fork_is_a_prefix(store: &dyn ThreadStore) {

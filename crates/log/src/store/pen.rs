@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use chrono::{DateTime, SecondsFormat};
+use codex_wire::conversation_item::ItemOrigin;
 use serde::Serialize;
 
 use super::error::StoreError;
@@ -29,6 +30,13 @@ pub trait Pen: fmt::Debug + Send {
 
     /// Writes what waits; if it has to survive the death of the machine too, there may be something left to do.
     fn commit(&mut self, durably: bool) -> Commit;
+
+    /// Keeps lines beside the log that tell what items have grown by, after those it has kept already. Nobody waits for them;
+    /// a store may leave them out.
+    fn partial(&mut self, _lines: &[u8]) {}
+
+    /// Throws away what was kept beside the log.
+    fn clear_partial(&mut self) {}
 
     /// What the user should know of the log, such as that somebody else has written to it. It is told once.
     fn take_warning(&mut self) -> Option<String> {
@@ -66,6 +74,20 @@ impl LineSink for dyn Pen + '_ {
 
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), StoreError> {
         self.append(at_ms, kind, &mut |out| serde_json::to_writer(out, payload))
+    }
+
+    fn line_made_by<P: Serialize + ?Sized>(
+        &mut self,
+        at_ms: i64,
+        kind: &str,
+        payload: &P,
+        origin: &ItemOrigin,
+    ) -> Result<(), StoreError> {
+        self.append(at_ms, kind, &mut |out| {
+            serde_json::to_writer(&mut *out, payload)?;
+            out.write_all(b",\"origin\":").map_err(serde_json::Error::io)?;
+            serde_json::to_writer(out, origin)
+        })
     }
 }
 

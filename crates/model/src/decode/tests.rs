@@ -58,12 +58,12 @@ fn items() {
     check(
         r#"{"type":"response.output_item.done","item":{"type":"function_call","id":"fc","name":"shell","call_id":"c","arguments":"{\"a\": 1}"}}"#,
         expect![[
-            r#"ItemDone(FunctionCall(FunctionCall { id: Some("fc"), name: "shell", namespace: None, arguments: "{\"a\": 1}", call_id: "c" }))"#
+            r#"ItemDone(FunctionCall(FunctionCall { id: Some("fc"), name: "shell", namespace: None, arguments: "{\"a\": 1}", call_id: "c" }), None)"#
         ]],
     );
     check(
         r#"{"type":"response.output_item.done","item":{"type":"hologram","x":1}}"#,
-        expect![[r#"ItemDone(Other(Object {"type": String("hologram"), "x": Number(1)}))"#]],
+        expect![[r#"ItemDone(Other(Object {"type": String("hologram"), "x": Number(1)}), None)"#]],
     );
 }
 
@@ -86,7 +86,7 @@ fn a_call_that_makes_no_sense_is_kept_if_it_can_be_answered() {
     check(
         r#"{"type":"response.output_item.done","item":{"type":"local_shell_call","call_id":"c","action":{"type":"fly"}}}"#,
         expect![[
-            r#"ItemDone(Other(Object {"type": String("local_shell_call"), "call_id": String("c"), "action": Object {"type": String("fly")}}))"#
+            r#"ItemDone(Other(Object {"type": String("local_shell_call"), "call_id": String("c"), "action": Object {"type": String("fly")}}), None)"#
         ]],
     );
     check(
@@ -102,13 +102,13 @@ fn completed_with_usage() {
     check(
         r#"{"type":"response.completed","response":{"id":"resp-1","usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":10,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":110}}}"#,
         expect![[
-            r#"Completed { response_id: "resp-1", usage: Some(TokenUsage { input_tokens: 100, cached_input_tokens: 60, output_tokens: 10, reasoning_output_tokens: 4, total_tokens: 110 }), follows_schema: false }"#
+            r#"Completed { response_id: "resp-1", usage: Some(TokenUsage { input_tokens: 100, cached_input_tokens: 60, cache_write_input_tokens: 0, output_tokens: 10, reasoning_output_tokens: 4, total_tokens: 110 }), follows_schema: false }"#
         ]],
     );
     check(
         r#"{"type":"response.completed","response":{"id":"r","usage":{"input_tokens":1,"input_tokens_details":null,"output_tokens":2}}}"#,
         expect![[
-            r#"Completed { response_id: "r", usage: Some(TokenUsage { input_tokens: 1, cached_input_tokens: 0, output_tokens: 2, reasoning_output_tokens: 0, total_tokens: 3 }), follows_schema: false }"#
+            r#"Completed { response_id: "r", usage: Some(TokenUsage { input_tokens: 1, cached_input_tokens: 0, cache_write_input_tokens: 0, output_tokens: 2, reasoning_output_tokens: 0, total_tokens: 3 }), follows_schema: false }"#
         ]],
     );
 }

@@ -1,20 +1,23 @@
 //! The body of a request, made by joining what is encoded already.
 
+use codex_wire::conversation_item::ConversationItem;
 use codex_wire::reasoning::ReasoningSummary;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
+use crate::encoding::{Form, json_of as json, write_string};
 use crate::{Prompt, ReasoningRequest};
 
-/// Encodes a request. Input items and tools go in byte for byte; the buffer is allocated once, at its final size.
-#[must_use]
-pub fn request_body(prompt: &Prompt) -> Vec<u8> {
+/// Encodes a request. Input items and tools go in byte for byte; the buffer is allocated once, at its final size. What
+/// another provider has made for itself alone is left out.
+pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     let model = json(&prompt.model);
-    let tail = json(&Tail::new(prompt));
+    let tail = json(&Tail::new(prompt, form));
     // The tail is an object of its own; its opening brace gives way to a comma.
     let tail = tail.strip_prefix('{').unwrap_or_default();
     let tools = prompt.tools.responses_json();
-    let items = prompt.input.iter().map(|item| item.json_bytes() + 1).sum::<usize>();
+    let sent = || prompt.input.iter().filter(|item| !form.is_foreign(item));
+    let items = sent().map(|item| item.json_bytes() + id_member(item, form).len() + 1).sum::<usize>();
     let size = r#"{"model":,"instructions":,"input":[],"tools":,"#.len()
         + model.len()
         + escaped_len(&prompt.instructions)
@@ -28,11 +31,13 @@ pub fn request_body(prompt: &Prompt) -> Vec<u8> {
     body.extend_from_slice(br#","instructions":"#);
     write_string(&mut body, &prompt.instructions);
     body.extend_from_slice(br#","input":["#);
-    for (place, item) in prompt.input.iter().enumerate() {
+    for (place, item) in sent().enumerate() {
         if place > 0 {
             body.push(b',');
         }
+        let begin = body.len() + 1;
         item.append_to(&mut body);
+        body.splice(begin..begin, id_member(item, form).into_bytes());
     }
     body.extend_from_slice(br#"],"tools":"#);
     body.extend_from_slice(tools.as_bytes());
@@ -40,6 +45,14 @@ pub fn request_body(prompt: &Prompt) -> Vec<u8> {
     body.extend_from_slice(tail.as_bytes());
     debug_assert_eq!(body.len(), size, "the buffer has grown or is too large");
     body
+}
+
+/// What a provider that keeps items wants to find in each of its own.
+fn id_member(item: &ConversationItem, form: &Form<'_>) -> String {
+    match form.opaque(item).and_then(|opaque| opaque["id"].as_str()) {
+        Some(id) if form.traits.store => format!("\"id\":{},", json(&id)),
+        _ => String::new(),
+    }
 }
 
 /// What follows the tools.
@@ -57,13 +70,13 @@ struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    fn new(prompt: &'a Prompt) -> Self {
+    fn new(prompt: &'a Prompt, form: &Form<'_>) -> Self {
         let has_text = prompt.verbosity.is_some() || prompt.output_schema.is_some();
         Self {
             tool_choice: "auto",
             parallel_tool_calls: prompt.parallel_tool_calls,
             reasoning: prompt.reasoning.as_ref().map(Reasoning),
-            store: false,
+            store: form.traits.store,
             stream: true,
             // Nothing is stored at the provider, so the reasoning has to come back to be sent again.
             include: if prompt.reasoning.is_some() { &["reasoning.encrypted_content"] } else { &[] },
@@ -115,11 +128,6 @@ impl<'a> Format<'a> {
     }
 }
 
-/// Encodes what cannot fail to encode: strings, numbers, and maps with string keys.
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
-}
-
 /// The length of a text as a JSON string, quotes included.
 fn escaped_len(text: &str) -> usize {
     let extra = text.bytes().map(|byte| match byte {
@@ -130,15 +138,11 @@ fn escaped_len(text: &str) -> usize {
     text.len() + 2 + extra.sum::<usize>()
 }
 
-fn write_string(body: &mut Vec<u8>, text: &str) {
-    // Writing a string into memory cannot fail.
-    let _ = serde_json::to_writer(body, text);
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use codex_wire::provider_traits::ProviderTraits;
     use codex_wire::reasoning::{ReasoningEffort, Verbosity};
     use codex_wire::tool_spec::ToolList;
     use expect_test::{Expect, expect};
@@ -162,12 +166,14 @@ mod tests {
             reasoning: None,
             verbosity: None,
             output_schema: None,
+            max_output_tokens: None,
         }
     }
 
     #[track_caller]
     fn check(prompt: &Prompt, expected: Expect) {
-        let body = request_body(prompt);
+        let traits = ProviderTraits::responses();
+        let body = request_body(prompt, &Form::new("responses", "mock", None, &traits));
         assert_eq!(body.capacity(), body.len(), "allocated once");
         let body = String::from_utf8(body).unwrap();
         serde_json::from_str::<Value>(&body).unwrap();
@@ -192,6 +198,7 @@ mod tests {
         prompt.reasoning = Some(ReasoningRequest {
             effort: Some(ReasoningEffort::High),
             summary: Some(codex_wire::reasoning::ReasoningSummary::Auto),
+            ..ReasoningRequest::default()
         });
         prompt.verbosity = Some(Verbosity::Low);
         prompt.output_schema = Some(json!({"type": "object"}));
@@ -206,7 +213,7 @@ mod tests {
     #[test]
     fn summary_none_is_left_out() {
         let summary = Some(ReasoningSummary::None);
-        let request = ReasoningRequest { effort: Some(ReasoningEffort::None), summary };
+        let request = ReasoningRequest { effort: Some(ReasoningEffort::None), summary, ..ReasoningRequest::default() };
         assert_eq!(json(&Reasoning(&request)), r#"{"effort":"none"}"#);
         assert_eq!(json(&Reasoning(&ReasoningRequest::default())), "{}");
     }

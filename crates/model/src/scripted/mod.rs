@@ -24,6 +24,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use codex_wire::provider_traits::ProviderTraits;
 use futures_util::stream::try_unfold;
 
 pub use self::{
@@ -33,8 +34,8 @@ pub use self::{
     player::{Player, Taken},
 };
 use crate::{
-    Answer, Model, ModelError, ModelEvent, Prompt, decode::decode, limits::rate_limits, refusal::refusal, request_body,
-    retry::with_retries,
+    Answer, Model, ModelError, ModelEvent, Prompt, WireKind, decode::decode, limits::rate_limits, refusal::refusal,
+    request_body, retry::with_retries,
 };
 
 /// A model that plays a script. Clones play the same script together.
@@ -73,7 +74,7 @@ impl ScriptedModel {
     /// Takes the next entry and waits for its first byte.
     async fn open(&self, prompt: &Prompt) -> Result<Playing, ModelError> {
         let Taken { number, entry } =
-            self.player.lock().unwrap_or_else(PoisonError::into_inner).take(|| request_body(prompt));
+            self.player.lock().unwrap_or_else(PoisonError::into_inner).take(|| request_text(prompt));
         let number = number.ok_or(ModelError::ScriptExhausted)?;
         let mut silence = Silence { limit: self.idle_timeout, so_far: Duration::ZERO };
         silence.last(entry.delay).await?;
@@ -85,6 +86,11 @@ impl ScriptedModel {
         let steps = Box::new(responses_events(entry, number));
         Ok(Playing { rate_limits: Some(rate_limits), steps, silence, is_reset })
     }
+}
+
+/// The request as a provider with the Responses API would get it, for scripts to look at.
+fn request_text(prompt: &Prompt) -> Vec<u8> {
+    request_body(prompt, WireKind::Responses, "scripted", &ProviderTraits::responses())
 }
 
 impl Model for ScriptedModel {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use codex_model::{Model, ModelError, ModelEvent, Prompt, Provider, ResponsesModel, StreamExt as _};
+use codex_model::{HttpModel, Model, ModelError, ModelEvent, Prompt, Provider, StreamExt as _};
 use codex_testkit::FakeModel;
 use codex_wire::tokens::RateLimitSnapshot;
 use codex_wire::tool_spec::ToolList;
@@ -27,6 +27,7 @@ pub(crate) fn prompt(text: &str) -> Prompt {
         reasoning: None,
         verbosity: None,
         output_schema: None,
+        max_output_tokens: None,
     }
 }
 
@@ -38,8 +39,8 @@ pub(crate) fn provider(fake: &FakeModel) -> Provider {
     provider
 }
 
-pub(crate) fn model(fake: &FakeModel) -> ResponsesModel {
-    ResponsesModel::new(provider(fake))
+pub(crate) fn model(fake: &FakeModel) -> HttpModel {
+    HttpModel::new(provider(fake))
 }
 
 /// Asks once and writes down the answer, one event a line.
@@ -64,13 +65,14 @@ fn show(event: &Result<ModelEvent, ModelError>) -> String {
             format!("summary {item_id} {index} {delta:?}")
         }
         Ok(ModelEvent::ReasoningDelta { item_id, index, delta }) => format!("thought {item_id} {index} {delta:?}"),
-        Ok(ModelEvent::ItemDone(item)) => format!("done {}", serde_json::to_string(item).unwrap()),
+        Ok(ModelEvent::ItemDone(item, _)) => format!("done {}", serde_json::to_string(item).unwrap()),
         Ok(ModelEvent::Completed { response_id, usage, .. }) => {
             let usage = usage.as_ref().map(|usage| {
                 [usage.input_tokens, usage.cached_input_tokens, usage.output_tokens, usage.reasoning_output_tokens]
             });
             format!("completed {response_id} {usage:?}")
         }
+        Ok(ModelEvent::Notice(text)) => format!("notice {text:?}"),
         Err(error) => format!("error {error}; {:?}; {:?}", error.info(), error.retry()),
     }
 }

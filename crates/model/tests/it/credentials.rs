@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use codex_model::{
-    Authorization, Credentials, Model as _, ModelError, Provider, ResponsesModel, SharedCredentials, StreamExt as _,
+    Authorization, Credentials, HttpModel, Model as _, ModelError, Provider, SharedCredentials, StreamExt as _,
 };
 use codex_testkit::FakeModel;
 use futures_util::future::{BoxFuture, ready};
@@ -39,7 +39,7 @@ fn sent(fake: &FakeModel) -> Vec<String> {
 #[tokio::test]
 async fn every_request_asks_for_its_key() {
     let fake = FakeModel::start(r#"[{"items": []}, {"items": []}]"#);
-    let model = ResponsesModel::new(with_keys(&fake, vec!["sk-1", "sk-2"]));
+    let model = HttpModel::new(with_keys(&fake, vec!["sk-1", "sk-2"]));
     for _ in 0..2 {
         let events = model.ask(prompt("Hello.")).collect::<Vec<_>>().await;
         assert!(events.iter().all(Result::is_ok), "{events:?}");
@@ -53,7 +53,7 @@ async fn every_request_asks_for_its_key() {
 async fn a_refused_key_is_replaced_once() {
     let refusal = r#"{"status": 401, "body": {"error": {"message": "expired"}}}"#;
     let fake = FakeModel::start(&format!(r#"[{refusal}, {{"items": []}}, {refusal}, {refusal}]"#));
-    let model = ResponsesModel::new(with_keys(&fake, vec!["old", "new", "old", "new", "never"]));
+    let model = HttpModel::new(with_keys(&fake, vec!["old", "new", "old", "new", "never"]));
     let events = model.ask(prompt("Hello.")).collect::<Vec<_>>().await;
     assert!(events.iter().all(Result::is_ok), "{events:?}");
     let error = model.ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
@@ -81,7 +81,7 @@ async fn a_login_goes_to_the_address_that_it_is_for_and_names_its_account() {
     let (own, bound) = (FakeModel::start(r"[]"), FakeModel::start(r#"[{"items": []}]"#));
     let mut provider = provider(&own);
     provider.credentials = SharedCredentials::new(BoundLogin(crate::asking::provider(&bound).base_url));
-    let events = ResponsesModel::new(provider).ask(prompt("Hello.")).collect::<Vec<_>>().await;
+    let events = HttpModel::new(provider).ask(prompt("Hello.")).collect::<Vec<_>>().await;
     assert!(events.iter().all(Result::is_ok), "{events:?}");
     assert_eq!((sent(&own), sent(&bound)), (Vec::new(), vec!["Bearer token".to_owned()]));
     assert_eq!(bound.requests()[0].header("chatgpt-account-id"), Some("acct-1"));

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use codex_model::{
-    FixedKey, Model as _, ModelError, ModelEvent, Provider, ResponsesModel, SharedCredentials, StreamExt as _,
+    FixedKey, HttpModel, Model as _, ModelError, ModelEvent, Provider, SharedCredentials, StreamExt as _,
 };
 use codex_testkit::{FakeModel, Options};
 use expect_test::{Expect, expect};
@@ -19,7 +19,7 @@ async fn check_retried(retries: u32, script: &str, expected: Expect) {
     let fake = FakeModel::start(script);
     let mut provider = provider(&fake);
     provider.request_max_retries = retries;
-    let answer = ask(&ResponsesModel::new(provider), "Hello.").await;
+    let answer = ask(&HttpModel::new(provider), "Hello.").await;
     expected.assert_eq(&format!("{answer}{} request(s)", fake.requests().len()));
 }
 
@@ -174,7 +174,7 @@ async fn silence_ends_the_wait() {
         let mut provider = provider(&fake);
         provider.request_max_retries = 3;
         provider.stream_idle_timeout = Duration::from_millis(100);
-        let answer = ask(&ResponsesModel::new(provider), "Hello.").await;
+        let answer = ask(&HttpModel::new(provider), "Hello.").await;
         assert!(answer.contains("error stream disconnected before completion: the model sent nothing for"), "{answer}");
         assert!(answer.ends_with("Stream { after: None }\n"), "{answer}");
         assert_eq!(fake.requests().len(), 1);
@@ -189,7 +189,7 @@ async fn unreachable_provider_is_named() {
     drop(listener);
     let mut provider = Provider::new("mock", format!("http://{address}/v1?key=secret"));
     provider.request_max_retries = 1;
-    let mut answer = ResponsesModel::new(provider).ask(prompt("Hello."));
+    let mut answer = HttpModel::new(provider).ask(prompt("Hello."));
     let error = answer.next().await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), format!("could not get an answer from {address}"));
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
@@ -199,7 +199,7 @@ async fn unreachable_provider_is_named() {
 async fn wrong_settings_are_errors() {
     let mut provider = Provider::new("mock", "nowhere");
     let first = |provider: Provider| async move {
-        ResponsesModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err().to_string()
+        HttpModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err().to_string()
     };
     assert_eq!(first(provider.clone()).await, r#"invalid provider URL "nowhere": relative URL without a base"#);
     provider.base_url = "http://127.0.0.1:1".to_owned();
@@ -213,7 +213,7 @@ async fn provider_that_speaks_no_tls_is_an_error_not_a_panic() {
     let mut provider = Provider::new("mock", format!("https://{}", listener.local_addr().unwrap()));
     provider.request_max_retries = 0;
     let hanging_up = std::thread::spawn(move || listener.accept().map(drop));
-    let error = ResponsesModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
+    let error = HttpModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
     match error {
         ModelError::Connect { .. } => hanging_up.join().unwrap().unwrap(),
         // This machine has no root certificates.
@@ -261,7 +261,7 @@ async fn echoed_key_is_hidden() {
     let fake = FakeModel::start(r#"[{"status": 401, "body": {"error": {"message": "bad key sk-12345678"}}}]"#);
     let mut provider = provider(&fake);
     provider.credentials = SharedCredentials::new(FixedKey::new("sk-12345678"));
-    let error = ResponsesModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
+    let error = HttpModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "not authorized, status 401 Unauthorized: bad key [key]");
 }
 

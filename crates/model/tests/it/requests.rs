@@ -1,13 +1,13 @@
 //! What a provider is sent.
 
-use codex_model::{FixedKey, Model as _, Prompt, ResponsesModel, SharedCredentials, StreamExt as _};
+use codex_model::{FixedKey, HttpModel, Model as _, Prompt, SharedCredentials, StreamExt as _};
 use codex_testkit::{FakeModel, Request};
 use codex_wire::tool_spec::{ToolList, ToolSpec};
 use expect_test::expect;
 
 use crate::asking::{prompt, provider, raw};
 
-async fn sent(fake: &FakeModel, model: &ResponsesModel, prompt: Prompt) -> Request {
+async fn sent(fake: &FakeModel, model: &HttpModel, prompt: Prompt) -> Request {
     let events = model.ask(prompt).collect::<Vec<_>>().await;
     assert!(events.iter().all(Result::is_ok), "{events:?}");
     fake.requests().pop().unwrap()
@@ -22,7 +22,7 @@ async fn headers_query_and_key() {
     provider.query = vec![("api-version".to_owned(), "2025 04".to_owned())];
     provider.user_agent = "agent/1".to_owned();
     provider.originator = "test".to_owned();
-    let request = sent(&fake, &ResponsesModel::new(provider), prompt("Hello.")).await;
+    let request = sent(&fake, &HttpModel::new(provider), prompt("Hello.")).await;
     let headers = request.headers.iter().filter(|(name, _)| name != "host" && name != "content-length");
     let headers = headers.map(|(name, value)| [name, ": ", value, "\n"].concat()).collect::<String>();
     expect![[r#"
@@ -42,7 +42,7 @@ async fn headers_query_and_key() {
 #[tokio::test]
 async fn no_key_no_header() {
     let fake = FakeModel::start(r#"[{"items": []}]"#);
-    let request = sent(&fake, &ResponsesModel::new(provider(&fake)), prompt("Hello.")).await;
+    let request = sent(&fake, &HttpModel::new(provider(&fake)), prompt("Hello.")).await;
     assert_eq!(request.header("authorization"), None);
 }
 
@@ -52,7 +52,7 @@ async fn items_go_out_byte_for_byte() {
     let mut prompt = prompt("Hello.");
     prompt.input = vec![raw(r#"{ "b" : 1.0,  "a":"\u00e9é" }"#).into(), raw("[ ]").into()];
     prompt.tools = ToolList::of(vec![ToolSpec::WebSearch]);
-    let request = sent(&fake, &ResponsesModel::new(provider(&fake)), prompt).await;
+    let request = sent(&fake, &HttpModel::new(provider(&fake)), prompt).await;
     expect![[r#"{"model":"mock-model","instructions":"Be brief.","input":[{ "b" : 1.0,  "a":"\u00e9é" },[ ]],"tools":[{"type":"web_search"}],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":null,"store":false,"stream":true,"include":[],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001"}"#]]
     .assert_eq(&String::from_utf8(request.body).unwrap());
 }
@@ -60,7 +60,7 @@ async fn items_go_out_byte_for_byte() {
 #[tokio::test]
 async fn scripts_look_at_requests() {
     let fake = FakeModel::start(r#"[{"items": []}, {"when": "WEATHER", "items": []}]"#);
-    let model = ResponsesModel::new(provider(&fake));
+    let model = HttpModel::new(provider(&fake));
     assert_eq!(sent(&fake, &model, prompt("the WEATHER")).await.entry, Some(2));
     assert_eq!(sent(&fake, &model, prompt("the WEATHER")).await.entry, Some(1));
 }

@@ -37,7 +37,7 @@ pub struct TokenUsageBreakdown {
     pub input_tokens: i64,
     /// The part of the input that the provider had cached.
     pub cached_input_tokens: i64,
-    /// The part of the input that the provider has cached now; not told by any.
+    /// The part of the input that the provider has put into its cache, where it says so.
     pub cache_write_input_tokens: i64,
     /// Tokens received, reasoning included.
     pub output_tokens: i64,
@@ -51,7 +51,7 @@ impl From<TokenUsage> for TokenUsageBreakdown {
             total_tokens: usage.total_tokens,
             input_tokens: usage.input_tokens,
             cached_input_tokens: usage.cached_input_tokens,
-            cache_write_input_tokens: 0,
+            cache_write_input_tokens: usage.cache_write_input_tokens,
             output_tokens: usage.output_tokens,
             reasoning_output_tokens: usage.reasoning_output_tokens,
         }

@@ -7,6 +7,7 @@
 
 mod app_account;
 mod app_backlog;
+mod app_broken_off;
 mod app_catalogue;
 mod app_client;
 mod app_commands;

@@ -57,7 +57,7 @@ pub fn export_bundle(path: &Path, name: Option<&str>, out: &mut (impl Write + ?S
     };
     serde_json::to_writer(&mut *out, &manifest).map_err(std::io::Error::from)?;
     out.write_all(b"\n")?;
-    let mut rollout = RolloutLines::open(path)?;
+    rollout.rewind()?;
     while let Some(entry) = rollout.next_entry()? {
         let Entry::Line(line) = entry else { continue };
         // What was written since the lines were counted is not part of it.

@@ -3,8 +3,7 @@
 mod known;
 mod metadata;
 
-use std::fs::File;
-use std::io::{BufRead, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,8 +20,9 @@ use codex_wire::rollout::SessionMeta;
 
 use crate::export::export_bundle;
 use crate::index::{ShelfError, ThreadIndex};
+use crate::partial_file;
 use crate::prompt_file::PromptFile;
-use crate::rollout::{RolloutLines, fork, history_after_answer, read_history, read_meta};
+use crate::rollout::{RolloutLines, ends_line, fork, history_after_answer, read_history, read_meta};
 use crate::rollout_file::RolloutFile;
 use crate::threads::{SESSIONS, check_path};
 use known::KnownPlaces;
@@ -98,7 +98,12 @@ impl ThreadStore for FileStore {
     }
 
     fn open(&self, thread: ThreadId) -> Result<Opened, StoreError> {
-        let file = RolloutFile::reopen_in(self.home(), self.path(thread)?)?;
+        let path = self.path(thread)?;
+        let left = partial_file::hold(&path);
+        let mut file = RolloutFile::reopen_in(self.home(), path)?;
+        if left.is_some() {
+            partial_file::take_up(&mut file);
+        }
         Ok(opened(file))
     }
 
@@ -209,17 +214,4 @@ impl PromptHistory for FileStore {
     fn add_prompt(&self, thread: ThreadId, text: &str, max_bytes: Option<u64>) -> Result<(), StoreError> {
         Ok(self.prompt_file(max_bytes).add(thread, text)?)
     }
-}
-
-/// Whether a line of a file ends at a place, or the file begins there.
-fn ends_line(path: &Path, position: u64) -> bool {
-    let Some(before) = position.checked_sub(1) else { return true };
-    let ends = || -> std::io::Result<bool> {
-        let mut file: File = codex_files::open(path)?;
-        let mut last = [0];
-        file.seek(SeekFrom::Start(before))?;
-        file.read_exact(&mut last)?;
-        Ok(last == *b"\n")
-    };
-    ends().unwrap_or(false)
 }

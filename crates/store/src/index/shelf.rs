@@ -13,6 +13,7 @@ use super::{IndexError, ThreadIndex, rows};
 use crate::claim::Claim;
 use crate::holder::Holder;
 use crate::notes::NoteError;
+use crate::partial_file;
 use crate::threads::{
     ARCHIVED, NAMES_FILE, PlaceError, RolloutName, SESSIONS, ThreadFile, append_name, check_path, day_folder,
 };
@@ -108,6 +109,7 @@ impl ThreadIndex {
             let failed = |source| ShelfError::Delete { path: file.path.clone(), source };
             let _held = nobody_writes(self.home(), &file.path)?;
             std::fs::remove_file(&file.path).map_err(failed)?;
+            partial_file::remove(&file.path);
             // It may be both in use and put away, after a crash or a copy.
             match self.file_of(thread) {
                 Ok(next) => file = next,
@@ -144,6 +146,7 @@ impl ThreadIndex {
             return Err(ShelfError::Exists { path: to });
         }
         std::fs::rename(from, &to).map_err(failed)?;
+        partial_file::rename(from, &to);
         self.with(|database| {
             let moved = rows::move_to(&database.connection, &database.home, from, &to);
             moved.map_err(database.error())

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use codex_log::line::{BadLine, Fault, Line};
 use codex_log::store::{Entry, LineSource, StoreError};
 
+use crate::partial_file::Tail;
+
 /// The longest line that is read. A longer one would let a broken file take all memory.
 pub(crate) const LONGEST_LINE: usize = 64 << 20;
 
@@ -56,6 +58,10 @@ pub struct RolloutLines {
     number: u64,
     /// Where the next line begins.
     offset: u64,
+    /// What comes after the last line of the file.
+    tail: Option<Tail>,
+    /// How many lines of that were read.
+    tail_read: usize,
 }
 
 /// Opens a rollout for reading.
@@ -64,10 +70,11 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
 }
 
 impl RolloutLines {
-    /// Opens a rollout at its beginning.
+    /// Opens a rollout at its beginning. If its program has died in the middle of an answer, what is left of that comes after
+    /// the last line of the file.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let file = open(path)?;
-        Ok(Self::of(path, file, 0, READ_BYTES))
+        Ok(Self { tail: Tail::of(path), ..Self::of(path, file, 0, READ_BYTES) })
     }
 
     /// Opens a rollout of which little more than the beginning will be read.
@@ -85,7 +92,7 @@ impl RolloutLines {
     /// Reads an open file from where its cursor stands.
     fn of(path: &Path, file: File, offset: u64, at_once: usize) -> Self {
         let reader = BufReader::with_capacity(at_once, file);
-        Self { path: path.to_owned(), reader, buffer: Vec::new(), number: 0, offset }
+        Self { path: path.to_owned(), reader, buffer: Vec::new(), number: 0, offset, tail: None, tail_read: 0 }
     }
 
     /// Reads an open file from the beginning of a line on. Lines are numbered from there.
@@ -107,8 +114,31 @@ impl RolloutLines {
         self.offset
     }
 
+    /// Begins again, and ends where it would have ended.
+    pub(crate) fn rewind(&mut self) -> Result<(), ReadError> {
+        (self.number, self.offset, self.tail_read) = (0, 0, 0);
+        let sought = self.reader.rewind();
+        sought.map_err(|source| ReadError::Read { path: self.path.clone(), source })
+    }
+
     /// The next line; none at the end. Empty lines are passed over in silence.
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
+        match &self.tail {
+            Some(tail) if self.offset >= tail.end => Ok(self.next_of_tail()),
+            Some(_) | None => self.next_of_file(),
+        }
+    }
+
+    /// The next line of what comes after the file.
+    fn next_of_tail(&mut self) -> Option<Entry<'_>> {
+        let text = self.tail.as_ref()?.lines.get(self.tail_read)?;
+        self.tail_read += 1;
+        self.number += 1;
+        let (number, range) = (self.number, self.offset..self.offset);
+        Line::parse(text).ok().map(|line| Entry::Line(Line { number, range, ..line }))
+    }
+
+    fn next_of_file(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         let (start, fault) = loop {
             let start = self.offset;
             let Some(whole) = self.fill().map_err(|source| ReadError::Read { path: self.path.clone(), source })? else {
@@ -166,6 +196,19 @@ enum Whole {
     Ended,
     Unended,
     TooLong,
+}
+
+/// Whether a line of a file ends at a place, or the file begins there.
+pub(crate) fn ends_line(path: &Path, position: u64) -> bool {
+    let Some(before) = position.checked_sub(1) else { return true };
+    let ends = || -> io::Result<bool> {
+        let mut file: File = codex_files::open(path)?;
+        let mut last = [0];
+        file.seek(SeekFrom::Start(before))?;
+        file.read_exact(&mut last)?;
+        Ok(last == *b"\n")
+    };
+    ends().unwrap_or(false)
 }
 
 /// Whether some bytes are a whole line, though perhaps without its end.

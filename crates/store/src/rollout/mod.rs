@@ -15,6 +15,6 @@ pub use read_history::{count_turns, read_history};
 
 pub(crate) use backward::last_line;
 
-pub(crate) use lines::{LONGEST_LINE, is_line};
+pub(crate) use lines::{LONGEST_LINE, ends_line, is_line};
 pub(crate) use lost_meta::LostMeta;
 pub(crate) use read_history::read_meta;

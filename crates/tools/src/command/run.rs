@@ -8,6 +8,7 @@ use codex_log::settings::Settings;
 use codex_log::{Answer, Body};
 use codex_shell::{Answer as Judgement, Checkout, Move, SandboxState, Scope};
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::provider_traits::ShellForm;
 use codex_wire::tool_spec::ToolSpec;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
@@ -38,8 +39,12 @@ pub(crate) enum CommandTool {
 impl Tool for CommandTool {
     fn spec(&self, offer: Offer) -> Option<ToolSpec> {
         match self {
-            Self::InTerminal => offer.has_terminals.then(|| specs::EXEC_COMMAND.clone()),
-            Self::Shell => (!offer.has_terminals).then(|| specs::SHELL.clone()),
+            Self::InTerminal => (offer.shell == ShellForm::ExecCommand).then(|| specs::EXEC_COMMAND.clone()),
+            Self::Shell => match offer.shell {
+                ShellForm::Shell => Some(specs::SHELL.clone()),
+                ShellForm::ShellCommand => Some(specs::SHELL_COMMAND.clone()),
+                ShellForm::ExecCommand => None,
+            },
         }
     }
 

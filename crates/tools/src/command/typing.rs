@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use codex_log::{Answer, Body};
 use codex_shell::{Answer as Judgement, SandboxState};
+use codex_wire::provider_traits::ShellForm;
 use codex_wire::tool_spec::ToolSpec;
 use futures_util::future::BoxFuture;
 
@@ -25,7 +26,7 @@ pub(crate) struct WriteStdinTool;
 
 impl Tool for WriteStdinTool {
     fn spec(&self, offer: Offer) -> Option<ToolSpec> {
-        offer.has_terminals.then(|| specs::WRITE_STDIN.clone())
+        (offer.shell == ShellForm::ExecCommand).then(|| specs::WRITE_STDIN.clone())
     }
 
     fn takes(&self, call: &ToolCall) -> bool {

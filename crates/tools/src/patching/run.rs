@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use codex_log::Answer;
 use codex_patch::{Applied, Plan};
+use codex_wire::provider_traits::PatchForm;
 use codex_wire::tool_spec::ToolSpec;
 use futures_util::future::BoxFuture;
 
@@ -23,8 +24,11 @@ use crate::specs;
 pub(crate) struct ApplyPatchTool;
 
 impl Tool for ApplyPatchTool {
-    fn spec(&self, _: Offer) -> Option<ToolSpec> {
-        Some(specs::APPLY_PATCH.clone())
+    fn spec(&self, offer: Offer) -> Option<ToolSpec> {
+        Some(match offer.patch {
+            PatchForm::Freeform => specs::APPLY_PATCH_TEXT.clone(),
+            PatchForm::Function => specs::APPLY_PATCH.clone(),
+        })
     }
 
     fn takes(&self, call: &ToolCall) -> bool {

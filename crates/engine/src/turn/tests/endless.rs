@@ -28,7 +28,7 @@ const MOST: usize = 10_000_000;
 
 #[test]
 fn messages_without_end_fail_the_turn() {
-    let endless = (0..MOST).map(|number| ModelEvent::ItemDone(message(&format!("m{number}"), "x")));
+    let endless = (0..MOST).map(|number| ModelEvent::ItemDone(message(&format!("m{number}"), "x"), None));
     let (taken, records, outcome) = flood(endless);
     assert_failed(&outcome, "the model's answer has more than 4096 items");
     assert_eq!((taken, records), (MOST_ITEMS + 1, MOST_ITEMS));
@@ -36,7 +36,7 @@ fn messages_without_end_fail_the_turn() {
 
 #[test]
 fn calls_without_end_fail_the_turn_and_none_is_run() {
-    let endless = (0..MOST).map(|number| ModelEvent::ItemDone(call(&format!("c{number}"), "shell")));
+    let endless = (0..MOST).map(|number| ModelEvent::ItemDone(call(&format!("c{number}"), "shell"), None));
     let (taken, records, outcome) = flood(endless);
     assert_failed(&outcome, "the model's answer has more than 4096 items");
     assert_eq!((taken, records), (MOST_ITEMS + 1, 2 * MOST_ITEMS), "every call has an output");
@@ -51,7 +51,7 @@ fn items_that_only_begin_fail_the_turn() {
 #[test]
 fn large_items_without_end_fail_the_turn() {
     let text = "x".repeat(8 << 20);
-    let endless = (0..MOST).map(|number| ModelEvent::ItemDone(message(&format!("m{number}"), &text)));
+    let endless = (0..MOST).map(|number| ModelEvent::ItemDone(message(&format!("m{number}"), &text), None));
     let (taken, _, outcome) = flood(endless);
     assert_failed(&outcome, "the model's answer has more than 134217728 bytes");
     assert!(taken <= 17, "{taken}");
@@ -71,10 +71,10 @@ fn each_answer_is_counted_by_itself() {
     let (mut turn, _) = start("hi");
     for round in 0..3 {
         for number in 0..MOST_ITEMS - 1 {
-            turn.step(Input::Model(ModelEvent::ItemDone(message(&format!("m{number}"), "x"))));
+            turn.step(Input::Model(ModelEvent::ItemDone(message(&format!("m{number}"), "x"), None)));
         }
         let id = format!("c{round}");
-        turn.step(Input::Model(ModelEvent::ItemDone(call(&id, "update_plan"))));
+        turn.step(Input::Model(ModelEvent::ItemDone(call(&id, "update_plan"), None)));
         turn.step(input("completed"));
         let effects = turn.step(input(&format!("ended {id} ok")));
         assert!(matches!(effects.last(), Some(Effect::AskModel)), "{effects:?}");

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
@@ -9,18 +10,26 @@ use std::{
 use bytes::Bytes;
 use codex_wire::ids::ThreadId;
 use reqwest::{
-    Client, Response, Url,
+    Certificate, Client, Response, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT},
     redirect::{Attempt, Policy},
 };
 
 use crate::{
-    Authorization, ModelError, Provider,
+    Authorization, ModelError, Provider, WireKind,
     refusal::{READ_LIMIT, refusal},
     retry::with_retries,
 };
 
+/// The parameter by which some providers are told the version of their interface.
+const API_VERSION: &str = "api-version";
+
+/// How long a connection may take to come about, where nobody has said so.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The largest file of certificates.
+const MOST_CERTIFICATES: u64 = 4 * 1024 * 1024;
+
 const MOST_REDIRECTS: usize = 5;
 /// Whoever is logged in somewhere else than before needs one more address; nobody needs many.
 const MOST_ENDPOINTS: usize = 4;
@@ -48,12 +57,12 @@ struct Endpoint {
 
 impl Endpoint {
     fn new(provider: &Provider, base_url: &str) -> Result<Self, ModelError> {
-        let url = responses_url(provider, base_url)?;
+        let url = request_url(provider, base_url)?;
         let host = match (url.host_str(), url.port_or_known_default()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             _ => provider.name.clone(),
         };
-        Ok(Self { client: http_client(&url)?, host, url })
+        Ok(Self { client: client(&url, provider.connect_timeout, provider.ca_certificates.as_deref())?, host, url })
     }
 }
 
@@ -75,14 +84,14 @@ impl Link {
         Ok(endpoint)
     }
 
-    /// Sends a request until a stream opens, within the provider's limits on tries and silence.
+    /// Sends a request until a stream opens, within the provider's limits on tries and silence. What is sent may depend on
+    /// the account that it is sent for, which is returned with the answer.
     pub(super) async fn open(
         &self,
         provider: &Provider,
         thread: ThreadId,
-        body: Vec<u8>,
-    ) -> Result<Response, ModelError> {
-        let body = Bytes::from(body);
+        body: impl Fn(Option<&str>) -> Vec<u8>,
+    ) -> Result<(Response, Option<String>), ModelError> {
         let mut headers = self.headers.clone();
         let id = header_value("conversation_id", &thread.to_string())?;
         headers.entry("conversation_id").or_insert_with(|| id.clone());
@@ -92,16 +101,25 @@ impl Link {
 
     /// Sends a request with what it is authorized with now. If that was refused and there is something else meanwhile, the
     /// request is sent once more.
-    async fn authorized(&self, provider: &Provider, headers: &HeaderMap, body: &Bytes) -> Result<Response, ModelError> {
+    async fn authorized(
+        &self,
+        provider: &Provider,
+        headers: &HeaderMap,
+        body: &impl Fn(Option<&str>) -> Vec<u8>,
+    ) -> Result<(Response, Option<String>), ModelError> {
         let credentials = &provider.credentials;
         let used = credentials.authorize().await?;
-        let sent = self.send(provider, authorize(headers, &used)?, body.clone(), &used).await;
+        let bytes = Bytes::from(body(used.account.as_deref()));
+        let sent = self.send(provider, authorize(headers, &used, provider)?, bytes.clone(), &used).await;
         match sent {
             Err(ModelError::Unauthorized { status: 401, .. }) if credentials.refused(&used).await => {
                 let renewed = credentials.authorize().await?;
-                self.send(provider, authorize(headers, &renewed)?, body.clone(), &renewed).await
+                let is_same = renewed.account == used.account;
+                let bytes = if is_same { bytes } else { Bytes::from(body(renewed.account.as_deref())) };
+                let sent = self.send(provider, authorize(headers, &renewed, provider)?, bytes, &renewed).await;
+                Ok((sent?, renewed.account))
             }
-            sent => sent,
+            sent => Ok((sent?, used.account)),
         }
     }
 
@@ -157,15 +175,21 @@ pub(super) fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync>
     Box::new(error.without_url())
 }
 
-fn responses_url(provider: &Provider, base_url: &str) -> Result<Url, ModelError> {
+fn request_url(provider: &Provider, base_url: &str) -> Result<Url, ModelError> {
     let wrong = |why: &str| ModelError::Url { url: base_url.to_owned(), why: why.to_owned() };
     let mut url = Url::parse(base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("it has to begin with http:// or https://"));
     }
-    url.path_segments_mut().map_err(|()| wrong("it has no path"))?.pop_if_empty().push("responses");
+    url.path_segments_mut().map_err(|()| wrong("it has no path"))?.pop_if_empty().extend(provider.wire.path());
     if !provider.query.is_empty() {
         url.query_pairs_mut().extend_pairs(&provider.query);
+    }
+    // What the user has written goes before what a table says.
+    if let Some(version) = provider.traits.api_version.as_ref().filter(|_| provider.wire != WireKind::Anthropic)
+        && !provider.query.iter().any(|(name, _)| name == API_VERSION)
+    {
+        url.query_pairs_mut().append_pair(API_VERSION, version);
     }
     Ok(url)
 }
@@ -176,6 +200,9 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, header_value("user-agent", &provider.user_agent)?);
     headers.insert("originator", header_value("originator", &provider.originator)?);
+    if let Some(version) = provider.traits.api_version.as_ref().filter(|_| provider.wire == WireKind::Anthropic) {
+        headers.insert("anthropic-version", header_value("anthropic-version", version)?);
+    }
     for (name, value) in &provider.headers {
         let key = HeaderName::try_from(name).map_err(|_| ModelError::Header { name: name.clone() })?;
         let mut value = header_value(name, value)?;
@@ -186,14 +213,18 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
 }
 
 /// The headers of a request with its key, unless the configuration authorizes requests in its own way.
-fn authorize(headers: &HeaderMap, authorization: &Authorization) -> Result<HeaderMap, ModelError> {
+fn authorize(headers: &HeaderMap, authorization: &Authorization, provider: &Provider) -> Result<HeaderMap, ModelError> {
     let mut headers = headers.clone();
-    if let Some(key) = &authorization.bearer
-        && !headers.contains_key(AUTHORIZATION)
-    {
-        let mut value = header_value("authorization", &format!("Bearer {}", key.expose()))?;
+    let Some(key) = &authorization.bearer else { return Ok(headers) };
+    let (name, text) = match &provider.traits.key_header {
+        Some(name) => (name.as_str(), key.expose().to_owned()),
+        None => (AUTHORIZATION.as_str(), format!("Bearer {}", key.expose())),
+    };
+    let header = HeaderName::try_from(name).map_err(|_| ModelError::Header { name: name.to_owned() })?;
+    if !headers.contains_key(AUTHORIZATION) && !headers.contains_key(&header) {
+        let mut value = header_value(name, &text)?;
         value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        headers.insert(header, value);
     }
     if let Some(account) = &authorization.account {
         headers.insert(ACCOUNT, header_value(ACCOUNT, account)?);
@@ -210,9 +241,18 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, ModelError> {
 /// # Errors
 /// When TLS cannot be set up.
 pub fn http_client(url: &Url) -> Result<Client, ModelError> {
+    client(url, CONNECT_TIMEOUT, None)
+}
+
+/// A client that besides the certificates of the system trusts those of a file.
+fn client(url: &Url, connect_timeout: Duration, own_certificates: Option<&Path>) -> Result<Client, ModelError> {
     // An error means that the process has a provider of cryptography already, which is all that is needed.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = || Client::builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::custom(redirect));
+    let own = own_certificates.map(certificates).transpose()?.unwrap_or_default();
+    let builder = || {
+        let builder = Client::builder().connect_timeout(connect_timeout).redirect(Policy::custom(redirect));
+        builder.tls_certs_merge(own.clone())
+    };
     let is_plain = url.scheme() == "http";
     let built = if is_plain && is_loopback(url) {
         // Nothing on the way to this machine speaks TLS, so the time to read the system's certificates is saved.
@@ -226,6 +266,13 @@ pub fn http_client(url: &Url) -> Result<Client, ModelError> {
         builder().build()
     };
     built.map_err(|error| ModelError::Tls { source: without_url(error) })
+}
+
+/// The certificates of a file, one after the other in PEM.
+fn certificates(path: &Path) -> Result<Vec<Certificate>, ModelError> {
+    let failed = |why: String| ModelError::Tls { source: format!("{}: {why}", path.display()).into() };
+    let pem = codex_files::read(path, MOST_CERTIFICATES).map_err(|error| failed(error.to_string()))?;
+    Certificate::from_pem_bundle(&pem).map_err(|error| failed(error.to_string()))
 }
 
 /// Redirects are followed on the same host only: elsewhere the key would go to a stranger.
@@ -249,7 +296,7 @@ mod tests {
     fn check_url(base_url: &str, query: &[(&str, &str)], expected: &str) {
         let mut provider = Provider::new("mock", base_url);
         provider.query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let shown = match responses_url(&provider, base_url) {
+        let shown = match request_url(&provider, base_url) {
             Ok(url) => url.to_string(),
             Err(error) => error.to_string(),
         };
@@ -282,7 +329,7 @@ mod tests {
         provider.headers = vec![("x key".to_owned(), "v".to_owned())];
         assert!(matches!(headers(&provider), Err(ModelError::Header { name }) if name == "x key"));
         let broken = Authorization::bearer("sec\nret");
-        let refused = authorize(&HeaderMap::new(), &broken);
+        let refused = authorize(&HeaderMap::new(), &broken, &provider);
         assert!(matches!(refused, Err(ModelError::Header { name }) if name == "authorization"));
     }
 

@@ -1,23 +1,28 @@
 //! An answer as it comes in.
 
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use codex_wire::provider_traits::SchemaForm;
 use reqwest::{Response, Version};
 use tokio::task::coop::consume_budget;
 
 use super::{
-    Shared,
-    body::request_body,
+    Decoder, Shared,
     link::{Link, header_text, without_url},
 };
-use crate::{ModelError, ModelEvent, Prompt, decode::decode, limits::rate_limits, sse::Parser};
+use crate::{ModelError, ModelEvent, Prompt, encoding::Form, limits::rate_limits, sse::Parser};
 
 /// How long the last event is held back for the end of the body to come in, which nearly always came with it.
 const GRACE: Duration = Duration::from_millis(10);
 
 /// How long the end of the body may take after that.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What the user is told when schemas were refused.
+const SIMPLIFIED: &str = "the provider refused a schema of the tools, so it is given simpler ones";
 
 /// How far an answer is.
 pub(super) enum Stage {
@@ -32,19 +37,16 @@ pub(super) enum Stage {
 pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<(ModelEvent, Stage)>, ModelError> {
     match stage {
         Stage::Asked(prompt) => {
-            let provider = &shared.provider;
-            let (thread, body) = (prompt.thread, request_body(&prompt));
-            drop(prompt);
-            let link = shared.link.get_or_try_init(|| async { Link::new(provider) }).await?;
-            let response = match link.open(provider, thread, body).await {
-                Ok(response) => response,
+            let (response, decoder, notice) = match open(&shared, *prompt).await {
+                Ok(opened) => opened,
                 Err(error) => {
                     let Some(rate_limits) = error.rate_limits() else { return Err(error) };
                     return Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Refused(Box::new(error)))));
                 }
             };
             let rate_limits = rate_limits(|name| header_text(response.headers(), name));
-            let incoming = Incoming::new(response, provider.stream_idle_timeout);
+            let mut incoming = Incoming::new(response, shared.provider.stream_idle_timeout, decoder);
+            incoming.events.extend(notice.map(|notice| ModelEvent::Notice(notice.to_owned())));
             Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Streaming(Box::new(incoming)))))
         }
         Stage::Streaming(mut incoming) => {
@@ -62,33 +64,77 @@ pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<
     }
 }
 
+/// Asks. A request whose schemas are refused is sent once more with simpler ones, and so are all after it.
+async fn open(shared: &Shared, prompt: Prompt) -> Result<(Response, Decoder, Option<&'static str>), ModelError> {
+    let provider = &shared.provider;
+    let link = shared.link.get_or_try_init(|| async { Link::new(provider) }).await?;
+    let encoded = |schemas: Option<SchemaForm>| {
+        let prompt = &prompt;
+        move |account: Option<&str>| {
+            let form = shared.form(account);
+            let schemas = schemas.unwrap_or(form.schemas);
+            provider.wire.encode(prompt, &Form { schemas, ..form })
+        }
+    };
+    let ((response, account), notice) = match link.open(provider, prompt.thread, encoded(None)).await {
+        Err(ModelError::BadRequest { message }) if shared.may_simplify() && is_about_schemas(&message) => {
+            let opened = link.open(provider, prompt.thread, encoded(Some(SchemaForm::Simple))).await?;
+            shared.refuses_schemas.store(true, Ordering::Relaxed);
+            (opened, Some(SIMPLIFIED))
+        }
+        opened => (opened?, None),
+    };
+    let decoder = Decoder::new(provider.wire, &prompt, &shared.form(account.as_deref()));
+    Ok((response, decoder, notice))
+}
+
+/// Whether a refusal is about a schema.
+fn is_about_schemas(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["schema", "additionalproperties", "function_declarations"].iter().any(|word| message.contains(word))
+}
+
 /// A stream of events whose headers have come.
 pub(super) struct Incoming {
     response: Response,
     idle_timeout: Duration,
     parser: Parser,
     chunk: Bytes,
+    decoder: Decoder,
+    /// What was decoded and not yet told.
+    events: VecDeque<ModelEvent>,
+    /// Why nothing follows what was decoded.
+    failed: Option<ModelError>,
 }
 
 impl Incoming {
-    fn new(response: Response, idle_timeout: Duration) -> Self {
-        Self { response, idle_timeout, parser: Parser::new(), chunk: Bytes::new() }
+    fn new(response: Response, idle_timeout: Duration, decoder: Decoder) -> Self {
+        let (parser, chunk, events) = (Parser::new(), Bytes::new(), VecDeque::new());
+        Self { response, idle_timeout, parser, chunk, decoder, events, failed: None }
     }
 
     async fn next(&mut self) -> Result<ModelEvent, ModelError> {
         loop {
-            while let Some(data) = self.parser.next(&mut self.chunk)? {
-                let event = decode(data)?;
+            if let Some(event) = self.events.pop_front() {
+                return Ok(event);
+            }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
+            if let Some(data) = self.parser.next(&mut self.chunk)? {
+                // What came before an error is told before it.
+                self.failed = self.decoder.decode(data, &mut self.events).err();
                 self.parser.shed();
-                if let Some(event) = event {
-                    return Ok(event);
-                }
+                continue;
             }
             // What says nothing to us is passed over here, and a stream may be full of it.
             consume_budget().await;
             self.chunk = match tokio::time::timeout(self.idle_timeout, self.response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
-                Ok(Ok(None)) => return Err(ModelError::Cut { source: None }),
+                Ok(Ok(None)) => {
+                    self.failed = self.decoder.end(&mut self.events).err();
+                    continue;
+                }
                 Ok(Err(error)) => return Err(ModelError::Cut { source: Some(without_url(error)) }),
                 Err(_) => return Err(ModelError::Idle { after: self.idle_timeout }),
             };

@@ -1,13 +1,26 @@
-//! What items have grown by that are not whole yet.
+//! What items have grown by that are not whole yet, and the lines that keep it for as long.
+//!
+//! These lines are no part of the log. They lie beside it, in a file that nobody waits for, and are of use only when the
+//! program dies in the middle of an answer: then [`Partial`] reads from them what there was.
 //!
 //! Invariant: memory is bounded. Of one item at most [`MOST_BYTES`] are kept, and nothing of a turn that is over.
 
+mod lines;
+mod partial;
+
 use std::borrow::Cow;
 
-use crate::{Body, Delta, Event, Item, ItemId};
+use serde::{Deserialize, Serialize};
+
+use crate::{Body, Delta, Event, Item, ItemId, TurnId};
+
+pub use partial::Partial;
 
 /// The most bytes that are kept of one item.
 pub const MOST_BYTES: usize = 1024 * 1024;
+
+/// The most bytes that the lines of all items have. A file with more is not ours.
+pub const MOST_LINES: u64 = 16 * 1024 * 1024;
 
 /// How many bytes a character has at most.
 const LONGEST_CHAR: usize = 4;
@@ -20,10 +33,13 @@ pub struct Run {
     index: i64,
     /// The text, which may end within a character. What commands print need not be text.
     bytes: Vec<u8>,
+    /// How many of them are in lines.
+    kept: usize,
 }
 
 /// What a run is a part of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum RunKind {
     /// A message.
     Text,
@@ -60,29 +76,44 @@ fn whole_length(bytes: &[u8]) -> usize {
 struct Draft {
     /// As it began.
     item: Item,
+    turn: Option<TurnId>,
+    /// How long the log was then.
+    position: u64,
     runs: Vec<Run>,
     bytes: usize,
+    /// Whether a line tells that it has begun.
+    is_kept: bool,
 }
 
 impl Draft {
-    fn grow(&mut self, delta: &Delta) {
+    fn new(item: Item, turn: Option<TurnId>, position: u64) -> Self {
+        Self { item, turn, position, runs: Vec::new(), bytes: 0, is_kept: false }
+    }
+
+    fn grow(&mut self, delta: &Delta) -> bool {
         let (kind, index, more) = match delta {
             Delta::Text(text) => (RunKind::Text, 0, text.as_bytes()),
             Delta::Summary { index, text } => (RunKind::Summary, *index, text.as_bytes()),
             Delta::Raw { index, text } => (RunKind::Raw, *index, text.as_bytes()),
             Delta::Output { bytes, .. } => (RunKind::Output, 0, bytes.as_slice()),
-            Delta::SummaryPart { .. } => return,
+            Delta::SummaryPart { .. } => return false,
         };
+        self.add(kind, index, more)
+    }
+
+    /// Adds to a run, as far as there is room; false if nothing was added.
+    fn add(&mut self, kind: RunKind, index: i64, more: &[u8]) -> bool {
         let more = &more[..more.len().min(MOST_BYTES - self.bytes)];
         if more.is_empty() {
-            return;
+            return false;
         }
         self.bytes += more.len();
         let is_meant = |run: &Run| run.kind == kind && run.index == index;
         match self.runs.iter_mut().rfind(|run| is_meant(run)) {
             Some(run) => run.bytes.extend_from_slice(more),
-            None => self.runs.push(Run { kind, index, bytes: more.to_vec() }),
+            None => self.runs.push(Run { kind, index, bytes: more.to_vec(), kept: 0 }),
         }
+        true
     }
 
     /// Whether it is a part of the model's answer, which goes with the answer when that is asked for again.
@@ -95,21 +126,29 @@ impl Draft {
 #[derive(Debug, Default)]
 pub struct Drafts {
     open: Vec<Draft>,
+    /// Items that are over, and of which lines still say that they have begun.
+    closed: Vec<ItemId>,
+    /// Whether there is something that no line tells.
+    has_news: bool,
+    /// How many bytes the lines have.
+    line_bytes: u64,
 }
 
 impl Drafts {
-    /// Goes on by one event.
-    pub fn take(&mut self, event: &Event) {
+    /// Goes on by one event, after which the log has so many bytes.
+    pub fn take(&mut self, event: &Event, position: u64) {
         match &event.body {
             Body::ItemDelta { item, delta } => self.grow(item, delta),
             // What the user says begins and is whole at once.
             Body::ItemStarted(item) if item.said().is_none() => {
-                self.close(item.id());
-                self.open.push(Draft { item: item.clone(), runs: Vec::new(), bytes: 0 });
+                self.close(|draft| draft.item.id() == item.id());
+                self.open.push(Draft::new(item.clone(), event.turn.clone(), position));
             }
-            Body::ItemCompleted(item) | Body::ItemInterrupted(item) => self.close(item.id()),
-            Body::AnswerRetried { .. } => self.open.retain(|draft| !draft.is_answer()),
-            Body::TurnEnded(_) => self.open = Vec::new(),
+            Body::ItemCompleted(item) | Body::ItemInterrupted(item) => {
+                self.close(|draft| draft.item.id() == item.id());
+            }
+            Body::AnswerRetried { .. } => self.close(Draft::is_answer),
+            Body::TurnEnded(_) => self.close(|_| true),
             _ => {}
         }
     }
@@ -123,12 +162,24 @@ impl Drafts {
 
     fn grow(&mut self, id: &ItemId, delta: &Delta) {
         if let Some(draft) = self.open.iter_mut().rfind(|draft| draft.item.id() == id) {
-            draft.grow(delta);
+            self.has_news |= draft.grow(delta);
         }
     }
 
-    fn close(&mut self, id: &ItemId) {
-        self.open.retain(|draft| draft.item.id() != id);
+    fn close(&mut self, is_over: impl Fn(&Draft) -> bool) {
+        for draft in self.open.extract_if(.., |draft| is_over(draft)) {
+            if draft.is_kept {
+                self.closed.push(draft.item.id().clone());
+                self.has_news = true;
+            }
+        }
+        if self.open.is_empty() {
+            // A thread that waits keeps no room for them.
+            self.open = Vec::new();
+        }
+        if self.open.iter().all(|draft| draft.bytes == 0) {
+            self.has_news = false;
+        }
     }
 }
 
@@ -141,12 +192,12 @@ mod tests {
     use codex_wire::ids::ThreadId;
 
     use super::*;
-    use crate::{AgentMessage, Failure, Outcome, Reasoning, Seq, TurnId};
+    use crate::{AgentMessage, Failure, Outcome, Reasoning, Seq};
 
     fn take(drafts: &mut Drafts, bodies: impl IntoIterator<Item = Body>) {
         for body in bodies {
             let turn = Some(TurnId::new("t"));
-            drafts.take(&Event { thread: ThreadId::unknown(), seq: Seq::default(), at_ms: 0, turn, body });
+            drafts.take(&Event { thread: ThreadId::unknown(), seq: Seq::default(), at_ms: 0, turn, body }, 0);
         }
     }
 
@@ -221,7 +272,7 @@ mod tests {
     fn output_that_is_no_text_is_kept_as_far_as_it_is() {
         let stream = ExecOutputStream::Stdout;
         let item = AgentMessage::empty(ItemId::new("a")).into();
-        let mut draft = Draft { item, runs: Vec::new(), bytes: 0 };
+        let mut draft = Draft::new(item, None, 0);
         for bytes in [&b"a\xff"[..], b"\xe2\x82", b"\xac\xe2\x82"] {
             draft.grow(&Delta::Output { stream, bytes: bytes.to_vec() });
         }

@@ -1,0 +1,63 @@
+//! When what items grow by is written beside the log.
+//!
+//! Invariants: nothing is encoded, written or waited for as long as nothing grows. What has grown is written within
+//! [`PAUSE`], and not more often than that.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use codex_log::draft::Drafts;
+use codex_log::store::Pen;
+use codex_log::{Event, Item};
+use tokio::time::{Sleep, sleep};
+
+/// How long readers may be ahead of what is written. A crash costs no more than that.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+
+/// What has grown and is not whole, and when it is written.
+#[derive(Default)]
+pub(crate) struct Drafting {
+    drafts: Drafts,
+    /// When what is new is written; none as long as nothing is.
+    due: Option<Pin<Box<Sleep>>>,
+}
+
+impl Drafting {
+    /// Goes on by one event, after which the log has so many bytes.
+    pub(crate) fn take(&mut self, event: &Event, position: u64) {
+        self.drafts.take(event, position);
+    }
+
+    /// What the model was saying and thinking, as far as it has come.
+    pub(crate) fn broken_off(&self) -> Vec<Item> {
+        self.drafts.broken_off()
+    }
+
+    /// Whether something is to be written.
+    pub(crate) fn has_news(&self) -> bool {
+        self.drafts.has_news()
+    }
+
+    /// Waits until it is time to write. Cancelling it loses nothing.
+    pub(crate) async fn due(&mut self) {
+        self.due.get_or_insert_with(|| Box::pin(sleep(PAUSE))).as_mut().await;
+    }
+
+    /// Writes what is new.
+    pub(crate) fn write(&mut self, pen: &mut dyn Pen) {
+        let mut lines = Vec::new();
+        self.drafts.write(&mut lines);
+        pen.partial(&lines);
+        self.due = None;
+    }
+
+    /// Throws away what was written, unless something of it is still open.
+    pub(crate) fn settle(&mut self, pen: &mut dyn Pen) {
+        if self.drafts.forget_lines() {
+            pen.clear_partial();
+        }
+        if !self.drafts.has_news() {
+            self.due = None;
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Chunks of an answer: the data of one server-sent event in, [`ModelEvent`]s out.
+//!
+//! The wire knows no items, so they are made here: what the model thinks, says and calls becomes one item after the other. A
+//! chunk that cannot be read is an error, because an answer with a hole in it may run the wrong command.
+//!
+//! Invariant: a piece of text costs one pass over its bytes and no tree of JSON values.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use codex_wire::conversation_item::ItemOrigin;
+use codex_wire::provider_traits::Thoughts;
+use codex_wire::response::{ContentItem, Message, ResponseItem};
+use codex_wire::tokens::TokenUsage;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use super::calls::{Calls, Piece};
+use crate::answer_tools::AnswerTools;
+use crate::refusal::{failure, shorten};
+use crate::thinking::Thinking;
+use crate::{ModelError, ModelEvent};
+
+/// Reads one answer of the Chat Completions API.
+#[derive(Debug)]
+pub struct ChatDecoder {
+    maker: ItemOrigin,
+    tools: AnswerTools,
+    thoughts: Thoughts,
+    /// Whether tokens are counted: what was not asked for is not believed, since some servers send odd sums by themselves.
+    counts: bool,
+    id: String,
+    growing: Growing,
+    calls: Calls,
+    refusal: String,
+    is_finished: bool,
+    usage: Option<TokenUsage>,
+}
+
+/// The item that grows.
+#[derive(Debug, Default)]
+enum Growing {
+    #[default]
+    Nothing,
+    Text(String),
+    Thought(Thinking),
+}
+
+impl ChatDecoder {
+    /// A decoder for the answer to a request with these tools.
+    #[must_use]
+    pub fn new(maker: ItemOrigin, tools: AnswerTools, thoughts: Thoughts, counts: bool) -> Self {
+        Self {
+            maker,
+            tools,
+            thoughts,
+            counts,
+            id: String::new(),
+            growing: Growing::Nothing,
+            calls: Calls::default(),
+            refusal: String::new(),
+            is_finished: false,
+            usage: None,
+        }
+    }
+
+    /// Reads one event.
+    ///
+    /// # Errors
+    /// When it cannot be read, or says that the answer failed.
+    pub fn decode(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let data = data.trim();
+        if data.is_empty() {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            self.is_finished |= self.calls.is_empty();
+            return self.end(events);
+        }
+        let malformed = |source| ModelError::Malformed { event: format!("{:?}", shorten(data, 80)), source };
+        let chunk = serde_json::from_str::<Chunk<'_>>(data).map_err(malformed)?;
+        if let Some(error) = chunk.error.filter(|error| error.get() != "null") {
+            return Err(failed(error));
+        }
+        if self.id.is_empty()
+            && let Some(id) = chunk.id
+        {
+            self.id = serde_json::from_str(id.get()).unwrap_or_default();
+        }
+        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
+            if let Some(delta) = choice.delta.or(choice.message) {
+                self.grow(delta, events).map_err(|error| error.unwrap_or_else(malformed))?;
+            }
+            if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+                self.finish(&reason)?;
+            }
+        }
+        if let Some(usage) = chunk.usage.filter(|_| self.counts) {
+            self.usage = serde_json::from_str::<Option<Usage>>(usage.get()).ok().flatten().map(TokenUsage::from);
+        }
+        Ok(())
+    }
+
+    /// The stream is over.
+    ///
+    /// # Errors
+    /// When the answer is not whole.
+    pub fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        if !self.is_finished {
+            return Err(ModelError::Cut { source: None });
+        }
+        self.close(events);
+        for (item, extra) in self.calls.finish(&self.tools)? {
+            let origin = extra.map(|extra| {
+                let opaque = Some(json!({"extra_content": extra}));
+                Arc::new(ItemOrigin { opaque, ..self.maker.clone() })
+            });
+            events.push_back(ModelEvent::ItemDone(item, origin));
+        }
+        let (response_id, usage) = (std::mem::take(&mut self.id), self.usage.take());
+        events.push_back(ModelEvent::Completed { response_id, usage, follows_schema: false });
+        Ok(())
+    }
+
+    fn grow(&mut self, delta: Delta<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), Broken> {
+        for thought in [delta.reasoning_content, delta.reasoning].into_iter().flatten() {
+            self.think(text(thought)?, events);
+        }
+        if let Some(content) = delta.content {
+            self.say(text(content)?, events);
+        }
+        if let Some(refusal) = delta.refusal {
+            self.refusal.push_str(&text(refusal)?);
+        }
+        for piece in delta.tool_calls.into_iter().flatten() {
+            if self.calls.is_empty() {
+                self.close(events);
+            }
+            self.calls.add(piece).map_err(Broken::Answer)?;
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, delta: String, events: &mut VecDeque<ModelEvent>) {
+        if delta.is_empty() {
+            return;
+        }
+        if let Growing::Text(text) = &mut self.growing {
+            text.push_str(&delta);
+        } else {
+            self.close(events);
+            self.growing = Growing::Text(delta.clone());
+            events.push_back(ModelEvent::ItemAdded(message(Vec::new())));
+        }
+        events.push_back(ModelEvent::TextDelta { item_id: String::new(), delta });
+    }
+
+    fn think(&mut self, delta: String, events: &mut VecDeque<ModelEvent>) {
+        if delta.is_empty() {
+            return;
+        }
+        if !matches!(self.growing, Growing::Thought(_)) {
+            self.close(events);
+            self.growing = Growing::Thought(Thinking::begin(self.thoughts, events));
+        }
+        if let Growing::Thought(thinking) = &mut self.growing {
+            thinking.grow(delta, events);
+        }
+    }
+
+    /// Completes the item that grows.
+    fn close(&mut self, events: &mut VecDeque<ModelEvent>) {
+        match std::mem::take(&mut self.growing) {
+            Growing::Nothing => {}
+            Growing::Text(text) => {
+                let content = vec![ContentItem::OutputText { text: text.into() }];
+                events.push_back(ModelEvent::ItemDone(message(content), None));
+            }
+            Growing::Thought(thinking) => events.push_back(ModelEvent::ItemDone(thinking.end(), None)),
+        }
+        if !self.refusal.is_empty() && self.is_finished {
+            let content = vec![ContentItem::Refusal { refusal: std::mem::take(&mut self.refusal).into() }];
+            events.push_back(ModelEvent::ItemDone(message(content), None));
+        }
+    }
+
+    fn finish(&mut self, reason: &str) -> Result<(), ModelError> {
+        match reason {
+            "length" => Err(ModelError::Incomplete { reason: "max_output_tokens".to_owned() }),
+            "content_filter" => Err(ModelError::Incomplete { reason: reason.to_owned() }),
+            "error" => Err(failure("", "")),
+            _ => {
+                self.is_finished = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Why a piece makes no sense.
+enum Broken {
+    Text(serde_json::Error),
+    Answer(ModelError),
+}
+
+impl Broken {
+    fn unwrap_or_else(self, malformed: impl FnOnce(serde_json::Error) -> ModelError) -> ModelError {
+        match self {
+            Self::Text(error) => malformed(error),
+            Self::Answer(error) => error,
+        }
+    }
+}
+
+fn message(content: Vec<ContentItem>) -> ResponseItem {
+    ResponseItem::Message(Message { id: None, role: "assistant".to_owned(), content })
+}
+
+/// A text, or the texts of a list of parts.
+fn text(raw: &RawValue) -> Result<String, Broken> {
+    match raw.get().as_bytes().first() {
+        Some(b'"') => serde_json::from_str(raw.get()).map_err(Broken::Text),
+        Some(b'[') => {
+            let parts: Vec<Value> = serde_json::from_str(raw.get()).map_err(Broken::Text)?;
+            Ok(parts.iter().filter_map(|part| part["text"].as_str()).collect())
+        }
+        _ => Ok(String::new()),
+    }
+}
+
+/// An error within the stream: an object, or a text.
+fn failed(error: &RawValue) -> ModelError {
+    let error: Value = serde_json::from_str(error.get()).unwrap_or_default();
+    let code = [&error["code"], &error["type"]].into_iter().find_map(Value::as_str).unwrap_or_default();
+    let message = [&error["message"], &error].into_iter().find_map(Value::as_str).unwrap_or_default();
+    failure(code, message)
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    index: Option<i64>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    /// Some servers end with the whole message in place of a piece.
+    #[serde(borrow)]
+    message: Option<Delta<'a>>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning_content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning: Option<&'a RawValue>,
+    #[serde(borrow)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<Piece<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default)]
+    prompt_tokens: i64,
+    #[serde(default)]
+    completion_tokens: i64,
+    total_tokens: Option<i64>,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<i64>,
+    cache_write_tokens: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    reasoning_tokens: Option<i64>,
+}
+
+impl From<Usage> for TokenUsage {
+    fn from(usage: Usage) -> Self {
+        let Usage { prompt_tokens: input_tokens, completion_tokens: output_tokens, total_tokens, .. } = usage;
+        let prompt = usage.prompt_tokens_details;
+        Self {
+            input_tokens,
+            cached_input_tokens: prompt.as_ref().and_then(|details| details.cached_tokens).unwrap_or(0),
+            cache_write_input_tokens: prompt.and_then(|details| details.cache_write_tokens).unwrap_or(0),
+            output_tokens,
+            reasoning_output_tokens: usage.completion_tokens_details.and_then(|of| of.reasoning_tokens).unwrap_or(0),
+            total_tokens: total_tokens.unwrap_or_else(|| input_tokens.saturating_add(output_tokens)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

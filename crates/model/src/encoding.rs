@@ -1,0 +1,158 @@
+//! What all wires encode alike.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
+use codex_wire::provider_traits::{ProviderTraits, SchemaForm};
+use codex_wire::response::{FunctionCallOutputPayload, LocalShellAction, LocalShellCall, ResponseItem};
+use codex_wire::tool_spec::{CustomTool, ToolSpec};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::names::accepted;
+use crate::schema::{is_simple, simplified};
+
+/// The one argument of a function that stands for a tool with free text.
+pub(crate) const FREE_TEXT: &str = "input";
+
+/// What an encoding depends on besides the prompt.
+#[derive(Debug, Clone)]
+pub(crate) struct Form<'a> {
+    /// Tells forms of items apart that differ.
+    pub(crate) name: Arc<str>,
+    pub(crate) traits: &'a ProviderTraits,
+    /// Who is asked: what somebody else has made for itself alone is left out.
+    pub(crate) maker: ItemOrigin,
+    /// Which schemas the provider takes, as far as is known by now.
+    pub(crate) schemas: SchemaForm,
+}
+
+impl<'a> Form<'a> {
+    pub(crate) fn new(wire: &str, provider: &str, account: Option<&str>, traits: &'a ProviderTraits) -> Self {
+        let name = format!("{wire}/{provider}/{}", account.unwrap_or_default());
+        let maker = ItemOrigin { provider: provider.to_owned(), account: account.map(str::to_owned), opaque: None };
+        Self { name: name.into(), traits, maker, schemas: traits.schemas }
+    }
+
+    /// Whether an item holds something that only another provider reads.
+    pub(crate) fn is_foreign(&self, item: &ConversationItem) -> bool {
+        item.origin().is_some_and(|origin| !origin.is_same_maker(&self.maker))
+    }
+
+    /// What this provider wants back with an item.
+    pub(crate) fn opaque<'i>(&self, item: &'i ConversationItem) -> Option<&'i Value> {
+        item.origin().filter(|origin| origin.is_same_maker(&self.maker)).and_then(|origin| origin.opaque.as_ref())
+    }
+
+    /// A schema as the provider takes it.
+    pub(crate) fn schema<'s>(&self, schema: &'s Value) -> Cow<'s, Value> {
+        match self.schemas {
+            SchemaForm::Simple if !is_simple(schema) => Cow::Owned(simplified(schema)),
+            SchemaForm::Simple | SchemaForm::Full | SchemaForm::Strict => Cow::Borrowed(schema),
+        }
+    }
+
+    /// The name of the list of tools in this form.
+    pub(crate) fn tools_name(&self) -> String {
+        format!("{}/{}", self.name, self.schemas.as_str())
+    }
+}
+
+/// A tool as a function, which is all that some wires know.
+pub(crate) struct Function<'a> {
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) description: Cow<'a, str>,
+    pub(crate) strict: bool,
+    pub(crate) parameters: Cow<'a, Value>,
+}
+
+impl<'a> Function<'a> {
+    /// A tool as a function; none where only a provider with such a tool of its own could run it.
+    pub(crate) fn of(spec: &'a ToolSpec, form: &Form<'_>) -> Option<Self> {
+        Some(match spec {
+            ToolSpec::Function(tool) => Self {
+                name: accepted(&tool.name, form.traits),
+                description: Cow::Borrowed(&tool.description),
+                strict: tool.strict && form.schemas == SchemaForm::Strict,
+                parameters: form.schema(&tool.parameters),
+            },
+            ToolSpec::Custom(tool) => Self {
+                name: accepted(&tool.name, form.traits),
+                description: described(tool),
+                strict: false,
+                parameters: Cow::Owned(json!({
+                    "type": "object",
+                    "properties": {FREE_TEXT: {"type": "string", "description": "The whole text"}},
+                    "required": [FREE_TEXT],
+                })),
+            },
+            ToolSpec::LocalShell | ToolSpec::WebSearch => return None,
+        })
+    }
+}
+
+/// What a tool with free text is for, and what the text has to follow.
+fn described(tool: &CustomTool) -> Cow<'_, str> {
+    match &tool.grammar {
+        None => Cow::Borrowed(&tool.description),
+        Some(grammar) => Cow::Owned(format!(
+            "{}\n\nThe text has to follow this {} grammar:\n{}",
+            tool.description, grammar.syntax, grammar.definition
+        )),
+    }
+}
+
+/// A call as a function is called: id, name and arguments.
+pub(crate) fn call_parts<'i>(item: &'i ResponseItem) -> Option<(Cow<'i, str>, Cow<'i, str>, Cow<'i, str>)> {
+    let parts = |id: &'i str, name: &'i str, arguments| (Cow::Borrowed(id), Cow::Borrowed(name), arguments);
+    Some(match item {
+        ResponseItem::FunctionCall(call) => parts(&call.call_id, &call.name, Cow::Borrowed(&*call.arguments)),
+        ResponseItem::CustomToolCall(call) => {
+            parts(&call.call_id, &call.name, Cow::Owned(json!({FREE_TEXT: call.input}).to_string()))
+        }
+        ResponseItem::LocalShellCall(call) => local_shell(call)?,
+        // A call that made no sense has an output all the same, which has to refer to something.
+        ResponseItem::Other(other) => {
+            let text = |name: &str| other[name].as_str().filter(|text| !text.is_empty());
+            let is_call = other["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));
+            parts(text("call_id").filter(|_| is_call)?, text("name").unwrap_or("unknown"), Cow::Borrowed("{}"))
+        }
+        _ => return None,
+    })
+}
+
+fn local_shell(call: &LocalShellCall) -> Option<(Cow<'_, str>, Cow<'_, str>, Cow<'_, str>)> {
+    let LocalShellAction::Exec(exec) = &call.action;
+    let id = call.call_id.as_deref().or(call.id.as_deref())?;
+    let mut arguments = json!({"command": exec.command});
+    if let Some(folder) = &exec.working_directory {
+        arguments["workdir"] = folder.as_str().into();
+    }
+    Some((Cow::Borrowed(id), Cow::Borrowed("shell"), Cow::Owned(arguments.to_string())))
+}
+
+/// The output of a call: the call's id and what it gave.
+pub(crate) fn output_parts(item: &ResponseItem) -> Option<(&str, &FunctionCallOutputPayload)> {
+    match item {
+        ResponseItem::FunctionCallOutput(output) => Some((&output.call_id, &output.output)),
+        ResponseItem::CustomToolCallOutput(output) => Some((&output.call_id, &output.output)),
+        _ => None,
+    }
+}
+
+/// What the model is told of a schema by a provider that cannot hold it to one.
+pub(crate) fn schema_instruction(schema: &Value) -> String {
+    format!("Your last message has to be JSON, and nothing else, that follows this schema: {schema}")
+}
+
+/// Encodes what cannot fail to encode: strings, numbers, and maps with string keys.
+pub(crate) fn json_of(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Adds a text to a buffer as a JSON string.
+pub(crate) fn write_string(body: &mut Vec<u8>, text: &str) {
+    // Writing a string into memory cannot fail.
+    let _ = serde_json::to_writer(body, text);
+}

@@ -1,0 +1,146 @@
+//! A model behind HTTP, whichever of the three wires it speaks.
+
+mod link;
+mod stream;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use codex_wire::provider_traits::{ProviderTraits, SchemaForm};
+use futures_util::stream::try_unfold;
+use tokio::sync::OnceCell;
+
+pub use self::link::http_client;
+use self::{link::Link, stream::Stage};
+use crate::encoding::Form;
+use crate::responses::ResponsesDecoder;
+use crate::{
+    Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider, WireKind,
+};
+
+/// A model of a provider that is reached by HTTP.
+///
+/// Making one costs nothing: the HTTP client comes into being with the first request. It is kept, and shared by clones,
+/// so that one connection serves turn after turn.
+#[derive(Clone, Debug)]
+pub struct HttpModel {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    provider: Provider,
+    link: OnceCell<Link>,
+    /// Whether the provider has refused a schema, so that it is given simpler ones from then on.
+    refuses_schemas: AtomicBool,
+}
+
+impl HttpModel {
+    /// A model of this provider.
+    #[must_use]
+    pub fn new(provider: Provider) -> Self {
+        let refuses_schemas = AtomicBool::new(false);
+        Self { shared: Arc::new(Shared { provider, link: OnceCell::new(), refuses_schemas }) }
+    }
+}
+
+impl Model for HttpModel {
+    fn ask(&self, prompt: Prompt) -> Answer {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(try_unfold(Stage::Asked(Box::new(prompt)), move |stage| stream::advance(Arc::clone(&shared), stage)))
+    }
+}
+
+impl Shared {
+    /// How requests are written for an account.
+    fn form(&self, account: Option<&str>) -> Form<'_> {
+        let Provider { id, wire, traits, .. } = &self.provider;
+        let mut form = Form::new(wire.name(), id, account, traits);
+        if self.refuses_schemas.load(Ordering::Relaxed) {
+            form.schemas = SchemaForm::Simple;
+        }
+        form
+    }
+}
+
+impl Shared {
+    /// Whether there are simpler schemas than those that the provider is given.
+    fn may_simplify(&self) -> bool {
+        self.provider.wire != WireKind::Responses
+            && self.provider.traits.schemas != SchemaForm::Simple
+            && !self.refuses_schemas.load(Ordering::Relaxed)
+    }
+}
+
+impl WireKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Responses => "responses",
+            Self::Chat => "chat",
+            Self::Anthropic => "anthropic",
+        }
+    }
+
+    /// What is appended to the provider's URL.
+    pub(crate) fn path(self) -> &'static [&'static str] {
+        match self {
+            Self::Responses => &["responses"],
+            Self::Chat => &["chat", "completions"],
+            Self::Anthropic => &["messages"],
+        }
+    }
+
+    fn encode(self, prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
+        match self {
+            Self::Responses => crate::responses::request_body(prompt, form),
+            Self::Chat => crate::chat::request_body(prompt, form),
+            Self::Anthropic => crate::anthropic::request_body(prompt, form),
+        }
+    }
+}
+
+/// The body of a request as it would be sent to a provider without an account.
+#[must_use]
+pub fn request_body(prompt: &Prompt, wire: WireKind, provider: &str, traits: &ProviderTraits) -> Vec<u8> {
+    wire.encode(prompt, &Form::new(wire.name(), provider, None, traits))
+}
+
+/// Reads an answer on whichever wire it comes.
+#[derive(Debug)]
+enum Decoder {
+    Responses(ResponsesDecoder),
+    Chat(Box<ChatDecoder>),
+    Anthropic(Box<AnthropicDecoder>),
+}
+
+impl Decoder {
+    fn new(wire: WireKind, prompt: &Prompt, form: &Form<'_>) -> Self {
+        let (maker, traits) = (form.maker.clone(), form.traits);
+        let tools = || AnswerTools::new(&prompt.tools, traits);
+        match wire {
+            WireKind::Responses => Self::Responses(ResponsesDecoder::new(maker, traits.store)),
+            WireKind::Chat => {
+                Self::Chat(Box::new(ChatDecoder::new(maker, tools(), traits.thoughts, traits.stream_usage)))
+            }
+            WireKind::Anthropic => Self::Anthropic(Box::new(AnthropicDecoder::new(maker, tools(), traits.thoughts))),
+        }
+    }
+
+    fn decode(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        match self {
+            Self::Responses(decoder) => decoder.decode(data, events),
+            Self::Chat(decoder) => decoder.decode(data, events),
+            Self::Anthropic(decoder) => decoder.decode(data, events),
+        }
+    }
+
+    /// The stream is over without a last event.
+    fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        match self {
+            Self::Responses(_) => Err(ModelError::Cut { source: None }),
+            Self::Chat(decoder) => decoder.end(events),
+            Self::Anthropic(decoder) => decoder.end(events),
+        }
+    }
+}
