@@ -3500,6 +3500,8 @@ export type TokenUsage = {
   input_tokens: number;
   /** The part of the input that the provider had cached. */
   cached_input_tokens: number;
+  /** The part of the input that the provider has put into its cache, where it says so. */
+  cache_write_input_tokens?: number;
   /** Tokens received, reasoning included. */
   output_tokens: number;
   /** The part of the output that was reasoning. */
@@ -6925,7 +6927,7 @@ export namespace v2 {
     inputTokens: number;
     /** The part of the input that the provider had cached. */
     cachedInputTokens: number;
-    /** The part of the input that the provider has cached now; not told by any. */
+    /** The part of the input that the provider has put into its cache, where it says so. */
     cacheWriteInputTokens: number;
     /** Tokens received, reasoning included. */
     outputTokens: number;

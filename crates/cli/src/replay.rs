@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use codex_config::{Env, Home};
-use codex_server::replay::{Dialect, Replay};
+use codex_dialects::replay::{Dialect, Replay};
 use codex_store::{RolloutLines, ThreadIndex};
 
 use crate::args::{ReplayArgs, ReplayDialect, ReplaySpeed};

@@ -242,6 +242,16 @@ impl Config {
     }
 }
 
+impl Config {
+    /// The provider and the name of a model: `PROVIDER:NAME` names both, and any other name is one of the provider that is
+    /// set.
+    #[must_use]
+    pub fn model_of<'a>(&'a self, model: &'a str) -> (&'a ProviderConfig, &'a str) {
+        let named = model.split_once(':').and_then(|(id, name)| Some((self.providers.get(id)?, name)));
+        named.unwrap_or((&self.provider, model))
+    }
+}
+
 /// The provider under `model_provider`, which must exist and be reachable.
 fn select_provider(
     root: &Reader<'_>,

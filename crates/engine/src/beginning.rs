@@ -1,14 +1,10 @@
-//! What a thread goes on with: its own past, or somebody else's.
+//! What a thread goes on under, and what it has left undone.
 
 use codex_log::settings::Settings;
-use codex_log::state::{ThreadState, TurnBegin};
+use codex_log::state::ThreadState;
 use codex_thread::ExplicitOverrides;
-use codex_wire::conversation_item::ConversationItem;
-use codex_wire::response::{
-    CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem,
-};
+use codex_wire::response::{CustomToolCallOutput, FunctionCallOutput, FunctionCallOutputPayload, ResponseItem};
 
-use crate::compaction::is_summary;
 use codex_tools::call::{ToolCall, call_of};
 
 /// What the model is told of a call whose end nobody saw.
@@ -35,52 +31,28 @@ pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &Settin
     }
 }
 
-/// A conversation that goes on.
+/// Calls of a thread that goes on, of which it does not know the end.
 #[derive(Debug, Default)]
-pub(crate) struct Past {
-    /// Its items.
-    pub(crate) items: Vec<ConversationItem>,
-    /// How many of them were there before anything was said.
-    pub(crate) preface: usize,
-    /// What the user said, each with its place.
-    pub(crate) said: Vec<(usize, Message)>,
-    /// Where the turns since the last summary begin.
-    pub(crate) turns: Vec<TurnBegin>,
+pub(crate) struct LooseEnds {
     /// Outputs for calls that have none.
     pub(crate) lost: Vec<ResponseItem>,
     /// Calls about which a person is to be asked again.
     pub(crate) asked: Vec<ToolCall>,
 }
 
-impl Past {
-    /// What the state of a thread says of the conversation. Questions that nobody has answered are asked again, or count as
-    /// lost.
+impl LooseEnds {
+    /// What is loose in the state of a thread. Questions that nobody has answered are asked again, or count as lost.
     pub(crate) fn of(state: &ThreadState, asks_again: bool) -> Self {
-        let conversation = &state.conversation;
-        let items = conversation.items().to_vec();
-        let said = conversation.said_messages().into_iter().filter(|(_, message)| !is_summary(&message.text()));
-        let (mut lost, mut asked) = (Vec::new(), Vec::new());
-        for open in conversation.open_calls() {
+        let mut ends = Self::default();
+        for open in state.conversation.open_calls() {
             let is_asked = || state.questions.iter().any(|question| question.item().as_str() == open.call_id);
-            let item = items.get(open.item).and_then(|item| item.typed().ok());
+            let item = state.conversation.items().get(open.item).and_then(|item| item.typed().ok());
             match item.as_deref().filter(|_| asks_again && is_asked()).and_then(call_of) {
-                Some(call) => asked.push(call),
-                None => lost.push(lost_output(item.as_deref(), open.call_id.to_owned())),
+                Some(call) => ends.asked.push(call),
+                None => ends.lost.push(lost_output(item.as_deref(), open.call_id.to_owned())),
             }
         }
-        let (preface, turns) = (conversation.preface().len(), conversation.turns().to_vec());
-        Self { items, preface, said: said.collect(), turns, lost, asked }
-    }
-
-    /// Puts items before everything else.
-    pub(crate) fn put_before(&mut self, told: Vec<ConversationItem>) {
-        let places =
-            self.said.iter_mut().map(|(place, _)| place).chain(self.turns.iter_mut().map(|turn| &mut turn.item));
-        for place in places {
-            *place += told.len();
-        }
-        self.preface += told.len();
-        self.items.splice(0..0, told);
+        ends
     }
 }
 

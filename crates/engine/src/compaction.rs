@@ -14,9 +14,28 @@ const CARRIED_BYTES: usize = 80_000;
 /// What a summary begins with.
 const SUMMED_UP: &str = "The conversation before this was summed up by you:";
 
-/// Whether a message is a summary of ours and not something the user said.
-pub(crate) fn is_summary(text: &str) -> bool {
-    text.starts_with(SUMMED_UP)
+/// What a summary begins with that is one message with what the person said.
+const SAID_SO_FAR: &str = "So far the person has said:\n\n";
+
+/// What the user said, of messages in the user's name: those that an earlier summary has put there say it in words of ours,
+/// or say nothing of it.
+pub(crate) fn said(messages: impl IntoIterator<Item = Message>) -> Vec<Message> {
+    messages.into_iter().filter_map(said_in).collect()
+}
+
+fn said_in(message: Message) -> Option<Message> {
+    let text = message.text();
+    if text.starts_with(SUMMED_UP) {
+        return None;
+    }
+    let Some((quoted, _)) = text.strip_prefix(SAID_SO_FAR).and_then(|text| text.split_once(SUMMED_UP)) else {
+        return Some(message);
+    };
+    let quoted =
+        Some(quoted.trim_end()).filter(|quoted| !quoted.is_empty()).map(|quoted| Message::user(quoted).content);
+    let pictures = message.content.into_iter().filter(is_picture);
+    let content: Vec<_> = quoted.into_iter().flatten().chain(pictures).collect();
+    (!content.is_empty()).then_some(Message { content, ..Message::user("") })
 }
 
 /// What a summary is made of.
@@ -42,7 +61,7 @@ impl Summary<'_> {
                 let texts: Vec<String> = said.iter().map(|message| message.text().into()).collect();
                 let pictures = said.iter().flat_map(|message| &message.content).filter(|part| is_picture(part));
                 let said = texts.join("\n\n");
-                let mut message = Message::user(format!("So far the person has said:\n\n{said}\n\n{summary}"));
+                let mut message = Message::user(format!("{SAID_SO_FAR}{said}\n\n{summary}"));
                 message.content.extend(pictures.cloned());
                 vec![message]
             }
@@ -160,5 +179,26 @@ mod tests {
         let said = [Message::user("old"), Message::user(long), Message::user("new")];
         let summary = Summary { text: "", said: &said, plan: None, history: HistoryMode::Full };
         assert_eq!(summary.messages().len(), 2, "the newest message and the summary");
+    }
+
+    #[test]
+    fn what_an_earlier_summary_quotes_was_said_and_the_summary_was_not() {
+        for history in [HistoryMode::Full, HistoryMode::Brief] {
+            let first: Vec<Message> = ["one", "two"].map(Message::user).into();
+            let summary = Summary { text: "a fern", said: &first, plan: None, history }.messages();
+            let left = summary.into_iter().filter_map(|item| match item {
+                ResponseItem::Message(message) => Some(message),
+                _ => None,
+            });
+            let said = said(left.chain([Message::user("three")]));
+            let texts: Vec<String> = said.iter().map(|message| message.text().into()).collect();
+            assert_eq!(texts.join("\n\n"), "one\n\ntwo\n\nthree", "{history:?}");
+        }
+        let nothing = Summary { text: "a fern", said: &[], plan: None, history: HistoryMode::Brief }.messages();
+        let messages = nothing.into_iter().map(|item| match item {
+            ResponseItem::Message(message) => message,
+            other => panic!("{other:?} is no message"),
+        });
+        assert_eq!(said(messages), []);
     }
 }

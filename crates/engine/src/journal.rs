@@ -133,8 +133,8 @@ impl Journal {
         self.feeds.len()
     }
 
-    /// Adds an event. It is neither saved nor published before [`Journal::publish`].
-    pub(crate) fn append(&mut self, turn: Option<TurnId>, body: Body) {
+    /// Adds an event, and returns it. It is neither saved nor published before [`Journal::publish`].
+    pub(crate) fn append(&mut self, turn: Option<TurnId>, body: Body) -> &Event {
         if self.waiting.is_empty() {
             self.append_unsaved();
         }
@@ -149,6 +149,7 @@ impl Journal {
         }
         self.drafting.take(&event, self.pen.position());
         self.waiting.push(event);
+        &self.waiting[self.waiting.len() - 1]
     }
 
     /// What the model was saying and thinking, as far as readers were told of it.
@@ -294,7 +295,9 @@ impl Journal {
             event.seq = self.number(&event, is_in_file);
             let event = Arc::new(event);
             self.recent.push(&event);
-            self.feeds.retain(|feed| feed.push(&event));
+            // With one reader there is nothing to share.
+            let encodings = (self.feeds.len() > 1).then(Arc::default);
+            self.feeds.retain(|feed| feed.push_shared(&event, encodings.as_ref()));
         }
         if is_in_file {
             self.drafting.settle(&mut *self.pen);

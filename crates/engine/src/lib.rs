@@ -5,7 +5,6 @@
 
 mod beginning;
 mod compaction;
-mod context;
 mod credentials;
 mod drafting;
 mod environment;

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use chrono::{SecondsFormat, Utc};
 use codex_log::history::History;
-use codex_log::keys::IdempotencyKeys;
 use codex_log::store::{Opened, StoreErrorKind};
 use codex_thread::{Beginning, ExplicitOverrides, HistoryMode};
-use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::AskForApproval;
 use codex_wire::response::{Message, ResponseItem};
@@ -17,7 +15,7 @@ use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::beginning::{Past, settle};
+use crate::beginning::{LooseEnds, settle};
 use crate::foreign;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
@@ -27,7 +25,7 @@ use codex_config::ModelTable;
 use codex_config::project_doc::{self, ProjectDocs};
 use codex_config::skill_list;
 use codex_log::settings::{Mode, Settings};
-use codex_log::state::{HistoryStart, Interrupted, ThreadState, Tokens};
+use codex_log::state::{HistoryStart, Interrupted, ThreadState};
 use codex_log::{Record, ThreadStarted, TurnId};
 use codex_tools::rules::{self, Rules};
 
@@ -66,24 +64,20 @@ pub(crate) struct Opening {
     pub(crate) models: ModelTable,
     /// What the user has decided about commands.
     pub(crate) rules: Rules,
-    /// What it goes on with.
-    pub(crate) past: Option<Box<Continued>>,
+    /// What its log comes to so far.
+    pub(crate) state: ThreadState,
+    /// What has to be taken up again, if it goes on.
+    pub(crate) continued: Option<Box<Continued>>,
 }
 
-/// What a thread goes on with.
+/// What has to be taken up again in a thread that goes on.
 pub(crate) struct Continued {
-    /// The conversation.
-    pub(crate) past: Past,
-    /// What it has cost.
-    pub(crate) tokens: Tokens,
+    /// Calls of which it does not know the end.
+    pub(crate) ends: LooseEnds,
     /// What its last turn ran under.
     pub(crate) before: Option<Settings>,
-    /// What was said last under keys of the client's.
-    pub(crate) heard: IdempotencyKeys,
     /// The turn that goes on, if questions of it wait for an answer.
     pub(crate) unfinished: Option<TurnId>,
-    /// What it works towards.
-    pub(crate) goal: Option<Goal>,
 }
 
 /// The file of a thread, and what was in it.
@@ -145,12 +139,7 @@ impl Opening {
             Some(state) => state.meta.clone(),
             None => SessionMeta { instructions: told.user.clone(), ..meta },
         };
-        let before = stored.map(|stored| Settings {
-            cwd: stored.cwd.clone(),
-            approval_policy: stored.approval_policy,
-            sandbox_policy: stored.sandbox_policy.clone(),
-            ..configured.clone()
-        });
+        let before = stored.map(|stored| told_under(stored, &configured));
         let prompts = setup.store.prompts();
         let started = ThreadStarted {
             settings: Arc::new(configured),
@@ -165,7 +154,8 @@ impl Opening {
         let preface = told.preface(setup, &cwd);
         let (models, unread) = ModelTable::read(&setup.config.model);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
-        let past = state.map(|state| Box::new(continued(state, before, &preface, asks_again)));
+        let mut state = state.unwrap_or_else(|| ThreadState::new(started.meta.clone(), interrupted(setup)));
+        let continued = is_resumed.then(|| Box::new(continued(&mut state, before, &preface, asks_again)));
         let mut warnings: Vec<String> =
             warnings.into_iter().chain(held_back).chain(told.warnings).chain(unread).collect();
         Ok(Self {
@@ -177,7 +167,8 @@ impl Opening {
             models,
             skills: told.skills,
             journal,
-            past,
+            state,
+            continued,
         })
     }
 }
@@ -317,6 +308,12 @@ fn instructions_file(path: &Path) -> std::io::Result<Arc<str>> {
     if text.trim().is_empty() { Err(std::io::Error::other("it is empty")) } else { Ok(text.into()) }
 }
 
+/// What the model was told of its surroundings in a turn under stored settings.
+pub(crate) fn told_under(stored: &Settings, now: &Settings) -> Settings {
+    let Settings { cwd, approval_policy, sandbox_policy, .. } = stored.clone();
+    Settings { cwd, approval_policy, sandbox_policy, ..now.clone() }
+}
+
 /// The settings of a thread that begins now.
 fn configured(setup: &Setup) -> Settings {
     let config = &setup.config;
@@ -362,15 +359,15 @@ pub(crate) fn asks_first(settings: &Settings) -> bool {
     matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::UnlessTrusted)
 }
 
-fn continued(state: ThreadState, before: Option<Settings>, preface: &[Message], asks_again: bool) -> Continued {
+fn continued(state: &mut ThreadState, before: Option<Settings>, preface: &[Message], asks_again: bool) -> Continued {
     let unfinished = state.turn.as_ref().and_then(|turn| turn.id.clone());
-    let mut past = Past::of(&state, asks_again && unfinished.is_some());
+    let ends = LooseEnds::of(state, asks_again && unfinished.is_some());
     if state.conversation.begins() == HistoryStart::Summary {
         let told = preface.iter().cloned().map(ResponseItem::Message);
-        let told: Vec<_> = told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect();
-        past.put_before(told);
+        state.conversation.put_before(told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect());
     }
-    let unfinished = unfinished.filter(|_| !past.asked.is_empty());
-    let goal = state.goal.map(Arc::unwrap_or_clone);
-    Continued { past, tokens: state.tokens, before, heard: state.keys, unfinished, goal }
+    // Those that still matter are asked again.
+    state.questions.clear();
+    let unfinished = unfinished.filter(|_| !ends.asked.is_empty());
+    Continued { ends, before, unfinished }
 }

@@ -36,7 +36,7 @@ pub enum PreviewError {
 pub async fn first_request(setup: Setup, content: Vec<UserInput>) -> Result<Value, PreviewError> {
     let seen = Arc::new(Seen::default());
     let model: Arc<dyn Model> = Arc::clone(&seen) as Arc<dyn Model>;
-    let provider = setup.config.provider.clone();
+    let config = Arc::clone(&setup.config);
     let beginning = Beginning::Unsaved(Box::new(setup.beginning));
     let (thread, mut feed) = Setup { model, beginning, ..setup }.start().await?;
     thread.say(TurnId::new("preview"), content, SettingsChange::default()).await?;
@@ -47,8 +47,11 @@ pub async fn first_request(setup: Setup, content: Vec<UserInput>) -> Result<Valu
     }
     thread.close().await;
     let prompt = seen.prompt.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let prompt = prompt.ok_or(PreviewError::Unasked)?;
-    Ok(serde_json::from_slice(&request_body(&prompt, wire_kind(&provider), &provider.id, &provider.traits))?)
+    let mut prompt = prompt.ok_or(PreviewError::Unasked)?;
+    let asked = prompt.model.clone();
+    let (provider, name) = config.model_of(&asked);
+    name.clone_into(&mut prompt.model);
+    Ok(serde_json::from_slice(&request_body(&prompt, wire_kind(provider), &provider.id, &provider.traits))?)
 }
 
 /// A model that keeps what it was asked first, and answers nothing.

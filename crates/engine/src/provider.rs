@@ -1,7 +1,8 @@
 //! From a configured provider to a model that can be asked.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use codex_config::{Config, Env, ProviderConfig, WireApi};
@@ -61,7 +62,61 @@ pub fn connect(
     env: &Env,
     originator: &str,
 ) -> Result<Arc<dyn Model>, ConnectError> {
-    let provider = &config.provider;
+    let default = connect_provider(config, &config.provider, credentials, env, originator)?;
+    Ok(Arc::new(Router {
+        default,
+        config: config.clone(),
+        credentials: credentials.clone(),
+        env: env.clone(),
+        originator: originator.to_owned(),
+        others: Mutex::default(),
+    }))
+}
+
+/// The models of a configuration: a turn asks for its own by provider and name.
+struct Router {
+    default: Arc<dyn Model>,
+    config: Config,
+    credentials: CredentialsSource,
+    env: Env,
+    originator: String,
+    /// Those of providers that a turn has asked for, each with connections of its own.
+    others: Mutex<BTreeMap<String, Arc<dyn Model>>>,
+}
+
+impl Router {
+    fn model(&self, provider: &ProviderConfig) -> Result<Arc<dyn Model>, ConnectError> {
+        if provider.id == self.config.provider.id {
+            return Ok(Arc::clone(&self.default));
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = others.get(&provider.id) {
+            return Ok(Arc::clone(model));
+        }
+        let model = connect_provider(&self.config, provider, &self.credentials, &self.env, &self.originator)?;
+        others.insert(provider.id.clone(), Arc::clone(&model));
+        Ok(model)
+    }
+}
+
+impl Model for Router {
+    fn ask(&self, prompt: Prompt) -> Answer {
+        let (provider, name) = self.config.model_of(&prompt.model);
+        let (model, name) = (self.model(provider), name.to_owned());
+        match model {
+            Ok(model) => model.ask(Prompt { model: name, ..prompt }),
+            Err(error) => Unavailable { message: error.to_string() }.ask(prompt),
+        }
+    }
+}
+
+fn connect_provider(
+    config: &Config,
+    provider: &ProviderConfig,
+    credentials: &CredentialsSource,
+    env: &Env,
+    originator: &str,
+) -> Result<Arc<dyn Model>, ConnectError> {
     match provider.wire_api {
         WireApi::Responses => {
             let recorded = env.get(RECORDED).map(|path| recorded(&PathBuf::from(path)));

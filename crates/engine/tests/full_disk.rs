@@ -16,6 +16,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::world::{Client, World, outcome};
 
+#[path = "it/law.rs"]
+mod law;
 #[path = "it/shown.rs"]
 #[expect(dead_code, reason = "it is there for all tests")]
 mod shown;

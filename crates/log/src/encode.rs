@@ -3,7 +3,7 @@
 //! Deltas are not kept: the items they lead to are. Of the event queue only what a resumed client is shown again is
 //! kept; the rest follows from the items of the conversation.
 
-use codex_wire::conversation_item::ConversationItem;
+use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
 use codex_wire::event::EventMsg;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
@@ -24,6 +24,22 @@ pub trait LineSink {
     /// # Errors
     /// When the line cannot be encoded or kept.
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), Self::Error>;
+
+    /// Takes the line of an item of the conversation that holds something only its maker reads. The maker is written beside
+    /// the payload, never into it: whoever reads the payload is to find what every release wrote there.
+    ///
+    /// # Errors
+    /// When the line cannot be encoded or kept.
+    fn line_made_by<P: Serialize + ?Sized>(
+        &mut self,
+        at_ms: i64,
+        kind: &str,
+        payload: &P,
+        origin: &ItemOrigin,
+    ) -> Result<(), Self::Error> {
+        let _ = origin;
+        self.line(at_ms, kind, payload)
+    }
 }
 
 /// Appends the lines that an event gives.
@@ -36,7 +52,10 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
         Body::ThreadStarted(started) if started.is_resumed => Ok(()),
         Body::ThreadStarted(started) => file.append("session_meta", &started.meta),
         Body::ModelAsked(settings) => file.append("turn_context", &turn_context(settings)),
-        Body::Recorded(record) => file.append("response_item", &record.json),
+        Body::Recorded(record) => match record.json.origin() {
+            Some(origin) => file.sink.line_made_by(event.at_ms, "response_item", &record.json, origin),
+            None => file.append("response_item", &record.json),
+        },
         Body::Compacted(compacted) => {
             let replacement_history = compacted.replacement.as_deref();
             file.append("compacted", &CompactedLine { message: &compacted.summary, replacement_history })?;
@@ -221,7 +240,7 @@ struct CompactedLine<'a> {
     replacement_history: Option<&'a [ConversationItem]>,
 }
 
-fn turn_context(settings: &Settings) -> TurnContextItem {
+pub(crate) fn turn_context(settings: &Settings) -> TurnContextItem {
     TurnContextItem {
         cwd: settings.cwd.clone(),
         approval_policy: settings.approval_policy,

@@ -10,6 +10,7 @@ use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
+use codex_wire::name::Name;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
@@ -29,6 +30,12 @@ impl TurnId {
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
+    }
+
+    /// The name as others share it.
+    #[must_use]
+    pub fn to_name(&self) -> Name {
+        Arc::clone(&self.0).into()
     }
 
     /// The name as text.

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use codex_wire::conversation_item::ItemOrigin;
 use codex_wire::event::EventMsg;
 use codex_wire::rollout::RolloutLine;
 use serde::Deserialize;
@@ -52,6 +54,17 @@ impl<'a> Line<'a> {
         serde_json::from_str(self.text).ok()
     }
 
+    /// Who made an item of the conversation that holds something only its maker reads.
+    #[must_use]
+    pub fn origin(&self) -> Option<Arc<ItemOrigin>> {
+        // Nearly all lines end with their payload, which is a part of them.
+        let payload = self.payload.get().as_bytes().as_ptr_range();
+        if self.text.as_bytes().as_ptr_range().end as usize == payload.end as usize + 1 {
+            return None;
+        }
+        serde_json::from_str::<MadeBy>(self.text).ok()?.origin.map(Arc::new)
+    }
+
     /// When it was written, in milliseconds of Unix time; 0 if it does not say.
     #[must_use]
     pub fn at_ms(&self) -> i64 {
@@ -85,6 +98,12 @@ struct Envelope<'a> {
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
     payload: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct MadeBy {
+    #[serde(default)]
+    origin: Option<ItemOrigin>,
 }
 
 /// A text that is copied only if it has escapes.

@@ -2,16 +2,44 @@
 
 use std::str::FromStr;
 
+use chrono::DateTime;
 use codex_wire::tokens::{CreditsSnapshot, RateLimitSnapshot, RateLimitWindow};
+
+use crate::wait::span;
 
 /// Reads the rate-limit headers; what is missing or unreadable stays empty.
 pub(crate) fn rate_limits<'h>(header: impl Fn(&str) -> Option<&'h str>) -> RateLimitSnapshot {
-    RateLimitSnapshot {
+    let own = RateLimitSnapshot {
         primary: window(&header, "primary"),
         secondary: window(&header, "secondary"),
         credits: credits(&header),
         plan_type: None,
+    };
+    if own != RateLimitSnapshot::default() {
+        return own;
     }
+    RateLimitSnapshot {
+        primary: counted(&header, "requests"),
+        secondary: counted(&header, "tokens"),
+        ..RateLimitSnapshot::default()
+    }
+}
+
+/// What other providers say of one kind of thing that they count: how many there may be, how many are left, and when there
+/// are more again.
+fn counted<'h>(header: &impl Fn(&str) -> Option<&'h str>, what: &str) -> Option<RateLimitWindow> {
+    let anthropic = |name: &str| header(&format!("anthropic-ratelimit-{what}-{name}"));
+    let others = |name: &str| header(&format!("x-ratelimit-{name}-{what}"));
+    let read = |name: &str| anthropic(name).or_else(|| others(name));
+    let (limit, left) = (number::<f64>(read("limit"))?, number::<f64>(read("remaining"))?);
+    let used_percent = (100.0 * (limit - left) / limit).clamp(0.0, 100.0);
+    let reset = read("reset").map(str::trim).unwrap_or_default();
+    Some(RateLimitWindow {
+        used_percent: if used_percent.is_finite() { used_percent } else { return None },
+        window_minutes: None,
+        resets_at: DateTime::parse_from_rfc3339(reset).ok().map(|time| time.timestamp()),
+        resets_in_seconds: span(reset).and_then(|span| i64::try_from(span.as_secs()).ok()),
+    })
 }
 
 fn window<'h>(header: &impl Fn(&str) -> Option<&'h str>, name: &str) -> Option<RateLimitWindow> {
@@ -81,6 +109,41 @@ mod tests {
              secondary-used-percent=2 secondary-resets-in-seconds=90",
             expect![[
                 r#"{"primary":{"used_percent":1.0,"window_minutes":null,"resets_at":null,"resets_in_seconds":60},"secondary":{"used_percent":2.0,"window_minutes":null,"resets_at":null,"resets_in_seconds":90},"credits":null,"plan_type":null}"#
+            ]],
+        );
+    }
+
+    #[track_caller]
+    fn check_others(headers: &[(&'static str, &'static str)], expected: Expect) {
+        let header = |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        expected.assert_eq(&serde_json::to_string(&rate_limits(header)).unwrap());
+    }
+
+    #[test]
+    fn reads_what_other_providers_say() {
+        check_others(
+            &[
+                ("x-ratelimit-limit-requests", "100"),
+                ("x-ratelimit-remaining-requests", "75"),
+                ("x-ratelimit-reset-requests", "6m0s"),
+                ("x-ratelimit-limit-tokens", "1000"),
+                ("x-ratelimit-remaining-tokens", "0"),
+                ("x-ratelimit-reset-tokens", "1.5s"),
+            ],
+            expect![[
+                r#"{"primary":{"used_percent":25.0,"window_minutes":null,"resets_at":null,"resets_in_seconds":360},"secondary":{"used_percent":100.0,"window_minutes":null,"resets_at":null,"resets_in_seconds":1},"credits":null,"plan_type":null}"#
+            ]],
+        );
+        check_others(
+            &[
+                ("anthropic-ratelimit-requests-limit", "50"),
+                ("anthropic-ratelimit-requests-remaining", "40"),
+                ("anthropic-ratelimit-requests-reset", "2023-11-14T22:13:20Z"),
+                ("anthropic-ratelimit-tokens-limit", "0"),
+                ("anthropic-ratelimit-tokens-remaining", "0"),
+            ],
+            expect![[
+                r#"{"primary":{"used_percent":20.0,"window_minutes":null,"resets_at":1700000000},"secondary":null,"credits":null,"plan_type":null}"#
             ]],
         );
     }

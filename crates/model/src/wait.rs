@@ -20,13 +20,17 @@ pub(crate) fn wait_in_message(message: &str) -> Option<Duration> {
     const PHRASE: &str = "try again in ";
     // ASCII lower case keeps byte offsets.
     let start = message.to_ascii_lowercase().find(PHRASE)? + PHRASE.len();
-    let mut rest = message.get(start..)?;
-    let mut wait = None;
+    span(message.get(start..)?).map(|wait| wait.min(LONGEST_WAIT))
+}
+
+/// The span that a text begins with, such as `6m0s`.
+pub(crate) fn span(text: &str) -> Option<Duration> {
+    let (mut rest, mut span) = (text, None);
     while let Some((part, after)) = one_span(rest) {
-        wait = Some(wait.unwrap_or(Duration::ZERO).saturating_add(part));
+        span = Some(span.unwrap_or(Duration::ZERO).saturating_add(part));
         rest = after;
     }
-    wait.map(|wait| wait.min(LONGEST_WAIT))
+    span
 }
 
 /// Takes one number with its unit off the front.

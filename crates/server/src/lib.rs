@@ -5,4 +5,3 @@
 pub mod app;
 pub mod lines;
 pub mod proto;
-pub mod replay;

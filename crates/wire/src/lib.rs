@@ -27,6 +27,7 @@ pub mod ids;
 pub mod input;
 pub mod marks;
 pub mod mcp;
+pub mod name;
 pub mod op;
 pub mod plan;
 pub mod policy;

@@ -278,3 +278,19 @@ fn a_command_may_use_as_much_memory_as_the_limits_say() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn a_model_may_name_its_provider() {
+    let (_temp, config) = load("", &Overrides::default());
+    let config = config.unwrap();
+    for (model, expected) in [
+        ("gpt-5.1", ("openai", "gpt-5.1")),
+        ("anthropic:claude-opus-4-7", ("anthropic", "claude-opus-4-7")),
+        ("ollama:gpt-oss:20b", ("ollama", "gpt-oss:20b")),
+        ("gpt-oss:20b", ("openai", "gpt-oss:20b")),
+        ("openai:x", ("openai", "x")),
+    ] {
+        let (provider, name) = config.model_of(model);
+        assert_eq!((provider.id.as_str(), name), expected, "{model}");
+    }
+}

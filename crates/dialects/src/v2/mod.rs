@@ -6,6 +6,7 @@ mod items;
 pub mod project;
 mod read_state;
 mod request;
+pub mod thread;
 
 pub use created::CreatedItems;
 pub use history::TurnReader;

@@ -3,10 +3,11 @@
 //! What is remembered here is only what a notification repeats of earlier ones: when an item began, the last message
 //! of a turn, how many questions are open.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use codex_log::review;
-use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, ReviewEntered, Status, TurnId};
+use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, Status, TurnId};
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
 use codex_protocol::v2::goal::{ThreadGoal, ThreadGoalUpdated};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
@@ -19,6 +20,7 @@ use codex_protocol::v2::notification::{
 use codex_protocol::v2::thread::{ActiveFlag, ThreadStatus};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use codex_protocol::v2::warning::Warning;
+use codex_wire::name::Name;
 use codex_wire::text::Text;
 
 use super::items::thread_item;
@@ -29,6 +31,8 @@ use crate::ProtocolRelease;
 #[derive(Debug)]
 pub struct Projector {
     thread: String,
+    /// The same, for messages that are many.
+    name: Name,
     release: ProtocolRelease,
     raw_items: bool,
     raw_reasoning: bool,
@@ -37,7 +41,7 @@ pub struct Projector {
     turn_began_ms: Option<i64>,
     /// What the review is about whose turn begins next.
     review: Option<String>,
-    /// The last message of the running turn.
+    /// The last message of the running turn, for releases that tell it again.
     last_message: Option<TimedItem>,
     /// When the items that are not whole yet began.
     began: HashMap<ItemId, i64>,
@@ -65,6 +69,7 @@ impl Projector {
     #[must_use]
     pub fn new(thread: String, release: ProtocolRelease, wishes: Wishes) -> Self {
         Self {
+            name: thread.as_str().into(),
             thread,
             release,
             raw_items: wishes.raw_items,
@@ -84,16 +89,90 @@ impl Projector {
         self.goals = true;
     }
 
-    /// Appends the notifications that an event gives.
+    /// Appends the notifications that an event gives, and remembers it.
     pub fn project(&mut self, event: &Event, out: Out<'_>) {
+        self.render(event, out);
+        self.observe(event);
+    }
+
+    /// What an event's notifications depend on besides the event, if that is one number. Whoever has the same number, the same
+    /// release and the same wishes is told the same; of other events that is not known.
+    #[must_use]
+    pub fn shared_state(&self, event: &Event) -> Option<i64> {
+        match &event.body {
+            Body::ItemDelta { item, delta: Delta::Output { bytes, .. } } => {
+                (!self.torn.contains_key(item) && complete_length(bytes) == bytes.len()).then_some(0)
+            }
+            Body::ItemStarted(item) => (!is_asked_about(item)).then_some(0),
+            Body::ItemCompleted(item) => Some(self.began.get(item.id()).copied().unwrap_or(event.at_ms)),
+            Body::TurnStarted { .. } | Body::Answered { .. } | Body::TurnEnded(_) => None,
+            Body::ThreadStarted(_)
+            | Body::ModelAsked(_)
+            | Body::Asked(_)
+            | Body::WentBack { .. }
+            | Body::ItemInterrupted(_)
+            | Body::RolledBack(_)
+            | Body::Unread(_)
+            | Body::GoalChanged(_)
+            | Body::GoalCleared
+            | Body::Recorded(_)
+            | Body::ItemDelta { .. }
+            | Body::TerminalWritten { .. }
+            | Body::DiffChanged(_)
+            | Body::ImageViewed { .. }
+            | Body::PlanUpdated(_)
+            | Body::ReviewEntered(_)
+            | Body::ReviewExited(_)
+            | Body::Compacted(_)
+            | Body::TokensCounted { .. }
+            | Body::AnswerRetried { .. }
+            | Body::Warning { .. } => Some(0),
+        }
+    }
+
+    /// Remembers what later notifications repeat of an event.
+    pub fn observe(&mut self, event: &Event) {
+        match &event.body {
+            Body::TurnStarted { .. } => {
+                self.turn_began_ms = Some(event.at_ms);
+                self.last_message = None;
+                self.waiting = 0;
+                self.review = None;
+            }
+            Body::ItemStarted(item) => {
+                self.waiting += usize::from(is_asked_about(item));
+                self.began.insert(item.id().clone(), event.at_ms);
+            }
+            Body::ItemDelta { item, delta: Delta::Output { bytes, .. } } => self.keep_torn(item, bytes),
+            Body::ItemCompleted(item) => {
+                self.torn.remove(item.id());
+                if item.answer().is_some() && self.release == ProtocolRelease::V0166 {
+                    self.last_message = Some(self.whole(event, item));
+                }
+                self.began.remove(item.id());
+            }
+            Body::Answered { .. } => self.waiting = self.waiting.saturating_sub(1),
+            Body::ReviewEntered(review) => self.review = Some(review.hint.clone()),
+            Body::TurnEnded(_) => {
+                self.began.clear();
+                self.torn.clear();
+                self.turn_began_ms = None;
+                self.last_message = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Appends the notifications that an event gives.
+    pub fn render(&self, event: &Event, out: Out<'_>) {
         let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
             // Clients never heard of items that break off: these end with their turn.
             Body::ThreadStarted(_)
             | Body::ModelAsked(_)
-            | Body::ItemInterrupted(_)
             | Body::Asked(_)
-            | Body::WentBack { .. } => {}
+            | Body::WentBack { .. }
+            | Body::ItemInterrupted(_) => {}
             Body::RolledBack(_) => {
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
             }
@@ -102,24 +181,23 @@ impl Projector {
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => self.recorded(turn, record, out),
             Body::ItemStarted(item) => {
-                self.waiting += usize::from(is_asked_about(item));
                 // Clients know these orders: a command waits before it is there, a patch is there before it waits.
-                let status = is_asked_about(item).then(|| self.status());
+                let status = is_asked_about(item).then(|| self.active(self.waiting + 1));
                 let (before, after) = if item.patch().is_some() { (None, status) } else { (status, None) };
                 out.extend(before);
-                self.item_started(event, turn, thread_item(item, self.release), item.id(), out);
+                self.push_started(event, turn, thread_item(item, self.release), out);
                 out.extend(after);
             }
-            Body::ItemDelta { item, delta } => self.item_delta(turn, item, delta, out),
+            Body::ItemDelta { item, delta } => self.item_delta(event.turn.as_ref(), item, delta, out),
             Body::ItemCompleted(item) => self.item_completed(event, turn, item, out),
-            Body::Answered { .. } => {
-                self.waiting = self.waiting.saturating_sub(1);
-                out.push(self.status());
-            }
+            Body::Answered { .. } => out.push(self.active(self.waiting.saturating_sub(1))),
             Body::TerminalWritten { .. } | Body::DiffChanged(_) | Body::ImageViewed { .. } | Body::PlanUpdated(_) => {
                 self.done_by_tools(event, turn, out);
             }
-            Body::ReviewEntered(review) => self.review_entered(event, turn, review, out),
+            Body::ReviewEntered(review) => {
+                let item = ThreadItem::EnteredReviewMode { id: turn.to_owned(), review: review.hint.clone() };
+                self.at_once(event, turn, item, out);
+            }
             Body::ReviewExited(output) => {
                 let review = output.as_deref().map(review::describe).unwrap_or_default();
                 self.at_once(event, turn, ThreadItem::ExitedReviewMode { id: turn.to_owned(), review }, out);
@@ -209,10 +287,9 @@ impl Projector {
         (self.thread.clone(), turn.to_owned())
     }
 
-    /// What the thread does now, as far as it can be told from its log.
-    fn status(&self) -> ServerNotification {
-        let waits = self.waiting > 0;
-        let active_flags = if waits { vec![ActiveFlag::WaitingOnApproval] } else { Vec::new() };
+    /// A thread that works, and waits for that many answers.
+    fn active(&self, waiting: usize) -> ServerNotification {
+        let active_flags = if waiting > 0 { vec![ActiveFlag::WaitingOnApproval] } else { Vec::new() };
         self.status_is(ThreadStatus::Active { active_flags })
     }
 
@@ -221,23 +298,15 @@ impl Projector {
         ServerNotification::ThreadStatusChanged(ThreadStatusChanged { thread_id, status })
     }
 
-    fn turn_started(&mut self, event: &Event, turn: &str, out: Out<'_>) {
-        self.turn_began_ms = Some(event.at_ms);
-        self.last_message = None;
-        self.waiting = 0;
-        out.push(self.status());
+    fn turn_started(&self, event: &Event, turn: &str, out: Out<'_>) {
+        out.push(self.active(0));
         let started_at = Some(event.at_ms / 1000);
-        let begun = match self.review.take() {
-            Some(hint) => review_turn(turn, hint),
+        let begun = match &self.review {
+            Some(hint) => review_turn(turn, hint.clone()),
             None => Turn::begun(turn.to_owned()),
         };
         let turn = Turn { started_at, ..begun };
         out.push(ServerNotification::TurnStarted(TurnStarted { thread_id: self.thread.clone(), turn }));
-    }
-
-    fn item_started(&mut self, event: &Event, turn: &str, item: ThreadItem, id: &ItemId, out: Out<'_>) {
-        self.began.insert(id.clone(), event.at_ms);
-        self.push_started(event, turn, item, out);
     }
 
     fn push_started(&self, event: &Event, turn: &str, item: ThreadItem, out: Out<'_>) {
@@ -247,25 +316,23 @@ impl Projector {
         out.push(ServerNotification::ItemStarted(Box::new(started)));
     }
 
-    fn item_completed(&mut self, event: &Event, turn: &str, item: &Item, out: Out<'_>) {
-        self.torn.remove(item.id());
+    fn item_completed(&self, event: &Event, turn: &str, item: &Item, out: Out<'_>) {
         if let Some(patch) = item.patch()
             && patch.status == Status::Completed
             && let Some(end) = &patch.end
         {
-            let delta = self.delta(turn, item.id(), end.stdout.clone());
+            let delta = self.delta(event.turn.as_ref(), item.id(), end.stdout.clone());
             out.push(ServerNotification::FileChangeOutputDelta(delta));
         }
-        let began = self.began.remove(item.id()).unwrap_or(event.at_ms);
-        let timed = TimedItem {
+        self.push_completed(event, turn, self.whole(event, item), out);
+    }
+
+    fn whole(&self, event: &Event, item: &Item) -> TimedItem {
+        TimedItem {
             item: thread_item(item, self.release),
-            started_at_ms: Some(began),
+            started_at_ms: Some(self.began.get(item.id()).copied().unwrap_or(event.at_ms)),
             completed_at_ms: Some(event.at_ms),
-        };
-        if item.answer().is_some() {
-            self.last_message = Some(timed.clone());
         }
-        self.push_completed(event, turn, timed, out);
     }
 
     fn push_completed(&self, event: &Event, turn: &str, item: TimedItem, out: Out<'_>) {
@@ -281,34 +348,38 @@ impl Projector {
         self.push_completed(event, turn, whole, out);
     }
 
-    fn delta(&self, turn: &str, item: &ItemId, delta: impl Into<Text>) -> ItemDelta {
-        let (thread_id, turn_id) = self.names(turn);
-        ItemDelta { thread_id, turn_id, item_id: item.as_str().to_owned(), delta: delta.into() }
+    fn delta(&self, turn: Option<&TurnId>, item: &ItemId, delta: impl Into<Text>) -> ItemDelta {
+        let (thread_id, turn_id, item_id) = self.shared_names(turn, item);
+        ItemDelta { thread_id, turn_id, item_id, delta: delta.into() }
     }
 
-    fn item_delta(&mut self, turn: &str, item: &ItemId, delta: &Delta, out: Out<'_>) {
-        let item_id = || item.as_str().to_owned();
-        let (thread_id, turn_id) = self.names(turn);
+    fn shared_names(&self, turn: Option<&TurnId>, item: &ItemId) -> (Name, Name, Name) {
+        (self.name.clone(), turn.map_or_else(|| "".into(), TurnId::to_name), item.to_name())
+    }
+
+    fn item_delta(&self, turn: Option<&TurnId>, item: &ItemId, delta: &Delta, out: Out<'_>) {
+        let (thread_id, turn_id, item_id) = self.shared_names(turn, item);
         out.push(match delta {
             Delta::Text(text) => {
                 let delta = text.clone();
-                ServerNotification::AgentMessageDelta(ItemDelta { thread_id, turn_id, item_id: item_id(), delta })
+                ServerNotification::AgentMessageDelta(ItemDelta { thread_id, turn_id, item_id, delta })
             }
             Delta::Output { bytes, .. } => {
                 let Some(text) = self.text(item, bytes) else { return };
-                ServerNotification::CommandOutputDelta(self.delta(turn, item, text))
+                let delta = text.into();
+                ServerNotification::CommandOutputDelta(ItemDelta { thread_id, turn_id, item_id, delta })
             }
             Delta::SummaryPart { index } => ServerNotification::ReasoningSummaryPartAdded(ReasoningSummaryPartAdded {
                 thread_id,
                 turn_id,
-                item_id: item_id(),
+                item_id,
                 summary_index: *index,
             }),
             Delta::Summary { index, text } => {
                 ServerNotification::ReasoningSummaryTextDelta(ReasoningSummaryTextDelta {
                     thread_id,
                     turn_id,
-                    item_id: item_id(),
+                    item_id,
                     delta: text.clone(),
                     summary_index: *index,
                 })
@@ -317,37 +388,39 @@ impl Projector {
             Delta::Raw { index, text } => ServerNotification::ReasoningTextDelta(ReasoningTextDelta {
                 thread_id,
                 turn_id,
-                item_id: item_id(),
+                item_id,
                 delta: text.clone(),
                 content_index: *index,
             }),
         });
     }
 
-    /// The text in what a command has printed. A character that comes in two pieces waits for its second one.
-    fn text(&mut self, item: &ItemId, bytes: &[u8]) -> Option<String> {
-        let whole = match self.torn.remove(item) {
-            Some(mut torn) => {
-                torn.extend_from_slice(bytes);
-                torn
-            }
-            None => bytes.to_vec(),
-        };
-        let end = complete_length(&whole);
-        if end < whole.len() {
-            self.torn.insert(item.clone(), whole[end..].to_vec());
+    /// What a command has printed, with the piece of a character that waits for the rest of it.
+    fn untorn<'a>(&self, item: &ItemId, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        match self.torn.get(item) {
+            Some(torn) => Cow::Owned([torn, bytes].concat()),
+            None => Cow::Borrowed(bytes),
         }
-        let text = String::from_utf8_lossy(&whole[..end]).into_owned();
+    }
+
+    /// The text in what a command has printed. A character that comes in two pieces waits for its second one.
+    fn text(&self, item: &ItemId, bytes: &[u8]) -> Option<String> {
+        let whole = self.untorn(item, bytes);
+        let text = String::from_utf8_lossy(&whole[..complete_length(&whole)]).into_owned();
         (!text.is_empty()).then_some(text)
     }
 
-    fn review_entered(&mut self, event: &Event, turn: &str, review: &ReviewEntered, out: Out<'_>) {
-        self.review = Some(review.hint.clone());
-        let item = ThreadItem::EnteredReviewMode { id: turn.to_owned(), review: review.hint.clone() };
-        self.at_once(event, turn, item, out);
+    fn keep_torn(&mut self, item: &ItemId, bytes: &[u8]) {
+        let whole = self.untorn(item, bytes);
+        let torn = whole[complete_length(&whole)..].to_vec();
+        if !torn.is_empty() {
+            self.torn.insert(item.clone(), torn);
+        } else if !self.torn.is_empty() {
+            self.torn.remove(item);
+        }
     }
 
-    fn compacted(&mut self, event: &Event, turn: &str, _: &Compacted, out: Out<'_>) {
+    fn compacted(&self, event: &Event, turn: &str, _: &Compacted, out: Out<'_>) {
         let id = format!("{turn}:compaction:{}", event.seq);
         self.at_once(event, turn, ThreadItem::ContextCompaction { id }, out);
         let (thread_id, turn_id) = self.names(turn);
@@ -360,9 +433,7 @@ impl Projector {
         out.push(ServerNotification::Error(ErrorNotification { error, will_retry, thread_id, turn_id }));
     }
 
-    fn turn_ended(&mut self, event: &Event, turn: &str, outcome: &Outcome, out: Out<'_>) {
-        self.began.clear();
-        self.torn.clear();
+    fn turn_ended(&self, event: &Event, turn: &str, outcome: &Outcome, out: Out<'_>) {
         let (status, error) = match outcome {
             Outcome::Completed { .. } => (TurnStatus::Completed, None),
             Outcome::Aborted(_) => (TurnStatus::Interrupted, None),
@@ -373,8 +444,7 @@ impl Projector {
             self.error(turn, failure, false, out);
         }
         let error = error.map(turn_error);
-        let began_ms = self.turn_began_ms.take();
-        let last = self.last_message.take().filter(|_| self.release == ProtocolRelease::V0166);
+        let (began_ms, last) = (self.turn_began_ms, self.last_message.clone());
         let ended = Turn {
             items_view: if last.is_some() { ItemsView::Summary } else { ItemsView::NotLoaded },
             items: last.into_iter().collect(),
@@ -436,23 +506,29 @@ fn is_cut(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    fn told(projector: &mut Projector, item: &ItemId, bytes: &[u8]) -> Option<String> {
+        let text = projector.text(item, bytes);
+        projector.keep_torn(item, bytes);
+        text
+    }
+
     #[test]
     fn a_character_in_two_pieces_is_shown_once() {
         let mut projector = Projector::new(String::new(), ProtocolRelease::V077, Wishes::default());
         let item = ItemId::new("a");
-        assert_eq!(projector.text(&item, b"x\xc3").as_deref(), Some("x"));
-        assert_eq!(projector.text(&item, b"\xa9y").as_deref(), Some("éy"));
-        assert_eq!(projector.text(&item, b"\xe2").as_deref(), None);
-        assert_eq!(projector.text(&item, b"\x82").as_deref(), None);
-        assert_eq!(projector.text(&item, b"\xac").as_deref(), Some("€"));
+        assert_eq!(told(&mut projector, &item, b"x\xc3").as_deref(), Some("x"));
+        assert_eq!(told(&mut projector, &item, b"\xa9y").as_deref(), Some("éy"));
+        assert_eq!(told(&mut projector, &item, b"\xe2").as_deref(), None);
+        assert_eq!(told(&mut projector, &item, b"\x82").as_deref(), None);
+        assert_eq!(told(&mut projector, &item, b"\xac").as_deref(), Some("€"));
     }
 
     #[test]
     fn broken_bytes_do_not_hold_up_what_follows() {
         let mut projector = Projector::new(String::new(), ProtocolRelease::V077, Wishes::default());
         let item = ItemId::new("a");
-        assert_eq!(projector.text(&item, b"\xff\xfeok").as_deref(), Some("\u{fffd}\u{fffd}ok"));
-        assert_eq!(projector.text(&item, b"\xff\xc3").as_deref(), Some("\u{fffd}"));
-        assert_eq!(projector.text(&item, b"\xa9").as_deref(), Some("é"));
+        assert_eq!(told(&mut projector, &item, b"\xff\xfeok").as_deref(), Some("\u{fffd}\u{fffd}ok"));
+        assert_eq!(told(&mut projector, &item, b"\xff\xc3").as_deref(), Some("\u{fffd}"));
+        assert_eq!(told(&mut projector, &item, b"\xa9").as_deref(), Some("é"));
     }
 }

@@ -1,5 +1,6 @@
 //! Models that several threads ask.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use codex_config::{Config, ConfigSource, ProviderConfig, WireApi};
@@ -24,6 +25,8 @@ struct Known {
 
 struct SharedModel {
     provider: ProviderConfig,
+    /// All that turns may ask for.
+    providers: BTreeMap<String, ProviderConfig>,
     /// Who its requests say they come from.
     originator: String,
     model: Arc<dyn Model>,
@@ -53,13 +56,16 @@ impl SharedModels {
         if known.generation != generation {
             *known = Known { generation, models: Vec::new() };
         }
-        let is_same = |known: &&SharedModel| known.originator == originator && known.provider == config.provider;
+        let is_same = |known: &&SharedModel| {
+            known.originator == originator && known.provider == config.provider && known.providers == config.providers
+        };
         if let Some(known) = known.models.iter().find(is_same) {
             return Ok(Arc::clone(&known.model));
         }
         let model = make()?;
         let (provider, originator) = (config.provider.clone(), originator.to_owned());
-        known.models.push(SharedModel { provider, originator, model: Arc::clone(&model) });
+        let providers = config.providers.clone();
+        known.models.push(SharedModel { provider, providers, originator, model: Arc::clone(&model) });
         Ok(model)
     }
 }

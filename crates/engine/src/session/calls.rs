@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
-use codex_log::{Body, Question, TurnId};
+use codex_log::{Question, TurnId};
 use codex_thread::QuestionName;
 use codex_tools::context::{ToolContext, ToolSetup};
 use codex_tools::grants::Grants;
@@ -24,44 +24,13 @@ pub(super) struct Calls {
     pub(super) lifecycle: Lifecycle,
     /// The settings whose folders are held.
     held_for: Option<(PathBuf, SandboxPolicy)>,
-    /// The questions that wait for an answer, oldest first.
-    asked: Vec<Arc<Question>>,
 }
 
 impl Calls {
     /// No calls yet, of which some may run by these rules.
     pub(super) fn new(rules: Rules) -> Self {
         let lifecycle = Lifecycle::new(Arc::default(), Arc::new(OpenGate), Grants::by(rules));
-        Self { lifecycle, held_for: None, asked: Vec::new() }
-    }
-
-    /// Goes on by one event of the log.
-    pub(super) fn observe(&mut self, body: &Body) {
-        match body {
-            Body::Asked(question) => self.asked.push(Arc::clone(question)),
-            Body::Answered { question, .. } => self.asked.retain(|asked| asked.id != *question),
-            Body::TurnEnded(_) => self.asked.clear(),
-            _ => {}
-        }
-    }
-
-    /// The questions that wait for an answer.
-    pub(super) fn asked(&self) -> &[Arc<Question>] {
-        &self.asked
-    }
-
-    /// The open question that is meant: the one of that name, the last one about that call, or the only one if the turn is
-    /// named.
-    pub(super) fn meant(&self, name: &QuestionName, turn: Option<&TurnId>) -> Option<Arc<Question>> {
-        let meant = match name {
-            QuestionName::Id(id) => self.asked.iter().find(|asked| asked.id == *id),
-            QuestionName::CallOrTurn(name) => {
-                let is_turn = turn.is_some_and(|turn| turn.as_str() == name);
-                let about_call = self.asked.iter().rfind(|asked| asked.item().as_str() == name);
-                about_call.or_else(|| self.asked.first().filter(|_| self.asked.len() == 1 && is_turn))
-            }
-        };
-        meant.map(Arc::clone)
+        Self { lifecycle, held_for: None }
     }
 
     /// What the calls of a turn run under, settled when the first of them begins.
@@ -75,7 +44,7 @@ impl Calls {
             home: &setup.home,
             programs: setup.programs.as_deref(),
             shell: setup.shell.as_deref(),
-            is_verbatim: profile.models.info(&settings.model).has_terminals(),
+            is_verbatim: profile.model_info(setup, &settings).has_terminals(),
             settings,
             thread: Arc::clone(self.lifecycle.thread()),
         }));
@@ -95,5 +64,22 @@ impl Calls {
         let held = (cwd.clone(), sandbox_policy.clone());
         self.context(setup, profile, turn).hold_roots();
         self.held_for = Some(held);
+    }
+}
+
+/// The open question that is meant: the one of that name, the last one about that call, or the only one if the turn is
+/// named.
+pub(super) fn meant<'a>(
+    asked: &'a [Arc<Question>],
+    name: &QuestionName,
+    turn: Option<&TurnId>,
+) -> Option<&'a Arc<Question>> {
+    match name {
+        QuestionName::Id(id) => asked.iter().find(|asked| asked.id == *id),
+        QuestionName::CallOrTurn(name) => {
+            let is_turn = turn.is_some_and(|turn| turn.as_str() == name);
+            let about_call = asked.iter().rfind(|asked| asked.item().as_str() == name);
+            about_call.or_else(|| asked.first().filter(|_| asked.len() == 1 && is_turn))
+        }
     }
 }

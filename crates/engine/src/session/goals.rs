@@ -1,4 +1,4 @@
-//! What the thread is after: the plan that the model made last, and the goal that it works towards.
+//! What the thread is after: the goal that it works towards.
 
 use codex_log::{Abort, Body, ItemId, Outcome};
 use codex_thread::goal::{GoalChange, GoalError};
@@ -7,7 +7,6 @@ use codex_tools::lifecycle::ToolOutput;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::{Goal, GoalStatus};
 use codex_wire::ids::ThreadId;
-use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::Message;
 use serde::Deserialize;
 
@@ -26,8 +25,6 @@ struct UpdateGoalArguments {
 /// What the thread is after.
 #[derive(Default)]
 pub(super) struct Goals {
-    /// The plan the model made last.
-    pub(super) plan: Option<UpdatePlanArgs>,
     /// What the thread works towards until it is reached.
     pub(super) goal: GoalState,
 }

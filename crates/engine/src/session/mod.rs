@@ -4,18 +4,19 @@
 //! what is to be told. Only here and in [`perform`] do they meet.
 
 mod calls;
-mod conversation;
+mod conversations;
 mod goals;
 mod perform;
 mod profile;
 mod running;
+mod tokens;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::history::History;
 use codex_log::settings::{Settings, SettingsChange};
-use codex_log::state::Tokens;
+use codex_log::state::{ThreadState, Tokens};
 use codex_log::{Abort, Body, ItemId, Record, ReviewEntered, ThreadStarted, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::{
@@ -34,17 +35,16 @@ use codex_wire::review::ReviewRequest;
 use tokio::sync::{mpsc, oneshot};
 
 use self::calls::Calls;
-use self::conversation::Conversation;
+use self::conversations::Conversations;
 use self::goals::Goals;
 use self::profile::Profile;
 use self::running::RunningTurn;
-use crate::beginning::Past;
-use crate::context::Context;
+use crate::beginning::LooseEnds;
 use crate::environment::{Environment, shell_name};
 use crate::goal::GoalState;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
-use crate::opening::{Continued, Opening, interrupted};
+use crate::opening::{Continued, Opening, interrupted, told_under};
 use crate::review;
 use crate::setup::Setup;
 use crate::turn::{Input, Turn, UserMessage};
@@ -60,7 +60,9 @@ pub(crate) struct Session {
     setup: Setup,
     started: Arc<ThreadStarted>,
     journal: Journal,
-    conversation: Conversation,
+    /// What the log comes to.
+    state: ThreadState,
+    conversations: Conversations,
     /// The turn that runs.
     turn: Option<RunningTurn>,
     calls: Calls,
@@ -86,13 +88,23 @@ enum Wake {
 impl Session {
     /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
     pub(crate) async fn start(mut setup: Setup) -> Result<(Self, Thread, Feed), OpenError> {
-        let Opening { started, instructions, preface, skills, warnings, mut journal, models, rules, past } =
-            Opening::prepare(&setup).await?;
+        let Opening {
+            started,
+            instructions,
+            preface,
+            skills,
+            warnings,
+            mut journal,
+            models,
+            rules,
+            mut state,
+            continued,
+        } = Opening::prepare(&setup).await?;
         let is_copy = matches!(setup.beginning, Beginning::Forked { .. });
         let given = std::mem::take(&mut setup.beginning).given();
         journal.keep_recent(setup.recent_bytes);
         let feed = journal.subscribe();
-        journal.append(None, Body::ThreadStarted(Box::new(started.clone())));
+        state.apply(journal.append(None, Body::ThreadStarted(Box::new(started.clone()))));
         let started = Arc::new(started);
         let (thread, inbox) = Thread::new(Arc::clone(&started));
         let settings = Arc::clone(&started.settings);
@@ -101,7 +113,8 @@ impl Session {
             profile: Profile { settings, environment, instructions, skills, models },
             setup,
             started,
-            conversation: Conversation::default(),
+            state,
+            conversations: Conversations::default(),
             calls: Calls::new(rules),
             goals: Goals::default(),
             is_finishing: false,
@@ -110,8 +123,8 @@ impl Session {
             inbox,
         };
         session.calls.hold_roots(&session.setup, &session.profile, None);
-        match past {
-            Some(past) => session.go_on(*past).await,
+        match continued {
+            Some(continued) => session.go_on(*continued).await,
             None => session.begin_conversation(preface, given),
         }
         let unenforced = codex_sandbox::unenforced_memory_limit(session.setup.config.sandbox.most_memory);
@@ -133,36 +146,27 @@ impl Session {
         for message in preface.into_iter().chain([environment]) {
             self.tell_model(message);
         }
-        self.conversation.context.end_preface();
-        for item in given {
-            let is_said = matches!(&item, ResponseItem::Message(message) if message.role == "user");
-            if let Ok(record) = Record::new(item) {
-                self.emit(Body::Recorded(record));
-            }
-            if is_said {
-                self.conversation.context.credit_user();
-            }
+        for record in given.into_iter().filter_map(|item| Record::new(item).ok()) {
+            self.emit(Body::Recorded(record));
         }
     }
 
     async fn go_on(&mut self, continued: Continued) {
-        let Continued { mut past, tokens, before, heard, unfinished, goal } = continued;
-        self.conversation.heard = heard;
+        let Continued { ends: LooseEnds { lost, asked }, before, unfinished } = continued;
         let is_followed = self.setup.profile.follows_goals && Goals::are_kept(&self.setup);
-        self.goals.goal = GoalState::resumed(goal, is_followed);
-        let tokens = if self.setup.profile.counts_from_zero { Tokens::default() } else { tokens };
+        self.goals.goal = GoalState::resumed(self.state.goal.as_deref().cloned(), is_followed);
+        if self.setup.profile.counts_from_zero {
+            self.state.tokens = Tokens::default();
+        }
+        let info = self.state.tokens.info.as_ref();
+        self.conversations.window_used = info.map_or(0, |info| info.last_token_usage.tokens_in_window());
         // What the model was told of its surroundings last; a difference is told with the next turn.
         if let Some(before) = before {
             self.profile.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));
         }
-        let (lost, asked) = (past.lost.clone(), std::mem::take(&mut past.asked));
-        self.conversation.context = Context::resumed(past, tokens);
-        for output in lost {
-            if let Ok(record) = Record::new(output) {
-                self.emit(Body::Recorded(record));
-            }
+        for record in lost.into_iter().filter_map(|output| Record::new(output).ok()) {
+            self.emit(Body::Recorded(record));
         }
-        self.conversation.context.mark();
         if let Some(turn) = unfinished {
             let (machine, effects) =
                 Turn::revive(&turn, asked, self.window(), self.turn_policy(&self.profile.settings));
@@ -258,7 +262,7 @@ impl Session {
             }
             ThreadRequest::Reconfigure { change, reply } => {
                 self.stop(Abort::Interrupted).await;
-                self.conversation.keep_bookmarks();
+                self.conversations.keep_bookmarks();
                 self.profile.settings = Arc::new(self.profile.settings.changed(&change));
                 give(reply, Arc::clone(&self.profile.settings));
             }
@@ -278,7 +282,7 @@ impl Session {
             ThreadRequest::Answer { question, answer, reply } => give(reply, self.answer(&question, answer).await),
             ThreadRequest::Interrupt { reply } => give(reply, self.stop(Abort::Interrupted).await),
             ThreadRequest::RollBack { turns, reply } => {
-                let gone = if self.turn.is_none() { self.conversation.context.roll_back(turns) } else { None };
+                let gone = if self.turn.is_none() { self.state.conversation.last_turns(turns) } else { None };
                 let done = gone.is_some();
                 if let Some(gone) = gone {
                     self.emit(Body::RolledBack(gone));
@@ -293,6 +297,10 @@ impl Session {
             ThreadRequest::Running { reply } => give(reply, self.turn.as_ref().map(|turn| turn.id.clone())),
             ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
             ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
+            ThreadRequest::State { reply } => {
+                let is_in_file = self.journal.is_saved() && !self.journal.is_in_memory();
+                give(reply, is_in_file.then(|| Box::new(self.state.clone())));
+            }
             ThreadRequest::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
             ThreadRequest::Finish { .. } | ThreadRequest::Close { .. } | ThreadRequest::Retire { .. } => {}
         }
@@ -312,20 +320,20 @@ impl Session {
         let feed = unbroken.or_else(|| lines_upto.and_then(|upto| self.journal.subscribe_after(upto)));
         Subscription {
             standing: self.journal.standing(told.or(lines_upto)),
-            tokens: self.conversation.context.usage(),
+            tokens: self.state.tokens.info.clone(),
             begins: FeedStart { log, last: self.journal.last(), is_unbroken: told.is_some(), lines_upto },
             feed: feed.unwrap_or_else(|| self.journal.subscribe()),
             settings: Arc::clone(&self.profile.settings),
             running: self.turn.as_ref().map(|turn| turn.id.clone()),
-            asked: self.calls.asked().to_vec(),
+            asked: self.state.questions.clone(),
         }
     }
 
     /// Obeys what was said, unless it was said before.
     pub(super) async fn hear(&mut self, turn: TurnId, saying: TurnInput) -> TurnStart {
         let key = saying.key.clone();
-        if let Some(known) = key.as_deref().and_then(|key| self.conversation.heard.turn_of(key)) {
-            return TurnStart::Known(known.clone());
+        if let Some(known) = key.as_deref().and_then(|key| self.conversations.turn_of(key, &self.state)) {
+            return TurnStart::Known(known);
         }
         let start = self.say(turn.clone(), saying).await;
         if let Some(key) = key {
@@ -333,14 +341,14 @@ impl Session {
                 TurnStart::Joined(running) => running.clone(),
                 TurnStart::Started | TurnStart::Known(_) => turn,
             };
-            self.conversation.heard.note(key, taken_in_by);
+            self.conversations.expect_key(key, taken_in_by, &self.state);
         }
         start
     }
 
     async fn say(&mut self, turn: TurnId, saying: TurnInput) -> TurnStart {
         let TurnInput { content, change, key } = saying;
-        if self.conversation.has_bookmarks() {
+        if self.conversations.has_bookmarks() {
             // The clients that have bookmarks were written for input that takes the place of what runs.
             self.stop(Abort::Replaced).await;
         }
@@ -440,21 +448,21 @@ impl Session {
         self.goals.goal.begin_turn();
         let hint = request.user_facing_hint.unwrap_or_else(|| review::hint(&request.target));
         self.emit(Body::ReviewEntered(Arc::new(ReviewEntered { target: request.target, hint, prompt })));
-        self.conversation.begin_review(&mut self.profile.instructions);
+        self.conversations.begin_review(&mut self.profile.instructions);
         self.tell_model(Message::user(self.profile.environment.text()));
-        self.conversation.context.end_preface();
         self.perform(effects).await;
     }
 
     /// Takes the conversation back to where it was after an answer. What runs makes way, unless there is no such point.
     async fn go_back(&mut self, response: &str) -> WayBack {
-        if !self.conversation.has_bookmarks() {
+        if !self.conversations.has_bookmarks() {
             return WayBack::NotKept;
         }
-        let Some(place) = self.conversation.find_bookmark(response) else { return self.go_to_earlier(response).await };
+        let Some(place) = self.conversations.find_bookmark(response) else { return self.go_to_earlier(response).await };
         self.stop(Abort::Replaced).await;
-        let Some((replacement, plan, environment)) = self.conversation.go_back(place) else { return WayBack::Unknown };
-        self.goals.plan = plan;
+        let Some((replacement, environment)) = self.conversations.go_back(place, &self.state) else {
+            return WayBack::Unknown;
+        };
         self.profile.environment = environment;
         self.went_back(response, replacement).await
     }
@@ -467,13 +475,12 @@ impl Session {
         let Some(History { state, .. }) = found.flatten() else { return WayBack::Unknown };
         self.stop(Abort::Replaced).await;
         // What the model was told of its surroundings there; a difference is told with the next turn.
-        if let Some(Settings { cwd, approval_policy, sandbox_policy, .. }) = state.settings.as_deref().cloned() {
-            let told = Settings { cwd, approval_policy, sandbox_policy, ..(*self.profile.settings).clone() };
+        if let Some(before) = state.settings.as_deref() {
+            let told = told_under(before, &self.profile.settings);
             self.profile.environment = Environment::new(&told, shell_name(self.setup.shell.as_deref()));
         }
-        self.goals.plan = None;
-        let replacement = self.conversation.context.go_to(Past::of(&state, false));
-        self.went_back(response, replacement).await
+        self.conversations.window_used = 0;
+        self.went_back(response, state.conversation.items().to_vec()).await
     }
 
     async fn went_back(&mut self, response: &str, replacement: Vec<ConversationItem>) -> WayBack {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
+use codex_log::state::Tokens;
 use codex_log::store::StoreError;
 use codex_log::{Abort, AgentMessage, Answer, Body, Failure, Item, ItemId, Outcome, Record, TurnId};
 use codex_model::Prompt;
@@ -21,8 +22,9 @@ use codex_wire::tokens::{BYTES_PER_TOKEN, RateLimitSnapshot, TokenUsage};
 use codex_wire::tool_spec::ToolList;
 use serde_json::Value;
 
-use super::Session;
+use super::calls::meant;
 use super::running::RunningTurn;
+use super::{Session, tokens};
 use crate::opening::asks_first;
 use crate::review;
 use crate::turn::{Effect, Input, Turn, TurnPolicy, UserMessage, Window};
@@ -34,8 +36,6 @@ const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. Wha
 
 impl Session {
     pub(super) fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
-        // What came before this turn is whole, whatever becomes of the turn.
-        self.conversation.context.begin_turn(&id);
         let settings = Arc::clone(&self.profile.settings);
         self.turn = Some(RunningTurn::new(id, settings, machine, output_schema));
         self.goals.goal.begin_turn();
@@ -100,8 +100,6 @@ impl Session {
     }
 
     pub(super) fn emit(&mut self, body: Body) {
-        self.conversation.observe(&body);
-        self.calls.observe(&body);
         match &body {
             Body::ItemStarted(item) => {
                 if let (Some(said), Some(turn)) = (item.said(), &mut self.turn) {
@@ -109,14 +107,14 @@ impl Session {
                 }
             }
             Body::ItemCompleted(item) if item.is_served_by_provider() => self.goals.goal.act(),
-            Body::PlanUpdated(plan) => self.goals.plan = Some(plan.clone()),
             _ => {}
         }
-        if self.conversation.is_private(&body) || (self.setup.config.reasoning.hide && body.is_thought()) {
+        if self.conversations.keep_private(&body) || (self.setup.config.reasoning.hide && body.is_thought()) {
             return;
         }
+        self.conversations.observe(&body, &self.state);
         let turn = self.turn.as_ref().map(|turn| turn.id.clone());
-        self.journal.append(turn, body);
+        self.state.apply(self.journal.append(turn, body));
     }
 
     fn emit_all(&mut self, bodies: impl IntoIterator<Item = Body>) {
@@ -126,7 +124,7 @@ impl Session {
     }
 
     pub(super) fn window(&self) -> Window {
-        Window { size: self.context_window(), used: self.conversation.context.window_used() }
+        Window { size: self.context_window(), used: self.conversations.window_used }
     }
 
     /// How a turn under these settings behaves.
@@ -166,7 +164,7 @@ impl Session {
 
     /// Asks the model to go on, with all tools that it has.
     fn ask_model(&mut self) {
-        if !self.conversation.is_review()
+        if !self.conversations.is_review()
             && let Some(text) = self.goals.goal.note()
         {
             self.tell_model(Message::user(text));
@@ -174,14 +172,14 @@ impl Session {
         let offer = self.profile.offer(&self.setup, self.turn_settings(), self.offers_goal_tool());
         let tools = self.calls.lifecycle.registry().snapshot().list(offer);
         let output_schema = self.turn.as_ref().and_then(|turn| turn.output_schema.clone());
-        let prompt = Prompt { output_schema, ..self.prompt(self.conversation.context.input(), tools) };
-        self.conversation.context.mark();
+        let input = self.conversations.current(&self.state).items().to_vec();
+        let prompt = Prompt { output_schema, ..self.prompt(input, tools) };
         self.ask(Some(prompt));
     }
 
     /// Asks for a summary: the conversation without tools, and what we want of it.
     fn ask_for_summary(&mut self, halvings: u32) {
-        let prompt = self.prompt(self.conversation.input_for_summary(halvings), ToolList::of(Vec::new()));
+        let prompt = self.prompt(self.conversations.input_for_summary(halvings, &self.state), ToolList::of(Vec::new()));
         self.ask(Some(Prompt { parallel_tool_calls: false, ..prompt }));
     }
 
@@ -192,34 +190,36 @@ impl Session {
     }
 
     fn count(&mut self, usage: Option<TokenUsage>, rate_limits: Option<RateLimitSnapshot>) {
-        let window = self.context_window();
-        let context = &mut self.conversation.context;
         if let Some(usage) = usage {
-            context.count(usage, window);
+            self.conversations.window_used = usage.tokens_in_window();
         }
-        if let Some(limits) = rate_limits {
-            context.limit(limits);
-        }
-        let (info, rate_limits) = (context.usage(), Box::new(context.rate_limits()));
-        self.emit(Body::TokensCounted { info, rate_limits });
+        let window = self.context_window();
+        self.tell_tokens(tokens::after_answer(self.state.tokens.clone(), usage, rate_limits, window));
         let charged = usage.and_then(|usage| self.goals.charge(usage.total_tokens));
         self.emit_all(charged);
     }
 
+    fn tell_tokens(&mut self, tokens: Tokens) {
+        let Tokens { info, rate_limits } = tokens;
+        self.emit(Body::TokensCounted { info, rate_limits: Box::new(rate_limits) });
+    }
+
     fn put_summary(&mut self, summary: String) {
         let history = self.setup.profile.history;
-        let compacted = self.conversation.compact(summary, self.goals.plan.as_ref(), history);
+        let compacted = self.conversations.compact(summary, &self.state, self.state.plan.as_ref(), history);
         let after = compacted.after;
         self.emit(Body::Compacted(compacted));
         if let Some(mode) = self.profile.environment.mode() {
             self.tell_model(mode);
         }
-        self.goals.goal.start_over();
-        self.log_goal();
+        if !self.conversations.is_review() {
+            self.goals.goal.start_over();
+            self.log_goal();
+        }
         if history == HistoryMode::Full {
             // Clients show how full the window is, and it is not as full any more.
-            self.conversation.context.estimate(after + self.profile.instructions.len() / BYTES_PER_TOKEN);
-            self.count(None, None);
+            let count = after + self.profile.instructions.len() / BYTES_PER_TOKEN;
+            self.tell_tokens(tokens::estimated(self.state.tokens.clone(), count));
         }
     }
 
@@ -250,9 +250,6 @@ impl Session {
 
     /// Ends the turn: what it leaves behind is looked after and saved, then its end is told.
     async fn end(&mut self, outcome: Outcome) {
-        if matches!(outcome, Outcome::Aborted(_)) && self.setup.profile.history == HistoryMode::Brief {
-            self.conversation.context.forget_unfinished();
-        }
         if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
             self.tell_model(Message::user(INTERRUPTED));
         }
@@ -263,8 +260,7 @@ impl Session {
         let told = self.goals.end_turn(&outcome, self.is_finishing);
         self.emit_all(told);
         let outcome = self.end_review(outcome);
-        let (plan, environment) = (self.goals.plan.as_ref(), &self.profile.environment);
-        let outcome = self.conversation.bookmark(outcome, plan, environment);
+        let outcome = self.conversations.bookmark(outcome, &self.state, &self.profile.environment);
         self.note_result(&outcome).await;
         self.emit(Body::TurnEnded(outcome.clone()));
         match (unsaved(self.journal.publish_durably().await), &outcome) {
@@ -341,7 +337,8 @@ impl Session {
 
     /// Hands an answer to the call that waits for it; false when none does.
     pub(super) async fn answer(&mut self, name: &QuestionName, answer: Answer) -> bool {
-        let Some(question) = self.calls.meant(name, self.turn.as_ref().map(|turn| &turn.id)) else { return false };
+        let turn = self.turn.as_ref().map(|turn| &turn.id);
+        let Some(question) = meant(&self.state.questions, name, turn) else { return false };
         let Some(events) = self.calls.lifecycle.answer(&question.id, answer) else { return false };
         self.called(events).await;
         true
@@ -365,7 +362,7 @@ impl Session {
         let Some(running) = &self.turn else { return false };
         self.setup.profile.asks_again
             && asks_first(&running.settings)
-            && !self.conversation.is_review()
+            && !self.conversations.is_review()
             && self.journal.is_saved()
             && running.machine.can_be_set_aside()
             && self.calls.lifecycle.may_begin_again()
@@ -416,7 +413,7 @@ impl Session {
 
     /// Whether the model is offered the tool for goals: while it works towards one, and is not the reviewer.
     fn offers_goal_tool(&self) -> bool {
-        self.goals.goal.is_active() && !self.conversation.is_review()
+        self.goals.goal.is_active() && !self.conversations.is_review()
     }
 
     /// Adds to the log what has changed.
@@ -438,7 +435,7 @@ impl Session {
 
     /// Ends the review, if one runs, and returns how its turn ends.
     fn end_review(&mut self, outcome: Outcome) -> Outcome {
-        if !self.conversation.end_review(&mut self.profile.instructions) {
+        if !self.conversations.end_review(&mut self.profile.instructions) {
             return outcome;
         }
         let answer = match &outcome {

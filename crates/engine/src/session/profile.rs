@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_config::ModelTable;
+use codex_config::{ModelInfo, ModelTable};
 use codex_log::settings::Settings;
 use codex_model::{Backoff, Prompt, ReasoningRequest};
 use codex_thread::HistoryMode;
@@ -43,10 +43,15 @@ pub(super) struct Profile {
 }
 
 impl Profile {
+    /// What is known of the model of these settings.
+    pub(super) fn model_info(&self, setup: &Setup, settings: &Settings) -> ModelInfo {
+        self.models.info(setup.config.model_of(&settings.model).1)
+    }
+
     /// The size of the model's window, where known.
     pub(super) fn context_window(&self, setup: &Setup, settings: &Settings) -> Option<i64> {
         let configured = setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
-        let window = configured.or(self.models.info(&settings.model).context_window);
+        let window = configured.or(self.model_info(setup, settings).context_window);
         // A model does not do well at the very end of its window; clients of the queue were told all of it.
         let usable = if setup.profile.history == HistoryMode::Full { USABLE_PERCENT } else { 100 };
         window.map(|window| window * usable / 100)
@@ -63,7 +68,7 @@ impl Profile {
         let config = &setup.config;
         let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
         TurnPolicy {
-            retry_limit: u32::try_from(config.provider.stream_max_retries).unwrap_or(u32::MAX),
+            retry_limit: u32::try_from(config.model_of(&settings.model).0.stream_max_retries).unwrap_or(u32::MAX),
             backoff: Backoff::new(),
             forgets_interrupted: setup.profile.history == HistoryMode::Brief,
             // What is left of the window has to hold the request for a summary and the summary itself.
@@ -75,8 +80,8 @@ impl Profile {
 
     /// Which tools the model is offered: those that it was trained on, as far as its provider takes them.
     pub(super) fn offer(&self, setup: &Setup, settings: &Settings, has_goal: bool) -> Offer {
-        let info = self.models.info(&settings.model);
-        let traits = &setup.config.provider.traits;
+        let info = self.model_info(setup, settings);
+        let traits = &setup.config.model_of(&settings.model).0.traits;
         let shell = match (setup.config.features.get("unified_exec"), info.shell) {
             (Some(true), _) => ShellForm::ExecCommand,
             (Some(false), ShellForm::ExecCommand) => ShellForm::Shell,
@@ -91,7 +96,7 @@ impl Profile {
         let is_wanted = setup.config.features.get("parallel").copied().unwrap_or(true);
         // With the least of thought the models that can make several calls at once cannot.
         let thinks = settings.effort != Some(ReasoningEffort::Minimal);
-        is_wanted && thinks && self.models.info(&settings.model).calls_in_parallel
+        is_wanted && thinks && self.model_info(setup, settings).calls_in_parallel
     }
 
     /// What the model is asked in a turn under these settings.
@@ -104,7 +109,7 @@ impl Profile {
         tools: Arc<ToolList>,
     ) -> Prompt {
         let Settings { model, effort, summary, verbosity, .. } = settings;
-        let info = self.models.info(model);
+        let info = self.model_info(setup, settings);
         let reasons = info.reasons || effort.is_some();
         Prompt {
             thread,

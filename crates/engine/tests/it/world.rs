@@ -17,7 +17,7 @@ use expect_test::Expect;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::shown;
+use crate::{law, shown};
 
 /// A folder with a `home` and a `project` in it.
 pub(crate) struct World {
@@ -157,9 +157,13 @@ impl Client {
         self.until_ended().await
     }
 
-    /// The next event.
+    /// The next event. At the end of a turn the thread must know what its file says.
     pub(crate) async fn next(&mut self) -> Arc<Event> {
-        self.feed.next().await.expect("the thread says something more")
+        let event = self.feed.next().await.expect("the thread says something more");
+        if matches!(event.body, Body::TurnEnded(_)) {
+            law::memory_equals_file(&self.thread, &self.world.store).await;
+        }
+        event
     }
 
     /// Reads up to and with the first event of a kind.

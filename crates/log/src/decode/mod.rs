@@ -126,7 +126,7 @@ impl Decoder {
         if self.wanted.any(Wanted::RECORDS) {
             self.flush(out);
             let json = ConversationItem::from(line.payload.to_owned());
-            self.push(Moment::of(line), Body::Recorded(Record::stored(json)), out);
+            self.push(Moment::of(line), Body::Recorded(Record::stored(json.made_by(line.origin()))), out);
         }
     }
 

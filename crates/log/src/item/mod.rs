@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_wire::event::EventMsg;
+use codex_wire::name::Name;
 use codex_wire::text::Text;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,12 @@ impl ItemId {
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
+    }
+
+    /// The name as others share it.
+    #[must_use]
+    pub fn to_name(&self) -> Name {
+        Arc::clone(&self.0).into()
     }
 
     /// The name as text.

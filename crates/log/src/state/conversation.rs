@@ -161,6 +161,7 @@ impl Conversation {
     pub(super) fn begin_turn(&mut self, item: Option<usize>, id: Option<TurnId>) {
         let item = item.unwrap_or(self.items.len());
         self.turns.push(TurnBegin { item, id });
+        self.unclaimed = None;
         self.sent = Some(self.items.len());
     }
 

@@ -3,8 +3,12 @@
 //! One function gives it, event by event, to the session that makes the events and to whoever reads them from a file. What
 //! follows from the file alone is therefore what the session knows.
 
+#[cfg(any(test, feature = "testing"))]
+mod canonical;
 mod conversation;
 mod item_role;
+#[cfg(test)]
+mod laws;
 mod state_reader;
 #[cfg(test)]
 mod tests;
@@ -95,6 +99,12 @@ impl ThreadState {
         }
     }
 
+    /// What becomes of answers that are interrupted.
+    #[must_use]
+    pub fn interrupted(&self) -> Interrupted {
+        self.interrupted
+    }
+
     /// Goes on by one event.
     pub fn apply(&mut self, event: &Event) {
         match &event.body {
@@ -183,7 +193,9 @@ impl ThreadState {
     fn said(&mut self, said: &UserMessage, turn: Option<&TurnId>) {
         let is_announced = self.turn.as_ref().is_some_and(|turn| turn.is_announced);
         match self.conversation.claim() {
-            Some(place) if !is_announced => self.conversation.begin_turn(Some(place), turn.cloned()),
+            Some(place) if self.begins_turn(is_announced, turn) => {
+                self.conversation.begin_turn(Some(place), turn.cloned());
+            }
             Some(_) => {}
             None => self.conversation.hear(said.texts().join("\n")),
         }
@@ -192,6 +204,15 @@ impl ThreadState {
         }
         if let (Some(key), Some(turn)) = (&said.key, turn) {
             self.keys.note(Arc::clone(key), turn.clone());
+        }
+    }
+
+    /// Whether what was said begins a turn: in files without words for it each thing that was said does, unless it names the
+    /// turn before. Of a turn in which the conversation was summed up no more is known than what was said after that.
+    fn begins_turn(&self, is_announced: bool, turn: Option<&TurnId>) -> bool {
+        match self.conversation.turns().last() {
+            None => true,
+            Some(last) => !is_announced && (turn.is_none() || last.id.as_ref() != turn),
         }
     }
 

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::{Abort, Compacted, Failure, ItemId, QuestionId, QuestionKind, RolledBack, Seq, review};
 
-fn meta() -> SessionMeta {
+pub(super) fn meta() -> SessionMeta {
     SessionMeta {
         id: ThreadId::unknown(),
         timestamp: String::new(),
@@ -22,7 +22,7 @@ fn meta() -> SessionMeta {
     }
 }
 
-fn event(turn: &str, body: Body) -> Event {
+pub(super) fn event(turn: &str, body: Body) -> Event {
     let turn = Some(TurnId::new(turn)).filter(|_| !turn.is_empty());
     Event { thread: ThreadId::unknown(), seq: Seq::default(), at_ms: 0, turn, body }
 }
@@ -37,25 +37,25 @@ fn recorded(item: ResponseItem) -> Body {
     Body::Recorded(Record::new(item).unwrap())
 }
 
-fn answer(text: &str) -> Body {
+pub(super) fn answer(text: &str) -> Body {
     recorded(ResponseItem::Message(Message { role: "assistant".to_owned(), ..Message::user(text) }))
 }
 
-fn told(text: &str) -> Body {
+pub(super) fn told(text: &str) -> Body {
     recorded(ResponseItem::Message(Message::user(text)))
 }
 
-fn call(tool: &str, id: &str, arguments: &str) -> Body {
+pub(super) fn call(tool: &str, id: &str, arguments: &str) -> Body {
     let (name, arguments, call_id) = (tool.to_owned(), arguments.to_owned(), id.to_owned());
     recorded(ResponseItem::FunctionCall(FunctionCall { id: None, name, namespace: None, arguments, call_id }))
 }
 
-fn output(id: &str, text: &str) -> Body {
+pub(super) fn output(id: &str, text: &str) -> Body {
     let output = FunctionCallOutputPayload::Text(text.to_owned());
     recorded(ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id: id.to_owned(), output }))
 }
 
-fn said_as(id: &str, key: Option<&str>, text: &str) -> [Body; 3] {
+pub(super) fn said_as(id: &str, key: Option<&str>, text: &str) -> [Body; 3] {
     let content = vec![UserInput::text(text)];
     let item = Item::UserMessage(UserMessage { id: ItemId::new(id), key: key.map(Into::into), content });
     [told(text), Body::ItemStarted(item.clone()), Body::ItemCompleted(item)]
@@ -109,7 +109,7 @@ fn the_conversation_knows_its_preface_and_what_was_said() {
     check(
         Interrupted::Kept,
         bodies.concat(),
-        expect![[r#"
+        expect![[r"
             1 preface, 0 replaced, said [1, 4], 2 turns, open None
             user: <environment_context>a</environment_context>
             user: one
@@ -117,7 +117,7 @@ fn the_conversation_knows_its_preface_and_what_was_said() {
             user: <environment_context>b</environment_context>
             user: two
             assistant: ok
-        "#]],
+        "]],
     );
 }
 
@@ -126,7 +126,9 @@ fn turns_are_taken_back_by_name_and_a_turn_without_a_word_too() {
     let own = || vec![started(), answer("by myself"), ended()];
     let mut state = state(Interrupted::Kept, turn("one"));
     for (id, bodies) in [("b", own()), ("c", own()), ("d", turn("two"))] {
-        bodies.into_iter().for_each(|body| state.apply(&event(id, body)));
+        for body in bodies {
+            state.apply(&event(id, body));
+        }
     }
     assert_eq!(state.conversation.last_turns(5), None);
     let gone = state.conversation.last_turns(2).unwrap();
@@ -147,23 +149,23 @@ fn an_interrupted_answer_is_kept_or_forgotten() {
     check(
         Interrupted::Kept,
         bodies(),
-        expect![[r#"
+        expect![[r"
         0 preface, 0 replaced, said [0, 3], 1 turns, open None
         user: one
         assistant: half
         function_call
         user: more
         function_call_output
-    "#]],
+    "]],
     );
     check(
         Interrupted::Forgotten,
         bodies(),
-        expect![[r#"
+        expect![[r"
         0 preface, 0 replaced, said [0, 1], 1 turns, open None
         user: one
         user: more
-    "#]],
+    "]],
     );
 }
 
@@ -177,7 +179,7 @@ fn what_takes_the_place_of_the_conversation_is_all_that_is_left() {
     check(
         Interrupted::Kept,
         [turn("one"), vec![started(), compacted(replacement), answer("ok"), ended()], turn("two")].concat(),
-        expect![[r#"
+        expect![[r"
             1 preface, 3 replaced, said [1, 2, 4], 1 turns, open None
             user: <environment_context>
             user: one
@@ -185,19 +187,19 @@ fn what_takes_the_place_of_the_conversation_is_all_that_is_left() {
             assistant: ok
             user: two
             assistant: ok
-        "#]],
+        "]],
     );
     check(
         Interrupted::Kept,
         [turn("one"), turn("two"), vec![compacted(None)], turn("three")].concat(),
-        expect![[r#"
+        expect![[r"
             0 preface, 3 replaced, said [0, 1, 2, 3], 1 turns, open None
             user: one
             user: two
             user: sum
             user: three
             assistant: ok
-        "#]],
+        "]],
     );
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use chrono::{DateTime, SecondsFormat};
+use codex_wire::conversation_item::ItemOrigin;
 use serde::Serialize;
 
 use super::error::StoreError;
@@ -73,6 +74,20 @@ impl LineSink for dyn Pen + '_ {
 
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), StoreError> {
         self.append(at_ms, kind, &mut |out| serde_json::to_writer(out, payload))
+    }
+
+    fn line_made_by<P: Serialize + ?Sized>(
+        &mut self,
+        at_ms: i64,
+        kind: &str,
+        payload: &P,
+        origin: &ItemOrigin,
+    ) -> Result<(), StoreError> {
+        self.append(at_ms, kind, &mut |out| {
+            serde_json::to_writer(&mut *out, payload)?;
+            out.write_all(b",\"origin\":").map_err(serde_json::Error::io)?;
+            serde_json::to_writer(out, origin)
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the server tells a client, one variant for each method.
 
 use codex_wire::ids::RequestId;
+use codex_wire::name::Name;
 use codex_wire::plan::StepStatus;
 use codex_wire::response::ResponseItem;
 use codex_wire::text::Text;
@@ -373,11 +374,11 @@ pub struct RawResponseItemCompleted {
 #[serde(rename_all = "camelCase")]
 pub struct ItemDelta {
     /// The thread.
-    pub thread_id: String,
+    pub thread_id: Name,
     /// The turn.
-    pub turn_id: String,
+    pub turn_id: Name,
     /// The item.
-    pub item_id: String,
+    pub item_id: Name,
     /// The text.
     pub delta: Text,
 }
@@ -420,11 +421,11 @@ pub struct FileChangePatchUpdated {
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningSummaryTextDelta {
     /// The thread.
-    pub thread_id: String,
+    pub thread_id: Name,
     /// The turn.
-    pub turn_id: String,
+    pub turn_id: Name,
     /// The item.
-    pub item_id: String,
+    pub item_id: Name,
     /// The text.
     pub delta: Text,
     /// Which part, from 0.
@@ -437,11 +438,11 @@ pub struct ReasoningSummaryTextDelta {
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningSummaryPartAdded {
     /// The thread.
-    pub thread_id: String,
+    pub thread_id: Name,
     /// The turn.
-    pub turn_id: String,
+    pub turn_id: Name,
     /// The item.
-    pub item_id: String,
+    pub item_id: Name,
     /// Which part, from 0.
     pub summary_index: i64,
 }
@@ -452,11 +453,11 @@ pub struct ReasoningSummaryPartAdded {
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningTextDelta {
     /// The thread.
-    pub thread_id: String,
+    pub thread_id: Name,
     /// The turn.
-    pub turn_id: String,
+    pub turn_id: Name,
     /// The item.
-    pub item_id: String,
+    pub item_id: Name,
     /// The text.
     pub delta: Text,
     /// Which part, from 0.

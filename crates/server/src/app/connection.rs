@@ -13,6 +13,7 @@ use codex_wire::ids::{RequestId, ThreadId};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
+use super::encoded::EVENT_PREFIX;
 use super::host::Host;
 use super::lane::{Job, Lane, LaneRequest, WAITING_REQUESTS};
 use super::outbox::Outbox;
@@ -61,6 +62,8 @@ pub(crate) struct Client {
     pub(crate) dialect: Option<Dialect>,
     /// Notifications it does not want.
     pub(super) unwanted: HashSet<String>,
+    /// Kinds of events of the queue it does not want.
+    pub(super) unwanted_events: HashSet<String>,
     /// Beginnings of notifications it does not want.
     pub(super) unwanted_groups: Vec<String>,
     /// Whether it wants the events of the queue beside the notifications.
@@ -72,6 +75,15 @@ impl Client {
     pub(crate) fn is_unwanted(&self, method: &str) -> bool {
         self.unwanted.contains(method)
             || self.unwanted_groups.iter().any(|beginning| method.starts_with(beginning.as_str()))
+    }
+
+    /// Whether it does not want the events of the queue of that kind. Their names are long, and not put together for this.
+    pub(crate) fn is_unwanted_event(&self, kind: &str) -> bool {
+        let is_of_group = |group: &String| match group.strip_prefix(EVENT_PREFIX) {
+            Some(beginning) => kind.starts_with(beginning),
+            None => EVENT_PREFIX.starts_with(group.as_str()),
+        };
+        self.unwanted_events.contains(kind) || self.unwanted_groups.iter().any(is_of_group)
     }
 }
 

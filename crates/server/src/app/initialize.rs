@@ -11,6 +11,7 @@ use codex_protocol::v2::initialize::{Capabilities, Dialect, InitializeParams, In
 use super::connection::{Client, Connection};
 use super::disk::blocking;
 use super::dispatch::{Request, Serve};
+use super::encoded::EVENT_PREFIX;
 
 /// Notifications that only those are sent who may use what is not settled yet.
 const UNSETTLED: &[&str] = &["thread/readState/changed"];
@@ -57,6 +58,11 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
         release,
         dialect: capabilities.dialect.or(start.dialect),
         unwanted_groups: groups.into_iter().map(|name| name.trim_end_matches('*').to_owned()).collect(),
+        unwanted_events: unwanted
+            .iter()
+            .filter_map(|name| name.strip_prefix(EVENT_PREFIX))
+            .map(str::to_owned)
+            .collect(),
         unwanted: unwanted.into_iter().collect(),
         // Only clients of the newest release say what they can, and that release sends none.
         has_events: asked != Some(ProtocolRelease::V0166),

@@ -12,6 +12,7 @@ mod config_warnings;
 mod connection;
 mod disk;
 mod dispatch;
+mod encoded;
 mod event_filter;
 mod goals;
 mod host;
@@ -32,7 +33,6 @@ mod subscription;
 mod thread_metadata;
 mod turns;
 mod v1;
-pub(crate) mod v2;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -29,9 +29,9 @@ use super::questions::Repeat;
 use super::stored;
 use super::stored_threads::Turns;
 use super::subscriber::ThreadSubscriber;
-use super::v2::thread;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::project::Wishes;
+use codex_dialects::v2::thread;
 
 /// A thread that the client has just begun to listen to, and what it is told of it.
 pub(crate) struct Opened {

@@ -29,8 +29,8 @@ use super::outbox::add_line;
 use super::pages;
 use super::stored;
 use super::thread_metadata::{self, WithNotification};
-use super::v2::thread;
 use codex_dialects::ProtocolRelease;
+use codex_dialects::v2::thread;
 
 /// How many threads a page has when the client does not say.
 const PAGE: usize = 25;

@@ -8,18 +8,19 @@ use codex_log::{Body, Event, Question, QuestionId, Seq, TurnId};
 use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
 use codex_protocol::v2::thread::UnsubscribeStatus;
-use codex_thread::{Feed, Thread};
+use codex_thread::encodings::{Encodings, FormKey, Lines};
+use codex_thread::{Feed, Published, Thread};
 use codex_wire::event::EventMsg;
-use codex_wire::ids::ThreadId;
-use serde::Serialize;
 
 use super::backlog::Backlog;
 use super::connection::{Connection, Unanswered};
+use super::encoded;
 use super::event_filter::{EventFilter, Events, Notifications, Subscriptions};
 use super::outbox::add_line;
 use super::outgoing::Outgoing;
 use super::questions::{Questions, Repeat};
 use super::subscription::Numbering;
+use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::CreatedItems;
 use codex_dialects::v2::project::{Projector, Wishes};
 
@@ -66,23 +67,6 @@ pub(crate) enum Leaving {
     Alive,
     /// It ends: nobody else listens, and nothing runs.
     Unloaded,
-}
-
-/// An event of the queue in a notification.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct QueueEvent<'a> {
-    id: &'a str,
-    msg: &'a EventMsg,
-    conversation_id: ThreadId,
-    thread_id: ThreadId,
-}
-
-impl<'a> QueueEvent<'a> {
-    fn new(turn: Option<&'a TurnId>, msg: &'a EventMsg, thread: ThreadId) -> Self {
-        let id = turn.map(TurnId::as_str).unwrap_or_default();
-        Self { id, msg, conversation_id: thread, thread_id: thread }
-    }
 }
 
 impl ThreadSubscriber {
@@ -185,9 +169,9 @@ impl ThreadSubscriber {
 
     /// Tells what came before the first turn at once, so that it is heard before the answer to whatever is asked next.
     pub(crate) async fn tell_beginning(&mut self) {
-        while let Some(event) = self.backlog.next().or_else(|| self.feed.try_next()) {
-            self.take(&event);
-            if event.turn.is_some() {
+        while let Some(published) = self.next_waiting() {
+            self.take(&published);
+            if published.event.turn.is_some() {
                 break;
             }
         }
@@ -200,10 +184,11 @@ impl ThreadSubscriber {
             return false;
         }
         let event = self.backlog.next();
-        if let Some(event) = &event {
-            self.gather(event);
+        let is_any = event.is_some();
+        if let Some(event) = event {
+            self.gather(&event.into());
         }
-        event.is_some()
+        is_any
     }
 
     /// Goes one step on with what the client hears, and returns whether the thread has ended. Cancelling it loses nothing.
@@ -213,9 +198,9 @@ impl ThreadSubscriber {
             self.connection.outbox.send_notification(self.outgoing.take(), room);
             return false;
         }
-        match self.feed.next().await {
-            Some(event) if self.filter.is_muted() => self.backlog.push(event),
-            Some(event) => self.gather(&event),
+        match self.feed.next_published().await {
+            Some(published) if self.filter.is_muted() => self.backlog.push(published.event),
+            Some(published) => self.gather(&published),
             None => return true,
         }
         false
@@ -250,23 +235,30 @@ impl ThreadSubscriber {
         UnsubscribeStatus::Unsubscribed
     }
 
+    fn next_waiting(&mut self) -> Option<Published> {
+        self.backlog.next().map(Published::from).or_else(|| self.feed.try_next_published())
+    }
+
     /// Takes an event, and those behind it as long as they fit.
-    fn gather(&mut self, event: &Event) {
-        self.take(event);
+    fn gather(&mut self, published: &Published) {
+        self.take(published);
         while !self.outgoing.is_full(GATHERED_BYTES)
-            && let Some(event) = self.backlog.next().or_else(|| self.feed.try_next())
+            && let Some(published) = self.next_waiting()
         {
-            self.take(&event);
+            self.take(&published);
         }
         // A subscriber that waits keeps no room for what it has passed on.
         self.notifications = Vec::new();
         self.events = Vec::new();
     }
 
-    fn take(&mut self, event: &Event) {
+    fn take(&mut self, published: &Published) {
+        let event = &*published.event;
         self.outgoing.begin();
         self.weight = event.weight();
-        self.translate(event);
+        // Large messages share their texts instead, and become lines when there is room for them.
+        let encodings = published.encodings.as_deref().filter(|_| self.weight < LARGE_BYTES);
+        self.translate(event, encodings);
         self.weight = 0;
         if self.numbering.is_some() {
             self.outgoing.number(event.seq);
@@ -276,16 +268,16 @@ impl ThreadSubscriber {
         }
     }
 
-    fn translate(&mut self, event: &Event) {
+    fn translate(&mut self, event: &Event, encodings: Option<&Encodings>) {
         if self.filter.events != Events::None {
-            self.take_events(event);
+            self.take_events(event, encodings);
         }
         match &event.body {
             Body::TurnEnded(outcome) => self.answer_interrupts(outcome),
             Body::Answered { question, .. } => self.resolve(question, event.at_ms),
             _ => {}
         }
-        self.take_notifications(event);
+        self.take_notifications(event, encodings);
         match &event.body {
             // A client that is behind is asked once it has caught up, if there is still something to answer.
             Body::Asked(asked) if !self.backlog.is_settled(&asked.id) && !self.is_behind() => {
@@ -302,12 +294,15 @@ impl ThreadSubscriber {
         }
     }
 
-    fn take_notifications(&mut self, event: &Event) {
+    fn take_notifications(&mut self, event: &Event, encodings: Option<&Encodings>) {
+        let is_shared = self.filter.notifications == Notifications::All && self.share_notifications(event, encodings);
         let told = match self.filter.notifications {
             // Who joins in the middle of a turn still hears when it began.
             Notifications::None => matches!(event.body, Body::TurnStarted { .. }).then_some(Cow::Borrowed(event)),
             Notifications::OfConversations => codex_dialects::v1::forwarded(event),
-            Notifications::OfTurns | Notifications::All => Some(Cow::Borrowed(event)),
+            Notifications::OfTurns => Some(Cow::Borrowed(event)),
+            Notifications::All if is_shared => None,
+            Notifications::All => Some(Cow::Borrowed(event)),
         };
         if let Some(told) = told {
             let mut notifications = std::mem::take(&mut self.notifications);
@@ -325,7 +320,23 @@ impl ThreadSubscriber {
         }
     }
 
-    fn take_events(&mut self, event: &Event) {
+    /// Queues the notifications of an event as another subscriber has encoded them, or encodes them for others too.
+    fn share_notifications(&mut self, event: &Event, encodings: Option<&Encodings>) -> bool {
+        let Some((encodings, state)) = encodings.zip(self.projector.shared_state(event)) else { return false };
+        let form = match self.connection.release() {
+            ProtocolRelease::V077 => encoded::NOTIFICATIONS_077,
+            ProtocolRelease::V0166 => encoded::NOTIFICATIONS_0166,
+        };
+        let key = FormKey { wishes: encoded::wishes(self.wishes), state };
+        let Some(lines) = encodings.lines(form, key, || encoded::notifications(&self.projector, event)) else {
+            return false;
+        };
+        self.projector.observe(event);
+        self.add_encoded(lines);
+        true
+    }
+
+    fn take_events(&mut self, event: &Event, encodings: Option<&Encodings>) {
         // How a thread is set up is told by the answer to the request that opened it.
         if matches!(event.body, Body::ThreadStarted(_)) {
             return;
@@ -335,6 +346,13 @@ impl ThreadSubscriber {
             raw_reasoning: self.wishes.raw_reasoning,
             raw_items: self.wishes.raw_items || self.subscriptions.wants_raw_items(),
         };
+        if let Some(encodings) = encodings.filter(|_| self.filter.events == Events::All) {
+            let wishes = u8::from(vocabulary.raw_reasoning) | u8::from(vocabulary.raw_items) << 1;
+            let key = FormKey { wishes, state: 0 };
+            if let Some(lines) = encodings.lines(encoded::EVENTS, key, || encoded::events(event, vocabulary)) {
+                return self.add_encoded(lines);
+            }
+        }
         let mut events = std::mem::take(&mut self.events);
         eq::project(event, vocabulary, &mut events);
         for msg in &events {
@@ -344,21 +362,36 @@ impl ThreadSubscriber {
         self.events = events;
     }
 
+    /// Queues lines that were encoded for many, without those that this client does not want.
+    fn add_encoded(&mut self, lines: &Lines) {
+        for (line, method) in lines.iter() {
+            if !self.is_unwanted(method) {
+                self.outgoing.add_lines(line);
+                self.number_unless_of_account(method);
+            }
+        }
+    }
+
+    /// A number in a message about the account would be one of no thread.
+    fn number_unless_of_account(&mut self, method: &str) {
+        if !method.starts_with("account/") {
+            self.outgoing.number_here();
+        }
+    }
+
     /// Queues an event of the queue, if the client hears it.
     pub(crate) fn send_event(&mut self, turn: Option<&TurnId>, msg: &EventMsg, emitted_at_ms: i64) {
-        let method = format!("codex/event/{}", msg.kind());
-        if !self.filter.hears_event(msg) || self.is_unwanted(&method) {
+        let client = self.connection.client();
+        if !self.filter.hears_event(msg) || client.is_some_and(|client| client.is_unwanted_event(msg.kind())) {
             return;
         }
         let thread = self.thread.id();
         if self.weight < LARGE_BYTES {
-            let params = QueueEvent::new(turn, msg, thread);
-            self.outgoing.add(&Notification { method: &method, params, emitted_at_ms });
+            self.outgoing.add(&encoded::queue_event(turn, msg, thread, emitted_at_ms));
         } else {
             let (turn, msg) = (turn.cloned(), msg.clone());
             self.outgoing.add_large(self.weight, move |line| {
-                let params = QueueEvent::new(turn.as_ref(), &msg, thread);
-                add_line(line, &Notification { method: &method, params, emitted_at_ms });
+                add_line(line, &encoded::queue_event(turn.as_ref(), &msg, thread, emitted_at_ms));
             });
         }
         self.outgoing.number_here();
@@ -383,10 +416,7 @@ impl ThreadSubscriber {
             self.outgoing
                 .add_large(self.weight, move |line| add_line(line, &Notification { method, params, emitted_at_ms }));
         }
-        // A number in a message about the account would be one of no thread.
-        if !method.starts_with("account/") {
-            self.outgoing.number_here();
-        }
+        self.number_unless_of_account(method);
     }
 
     fn is_unwanted(&self, method: &str) -> bool {

@@ -33,6 +33,14 @@ pub(crate) struct Base {
 struct NewestLines {
     turn_context: Option<String>,
     token_count: Option<String>,
+    /// What the account still allowed, where no tokens were counted after that.
+    rate_limits: Option<String>,
+}
+
+impl NewestLines {
+    fn into_lines(self) -> impl Iterator<Item = String> {
+        self.turn_context.into_iter().chain(self.token_count).chain(self.rate_limits)
+    }
 }
 
 /// What a line means for the search. The texts are read only where they are needed.
@@ -40,6 +48,7 @@ enum Mark {
     Compacted,
     TurnContext,
     TokenCount,
+    RateLimits,
     UserMessage,
     RolledBack,
     Other,
@@ -61,6 +70,7 @@ fn mark_of(kind: &str, inner: &str, text: &[u8]) -> Mark {
         ("compacted", _) => Mark::Compacted,
         ("turn_context", _) => Mark::TurnContext,
         ("event_msg", "token_count") if !holds("\"info\":null") => Mark::TokenCount,
+        ("event_msg", "token_count") => Mark::RateLimits,
         ("event_msg", "user_message") => Mark::UserMessage,
         ("event_msg", "item_completed") if holds("\"type\":\"UserMessage\"") => Mark::UserMessage,
         ("event_msg", "thread_rolled_back") => Mark::RolledBack,
@@ -81,6 +91,9 @@ pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
         match mark(file, &span)? {
             Mark::TurnContext if newest.turn_context.is_none() => newest.turn_context = read_line(file, &span)?,
             Mark::TokenCount if newest.token_count.is_none() => newest.token_count = read_line(file, &span)?,
+            Mark::RateLimits if newest.token_count.is_none() && newest.rate_limits.is_none() => {
+                newest.rate_limits = read_line(file, &span)?;
+            }
             // A compaction of a turn that was taken back was taken back with it.
             Mark::RolledBack if found.is_none() => taken_back += turns_taken_back(file, &span)?,
             Mark::UserMessage if taken_back > 0 => taken_back -= 1,
@@ -93,7 +106,7 @@ pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
             break;
         }
     }
-    let mut lines: Vec<String> = newest.turn_context.into_iter().chain(newest.token_count).collect();
+    let mut lines: Vec<String> = newest.into_lines().collect();
     if let Some((start, HistoryStart::Summary)) = found {
         lines.extend(said_before(file, start)?);
     }

@@ -15,7 +15,7 @@ use super::{page, refusal, summary};
 use crate::app::connection::Connection;
 use crate::app::disk::blocking;
 use crate::app::stored_threads::parse_name;
-use crate::app::v2::thread::section as shown;
+use codex_dialects::v2::thread::section as shown;
 
 /// Lists sections.
 pub(super) async fn list(

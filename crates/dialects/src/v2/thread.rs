@@ -14,7 +14,8 @@ use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
 use serde_json::Value;
 
 /// A loaded thread in which nothing was said yet, as far as is known here.
-pub(crate) fn loaded(started: &ThreadStarted, settings: &Settings, status: ThreadStatus) -> Thread {
+#[must_use]
+pub fn loaded(started: &ThreadStarted, settings: &Settings, status: ThreadStatus) -> Thread {
     let SessionMeta { id, timestamp, originator, cli_version, source, git, lineage, .. } = &started.meta;
     let created_at = seconds(timestamp);
     Thread {
@@ -37,7 +38,8 @@ pub(crate) fn loaded(started: &ThreadStarted, settings: &Settings, status: Threa
 }
 
 /// A thread as the index knows it.
-pub(crate) fn stored(summary: ThreadSummary, default_provider: &str, status: ThreadStatus) -> Thread {
+#[must_use]
+pub fn stored(summary: ThreadSummary, default_provider: &str, status: ThreadStatus) -> Thread {
     let mut thread = bare(summary.id, summary.created_at.timestamp(), summary.cwd.clone());
     describe(&mut thread, &summary);
     let origin = ThreadOrigin {
@@ -56,7 +58,7 @@ pub(crate) fn stored(summary: ThreadSummary, default_provider: &str, status: Thr
 }
 
 /// Adds what only the index knows.
-pub(crate) fn describe(thread: &mut Thread, summary: &ThreadSummary) {
+pub fn describe(thread: &mut Thread, summary: &ThreadSummary) {
     thread.preview.clone_from(&summary.preview);
     thread.place = ThreadPlace {
         name: summary.name.clone(),
@@ -105,7 +107,8 @@ fn git_info(git: &StoredGitInfo) -> GitInfo {
 }
 
 /// A section.
-pub(crate) fn section(section: Section) -> ThreadSection {
+#[must_use]
+pub fn section(section: Section) -> ThreadSection {
     let Section { id, name, appearance } = section;
     let appearance = appearance.map(|Appearance { color, icon }| ThreadSectionAppearance { color, icon });
     ThreadSection { id, name, appearance }
@@ -118,7 +121,8 @@ fn source_word(source: Option<&SessionSource>) -> Value {
 }
 
 /// What answers a request that opened a thread.
-pub(crate) fn opened(thread: Thread, settings: &Settings, started: &ThreadStarted) -> ThreadOpened {
+#[must_use]
+pub fn opened(thread: Thread, settings: &Settings, started: &ThreadStarted) -> ThreadOpened {
     ThreadOpened {
         model: settings.model.clone(),
         model_provider: thread.model_provider.clone(),

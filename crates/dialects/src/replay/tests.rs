@@ -40,6 +40,7 @@ fn thread() -> Vec<(&'static str, Value)> {
         ("event_msg", json!({"type": "task_started", "model_context_window": 10, "turn_id": "t1"})),
         ("event_msg", json!({"type": "user_message", "message": "hi", "images": []})),
         ("response_item", plan),
+        ("response_item", json!({"type": "function_call_output", "call_id": "p", "output": "Plan updated"})),
         (
             "event_msg",
             json!({"type": "item_completed", "thread_id": "01a1de3b-14fd-7922-828f-0d0916245388",
@@ -56,14 +57,14 @@ fn in_the_words_of_exec() {
         &thread(),
         Dialect::Exec,
         expect![[r"
-             1 s thread.started
-             1 s turn.started
-             3 s item.started todo_list
-             4 s item.started command_execution
-             4 s item.completed command_execution
-             5 s item.completed agent_message
-             6 s item.completed todo_list
-             6 s turn.completed
+            1 s thread.started
+            1 s turn.started
+            4 s item.started todo_list
+            5 s item.started command_execution
+            5 s item.completed command_execution
+            6 s item.completed agent_message
+            7 s item.completed todo_list
+            7 s turn.completed
         "]],
     );
 }
@@ -74,15 +75,15 @@ fn in_the_words_of_the_queue() {
         &thread(),
         Dialect::Eq,
         expect![[r"
-             1 s session_configured
-             1 s task_started
-             2 s user_message
-             3 s plan_update
-             4 s exec_command_begin
-             4 s exec_command_end
-             5 s agent_message_delta
-             5 s agent_message
-             6 s task_complete
+            1 s session_configured
+            1 s task_started
+            2 s user_message
+            4 s plan_update
+            5 s exec_command_begin
+            5 s exec_command_end
+            6 s agent_message_delta
+            6 s agent_message
+            7 s task_complete
         "]],
     );
 }
@@ -134,9 +135,10 @@ fn goals_are_told_again() {
         &lines,
         Dialect::V2,
         expect![[r"
-         1 s thread/goal/updated
-         3 s thread/goal/cleared
-    "]],
+            1 s thread/goal/updated
+            2 s thread/goal/cleared
+            3 s thread/goal/cleared
+        "]],
     );
 }
 

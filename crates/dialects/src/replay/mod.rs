@@ -3,11 +3,12 @@
 //! The file is read back into the log, and the log goes through the same projections as that of a living thread. What
 //! no file keeps, such as the pieces in which a text came, is played as one piece.
 
+mod player;
+
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use codex_dialects::eq::{self, Vocabulary};
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::settings::Settings;
 use codex_log::store::{Entry, LineSource, StoreError};
@@ -16,10 +17,10 @@ use codex_protocol::rpc::Notification;
 use serde::Serialize;
 use serde_json::json;
 
-use codex_dialects::ProtocolRelease;
-use codex_dialects::exec;
-use codex_dialects::replay::Player;
-use codex_dialects::v2::project::{Projector, Wishes};
+pub use self::player::Player;
+use crate::eq::{self, Vocabulary};
+use crate::v2::project::{Projector, Wishes};
+use crate::{ProtocolRelease, exec};
 
 /// In which dialect a thread is played.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,0 +1,256 @@
+//! The same scenarios over the three wires: a thread says the same, whatever its provider speaks.
+
+use std::sync::Arc;
+
+use codex_config::Env;
+use codex_engine::{CredentialsSource, Setup, connect};
+use codex_log::settings::SettingsChange;
+use codex_log::{Body, Event, TurnId};
+use codex_testkit::FakeModel;
+use codex_thread::Beginning;
+use codex_wire::decision::ReviewDecision;
+use codex_wire::input::UserInput;
+use codex_wire::reasoning::ReasoningEffort;
+use serde_json::{Value, json};
+
+use crate::shown;
+use crate::world::{Client, World, said};
+
+const WIRES: [&str; 3] = ["responses", "chat", "anthropic"];
+
+const PATCH: &str = "*** Begin Patch\n*** Add File: new.txt\n+one\n*** End Patch";
+
+/// Something that happens, and what the model says to it.
+struct Scenario {
+    name: &'static str,
+    script: Value,
+    settings: &'static [&'static str],
+    /// What the user does in the one or two turns.
+    turns: &'static [&'static str],
+}
+
+fn scenario(name: &'static str, script: Value, turns: &'static [&'static str]) -> Scenario {
+    Scenario { name, script, settings: &[], turns }
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let done = || json!({"items": [{"text": "Done."}]});
+    let run = |id: &str, line: &str| json!({"call": "shell", "id": id, "args": {"command": ["sh", "-c", line]}});
+    let never = &["approval_policy=never", "sandbox_mode=danger-full-access"];
+    vec![
+        scenario("text", json!([{"items": [{"text": "Hello", "deltas": ["Hel", "lo"]}]}, done()]), &["hi", "more"]),
+        scenario(
+            "reasoning",
+            json!([{"items": [{"reasoning": ["Let me think."]}, {"text": "Yes."}], "usage": {"input": 50, "cached": 20}},
+                   done()]),
+            &["hi", "more"],
+        ),
+        Scenario {
+            settings: never,
+            ..scenario("command", json!([{"items": [{"text": "Look."}, run("c1", "echo out")]}, done()]), &["hi"])
+        },
+        Scenario {
+            settings: &["approval_policy=untrusted", "sandbox_mode=danger-full-access"],
+            ..scenario("approval", json!([{"items": [run("c1", "touch made")]}, done()]), &["approve"])
+        },
+        Scenario {
+            settings: never,
+            ..scenario(
+                "patch",
+                json!([{"items": [{"call": "apply_patch", "id": "p1", "args": {"input": PATCH}}]}, done()]),
+                &["hi"],
+            )
+        },
+        Scenario {
+            settings: &["models.mock-model.parallel_tool_calls=true"],
+            ..scenario(
+                "parallel calls",
+                json!([{"items": [{"call": "update_plan", "id": "a", "args": {"plan": [{"step": "x", "status": "pending"}]}},
+                                  {"call": "update_plan", "id": "b", "args": {"plan": []}}]},
+                       done()]),
+                &["hi"],
+            )
+        },
+        scenario("image", json!([done()]), &["image"]),
+        scenario("schema", json!([{"items": [{"text": "{\"a\":1}"}]}]), &["schema"]),
+        scenario(
+            "429",
+            json!([{"status": 429, "headers": {"retry-after": "0"}, "body": {"error": {"message": "slow down"}}}, done()]),
+            &["hi"],
+        ),
+        scenario("cut stream", json!([{"items": [{"text": "Hal", "done": false}], "end": "cut"}, done()]), &["hi"]),
+        scenario(
+            "compaction",
+            json!([{"items": [{"text": "Noted."}, {"call": "update_plan", "id": "a", "args": {"plan": []}}]}, done(),
+                   {"items": [{"text": "A fern."}]}, done()]),
+            &["Remember the fern.", "compact", "more"],
+        ),
+        scenario(
+            "change of provider",
+            json!([{"items": [{"reasoning": ["Let me think."]}, {"text": "Yes."}]}, done(), done()]),
+            &["hi", "other", "more"],
+        ),
+    ]
+}
+
+/// A thread whose provider speaks a wire, with another provider beside it that speaks the next one.
+async fn start(fake: &FakeModel, scenario: &Scenario, wire: &str) -> Client {
+    let next = WIRES[(WIRES.iter().position(|known| *known == wire).expect("it is one") + 1) % WIRES.len()];
+    let mut world = World::new();
+    for (id, wire) in [("mock", wire), ("other", next)] {
+        let table = format!(
+            "model_providers.{id}={{base_url=\"{}/v1\",wire_api=\"{wire}\",stream_usage=true,thoughts=\"summary\",\
+             request_max_retries=1,stream_max_retries=1}}",
+            fake.url()
+        );
+        world = world.set(&table);
+    }
+    let settings = ["model_provider=mock", "model=mock-model"].into_iter().chain(scenario.settings.iter().copied());
+    let world = settings.fold(world, |world, setting| world.set(setting));
+    let (setup, prompts) = world.setup("[]");
+    let (thread, feed) = over_http(setup).start().await.expect("the thread starts");
+    Client { world, thread, feed, prompts }
+}
+
+fn over_http(setup: Setup) -> Setup {
+    let env = Env::from_iter::<[(&str, &str); 0]>([]);
+    let model = connect(&setup.config, &CredentialsSource::none(), &env, "tests").expect("the provider is right");
+    Setup { model, ..setup }
+}
+
+/// Does what a turn is about, and returns all that the thread says.
+async fn play(client: &mut Client, number: usize, doing: &str) -> Vec<Arc<Event>> {
+    let turn = format!("t{number}");
+    let (content, change) = match doing {
+        "image" => {
+            let image = UserInput::Image { image_url: "data:image/png;base64,AA==".to_owned() };
+            (vec![said("What is this?"), image], SettingsChange::default())
+        }
+        "schema" => {
+            let output_schema = Some(json!({"type": "object"}));
+            (vec![said("hi")], SettingsChange { output_schema, ..SettingsChange::default() })
+        }
+        "other" => {
+            let (model, effort) = (Some("other:mock-model".to_owned()), Some(Some(ReasoningEffort::Low)));
+            (vec![said("hi")], SettingsChange { model, effort, ..SettingsChange::default() })
+        }
+        text => (vec![said(text)], SettingsChange::default()),
+    };
+    if doing == "compact" {
+        client.thread.compact(TurnId::new(turn)).await.expect("the thread is open");
+    } else {
+        client.say_with(&turn, content, change).await;
+    }
+    let mut events = Vec::new();
+    loop {
+        events.extend(client.until(|body| matches!(body, Body::Asked(_) | Body::TurnEnded(_))).await);
+        let Some(Body::Asked(question)) = events.last().map(|event| &event.body) else { return events };
+        let answered = client.thread.answer(question.id.clone(), ReviewDecision::Approved.into()).await;
+        assert_eq!(answered, Ok(true));
+    }
+}
+
+/// What the events say, with names of items in the order in which they come instead of those that a wire gives.
+fn told(client: &Client, events: &[Arc<Event>]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut lines = Vec::new();
+    for event in events {
+        if let Body::ItemStarted(item) | Body::ItemCompleted(item) = &event.body {
+            let name = item.id().as_str().to_owned();
+            names.extend((!names.contains(&name)).then_some(name));
+        }
+        lines.push(match &event.body {
+            Body::Compacted(compacted) => {
+                let left = compacted.replacement.iter().flatten().map(|item| item.json().into_owned());
+                format!("compacted {} {:?}", compacted.summary, left.collect::<Vec<_>>())
+            }
+            _ => shown::event(event),
+        });
+    }
+    let plain = |line: String| {
+        let named =
+            names.iter().enumerate().fold(line, |line, (place, name)| line.replace(name, &format!("item {place}")));
+        // How long something took is in no two runs the same.
+        if named.contains("duration") || named.contains("CommandItem") { String::from("(command)") } else { named }
+    };
+    lines.into_iter().map(|line| plain(client.world.without_path(&line))).collect()
+}
+
+#[tokio::test]
+async fn every_scenario_gives_the_same_events_over_every_wire() {
+    let scenarios = scenarios();
+    assert_eq!(scenarios.len(), 12);
+    for scenario in &scenarios {
+        let mut first: Option<Vec<String>> = None;
+        for wire in WIRES {
+            let fake = FakeModel::start(&scenario.script.to_string());
+            let mut client = start(&fake, scenario, wire).await;
+            let mut lines = Vec::new();
+            for (number, doing) in scenario.turns.iter().enumerate() {
+                let events = play(&mut client, number, doing).await;
+                lines.extend(told(&client, &events));
+            }
+            assert!(lines.iter().all(|line| !line.contains("Failed")), "{} over {wire}: {lines:#?}", scenario.name);
+            let bodies: Vec<Value> = fake.requests().iter().map(codex_testkit::Request::json).collect();
+            check_requests(scenario.name, wire, &bodies);
+            match &first {
+                None => first = Some(lines),
+                Some(first) => assert_eq!(&lines, first, "{} over {wire}", scenario.name),
+            }
+        }
+    }
+}
+
+/// What the provider has to have got.
+#[track_caller]
+fn check_requests(name: &str, wire: &str, bodies: &[Value]) {
+    let last = bodies.last().map(Value::to_string).unwrap_or_default();
+    let wanted = match (name, wire) {
+        ("image", "anthropic") => r#""data":"AA==""#,
+        ("image", _) => "data:image/png;base64,AA==",
+        ("schema", "responses") => r#""format":{"type":"json_schema""#,
+        ("schema", "chat") => r#""response_format":{"type":"json_schema""#,
+        ("schema", _) => "follows this schema",
+        ("reasoning", "responses") => "encrypted_content",
+        ("reasoning", "anthropic") => r#""signature":"c2ln""#,
+        ("command" | "approval", "anthropic") => r#""type":"tool_result","tool_use_id":"c1""#,
+        ("command" | "approval", "chat") => r#""role":"tool","tool_call_id":"c1""#,
+        ("compaction", _) => "A fern.",
+        _ => "",
+    };
+    assert!(last.contains(wanted), "{name} over {wire}: {last}");
+    if name == "change of provider" {
+        let other = bodies.get(1).map(Value::to_string).unwrap_or_default();
+        assert!(!other.contains("c2VjcmV0") && !other.contains("c2ln"), "{name} after {wire}: {other}");
+    }
+}
+
+#[tokio::test]
+async fn what_only_its_maker_reads_is_kept_in_the_file_and_sent_to_its_maker_alone() {
+    let script = r#"[{"items": [{"reasoning": ["Let me think."]}, {"text": "Yes."}]}, {"items": [{"text": "Two."}]},
+                     {"items": [{"text": "Three."}]}, {"items": [{"text": "Four."}]}]"#;
+    for (wire, secret) in [("responses", "c2VjcmV0"), ("anthropic", "c2ln")] {
+        let fake = FakeModel::start(script);
+        let scenario = scenario("kept", Value::Null, &[]);
+        let mut client = start(&fake, &scenario, wire).await;
+        play(&mut client, 0, "hi").await;
+        play(&mut client, 1, "other").await;
+        let lines = client.lines();
+        let thought = lines.iter().find(|line| line["payload"]["type"] == "reasoning").expect("it is kept");
+        assert_eq!(thought["origin"]["provider"], "mock", "{thought}");
+        assert!(thought["payload"].get("origin").is_none() && thought.to_string().contains(secret), "{thought}");
+        let change = SettingsChange { model: Some("mock-model".to_owned()), ..SettingsChange::default() };
+        client.say_with("t2", vec![said("back")], change).await;
+        client.until_ended().await;
+        let mut client = client
+            .start_again("[]", |thread, setup| {
+                let beginning = Beginning::Resumed { thread, explicit: codex_thread::ExplicitOverrides::default() };
+                over_http(Setup { beginning, ..setup })
+            })
+            .await;
+        play(&mut client, 3, "more").await;
+        let sent: Vec<bool> =
+            fake.requests().iter().map(|request| String::from_utf8_lossy(&request.body).contains(secret)).collect();
+        assert_eq!(sent, [false, false, true, true], "{wire}");
+    }
+}

@@ -1,0 +1,41 @@
+//! States in a form in which they can be compared.
+
+use super::{HistoryStart, ThreadState};
+use crate::encode::turn_context;
+use crate::settings::Settings;
+
+impl ThreadState {
+    /// What the state says, part by part, without what lines do not hold: settings of a session, what a question is about, and
+    /// what was put before a summary of an older release.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<(&'static str, String)> {
+        let settings = self.settings.as_deref().map(|settings| Settings::recorded(turn_context(settings)));
+        let asked: Vec<_> = self.questions.iter().map(|question| question.item().as_str()).collect();
+        let conversation = &self.conversation;
+        let (begins, preface) = (conversation.begins(), conversation.preface().len());
+        let before = if begins == HistoryStart::Summary { preface } else { 0 };
+        let places = |places: &[usize]| format!("{:?}", places.iter().map(|place| place - before).collect::<Vec<_>>());
+        let turns = conversation.turns().iter().map(|turn| format!("{} {:?}", turn.item - before, turn.id));
+        let calls = conversation.open_calls();
+        let calls = calls.iter().map(|call| format!("{} {}", call.item - before, call.call_id));
+        let items = conversation.items()[before..].iter().map(|item| item.json().into_owned());
+        vec![
+            ("meta", format!("{:?}", self.meta)),
+            ("settings", format!("{settings:?}")),
+            ("tokens", format!("{:?}", self.tokens)),
+            ("goal", format!("{:?}", self.goal)),
+            ("plan", format!("{:?}", self.plan)),
+            ("keys", format!("{:?}", self.keys)),
+            ("turn", format!("{:?}", self.turn)),
+            ("questions", format!("{asked:?}")),
+            (
+                "begins",
+                format!("{begins:?}, {} preface, {} replaced", preface - before, conversation.replaced() - before),
+            ),
+            ("said", places(conversation.said())),
+            ("turns", turns.collect::<Vec<_>>().join("\n")),
+            ("calls", calls.collect::<Vec<_>>().join("\n")),
+            ("items", items.collect::<Vec<_>>().join("\n")),
+        ]
+    }
+}

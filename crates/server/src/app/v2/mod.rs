@@ -1,3 +1,0 @@
-//! The second version: threads as it describes them.
-
-pub(crate) mod thread;

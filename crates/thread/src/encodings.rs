@@ -1,0 +1,84 @@
+//! What an event is on the wire, encoded once for all readers that want it alike.
+//!
+//! Invariant: an event that only one reader gets has none of this.
+
+use std::sync::OnceLock;
+
+/// How many forms of an event are kept.
+pub const FORMS: usize = 3;
+
+/// The forms of one event.
+#[derive(Debug, Default)]
+pub struct Encodings {
+    forms: [OnceLock<(FormKey, Lines)>; FORMS],
+}
+
+/// What the bytes of a form depend on besides the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormKey {
+    /// What the reader wishes.
+    pub wishes: u8,
+    /// What the reader was told before, as far as it counts.
+    pub state: i64,
+}
+
+/// Messages as lines.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// All lines, one after the other.
+    pub bytes: Vec<u8>,
+    /// Where each ends, and which of its bytes are the name of its method.
+    pub ends: Vec<LineEnd>,
+}
+
+/// The end of a line.
+#[derive(Debug, Clone)]
+pub struct LineEnd {
+    /// Where the next line begins.
+    pub end: usize,
+    /// Where the name of the method stands.
+    pub method: std::ops::Range<usize>,
+}
+
+impl Encodings {
+    /// The lines of a form, which the first reader who wants them makes. None if that reader wanted them otherwise.
+    pub fn lines(&self, form: usize, key: FormKey, make: impl FnOnce() -> Lines) -> Option<&Lines> {
+        let (made_for, lines) = self.forms.get(form)?.get_or_init(|| (key, make()));
+        (*made_for == key).then_some(lines)
+    }
+}
+
+impl Lines {
+    /// Each line with the name of its method.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &str)> {
+        let mut start = 0;
+        self.ends.iter().map(move |LineEnd { end, method }| {
+            let line = self.bytes.get(start..*end).unwrap_or_default();
+            start = *end;
+            let method = self.bytes.get(method.clone()).and_then(|name| std::str::from_utf8(name).ok());
+            (line, method.unwrap_or_default())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_made_once_and_only_for_those_who_want_it_alike() {
+        let encodings = Encodings::default();
+        let (plain, other) = (FormKey { wishes: 0, state: 0 }, FormKey { wishes: 1, state: 0 });
+        let made = || Lines {
+            bytes: b"{\"method\":\"a\"}\n{\"method\":\"bc\"}\n".to_vec(),
+            ends: vec![LineEnd { end: 15, method: 11..12 }, LineEnd { end: 31, method: 26..28 }],
+        };
+        let first = encodings.lines(0, plain, made).unwrap();
+        let lines: Vec<_> = first.iter().collect();
+        assert_eq!(lines, [(&b"{\"method\":\"a\"}\n"[..], "a"), (&b"{\"method\":\"bc\"}\n"[..], "bc")]);
+        assert!(encodings.lines(0, plain, || panic!("it is there")).is_some());
+        assert!(encodings.lines(0, other, || panic!("it is there")).is_none());
+        assert!(encodings.lines(1, other, Lines::default).is_some());
+        assert!(encodings.lines(FORMS, plain, made).is_none());
+    }
+}

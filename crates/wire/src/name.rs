@@ -1,0 +1,43 @@
+//! Names that many messages repeat.
+
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+/// The name of a thread, a turn or an item, of which all messages share one copy.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Name(Arc<str>);
+
+impl From<Arc<str>> for Name {
+    fn from(name: Arc<str>) -> Self {
+        Self(name)
+    }
+}
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// On the wire it is a string like any other.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Name {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+}
