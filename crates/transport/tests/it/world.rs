@@ -68,6 +68,7 @@ impl World {
         });
         let server = AppServer::new(Start {
             threads: Arc::new(threads),
+            accounts: Arc::new(codex_login::Accounts::new(config.home(), config.env())),
             store,
             config,
             cwd,
