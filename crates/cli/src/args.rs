@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// made. Without a thread, the most recently updated one is used.
     #[command(visible_alias = "a")]
     Apply(Lazy<ApplyArgs>),
-    /// Log in with ChatGPT or an API key, or show how requests are authenticated
+    /// Log in, or show how requests are authenticated
     ///
     /// Without an option, opens a browser and waits up to ten minutes for you to log in there.
     Login(Lazy<LoginArgs>),
@@ -200,7 +200,7 @@ pub(crate) struct LoginArgs {
     /// Read an API key from standard input and store it
     #[arg(long)]
     pub(crate) with_api_key: bool,
-    /// Login service to use instead of OpenAI's
+    /// Login service to use instead of the usual one
     #[arg(long = "experimental_issuer", value_name = "URL")]
     pub(crate) experimental_issuer: Option<String>,
     /// Client id at that service

@@ -22,17 +22,29 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
     let programs = apply_patch::install(config.home());
     let store: Arc<dyn ThreadStore> = Arc::new(FileStore::of(config.home().path()));
     let config = Arc::new(config);
+    let accounts = Accounts::new(config.home(), config.env());
     let threads = LocalHost::new(HostOptions {
         config: Arc::clone(&config),
         cwd: cwd.clone(),
         programs: programs.clone(),
-        credentials: credentials(config.home(), config.env()),
+        credentials: of_accounts(accounts.clone()),
         originator: originator.clone(),
         source,
         recent_bytes,
         store: Arc::clone(&store),
     });
-    Start { threads: Arc::new(threads), store, config, cwd, programs, originator, release: None, dialect: None }
+    let accounts = Arc::new(accounts);
+    Start {
+        threads: Arc::new(threads),
+        accounts,
+        store,
+        config,
+        cwd,
+        programs,
+        originator,
+        release: None,
+        dialect: None,
+    }
 }
 
 /// What requests are authorized with: keys, and the login of this process, which all its threads share.

@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them"))]
 
 mod account;
+mod account_host;
 mod audit;
 mod auth;
 mod claims;
@@ -61,6 +62,7 @@ mod view;
 mod words;
 
 pub use account::Account;
+pub use account_host::{AccountError, AccountHost, BegunLogin, LoginKind};
 pub use audit::{AuditedKey, ConfigWarning, Verdict};
 pub use auth::{Auth, AuthError, Bearer, TokenSource, Tokens};
 pub use claims::Claims;
